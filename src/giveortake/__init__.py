@@ -1,0 +1,44 @@
+"""giveortake: differential privacy as a system.
+
+>>> import giveortake as gt
+>>> print(gt.PureDP("0.1").repeat(3))
+ε = 0.3 (pure): adding or removing one row changes the probability of any outcome by a factor of at most 1.34986.
+"""
+
+from giveortake import mechanisms, privacy
+from giveortake.mechanisms import exponential, gaussian, histogram, laplace, randomized_response
+from giveortake.privacy import (
+    ROW,
+    ZCDP,
+    ApproxDP,
+    ComputationalDP,
+    GaussianDP,
+    ProbabilisticDP,
+    PureDP,
+    RenyiDP,
+    parallel,
+    unit,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ROW",
+    "ZCDP",
+    "ApproxDP",
+    "ComputationalDP",
+    "GaussianDP",
+    "ProbabilisticDP",
+    "PureDP",
+    "RenyiDP",
+    "__version__",
+    "exponential",
+    "gaussian",
+    "histogram",
+    "laplace",
+    "mechanisms",
+    "parallel",
+    "privacy",
+    "randomized_response",
+    "unit",
+]

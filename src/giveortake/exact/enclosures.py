@@ -1,0 +1,176 @@
+"""Certified enclosures of exp, log, sqrt and the normal law, and the directed roundings made from them.
+
+A `Ball` is an interval that provably contains the number meant (arb, [Joh17]); every operation widens it enough
+to stay true, whatever the working precision. Hence a thread that changes the precision under another can make
+an answer wider, never wrong.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+
+from flint import arb, arf, ctx, fmpq
+
+from giveortake.errors import Unprovable
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+Ball: TypeAlias = arb
+
+WORKING_BITS = 192
+_MOST_BITS = 1 << 14  # a result is never longer than this; probabilities beyond it are rounded to 2^-16384 or to 0
+
+
+def precision(bits: int = WORKING_BITS) -> AbstractContextManager[object]:
+    """Within this block balls are computed with `bits` bits."""
+    manager: AbstractContextManager[object] = ctx.workprec(bits)
+    return manager
+
+
+def enclosure(number: Fraction | int) -> Ball:
+    """The narrowest ball around an exact number at the working precision."""
+    if isinstance(number, int):
+        return arb(number)
+    return arb(fmpq(number.numerator, number.denominator))
+
+
+def dyadic_ball(numerator: int, bits: int) -> Ball:
+    """The interval [numerator, numerator + 1] / 2^bits."""
+    return arb(arf((2 * numerator + 1, -bits - 1)), arf((1, -bits - 1)))
+
+
+def pi() -> Ball:
+    """The circle's number, at the working precision."""
+    return arb.pi()
+
+
+def upper(ball: Ball) -> Fraction:
+    """The least fraction known to be at least the number enclosed."""
+    return _as_fraction(ball.upper())
+
+
+def lower(ball: Ball) -> Fraction:
+    """The greatest fraction known to be at most the number enclosed."""
+    return _as_fraction(ball.lower())
+
+
+def probability_up(ball: Ball) -> Fraction:
+    """An upper bound within [0, 1] of a probability, never zero, however small or badly enclosed it is."""
+    end = ball.upper()
+    if not end < 1:
+        return Fraction(1)
+    tiny = Fraction(1, 1 << _MOST_BITS)
+    return max(tiny, _as_fraction(end)) if _exponent(end) > -_MOST_BITS else tiny
+
+
+def probability_down(ball: Ball) -> Fraction:
+    """A lower bound within [0, 1] of a probability, however small or badly enclosed it is."""
+    end = ball.lower()
+    if not end > 0 or _exponent(end) < -_MOST_BITS:
+        return Fraction(0)
+    return min(Fraction(1), _as_fraction(end))
+
+
+def difference_is_positive(larger: Ball, smaller: Ball) -> bool | None:
+    """Whether `larger` exceeds `smaller`; None when the two balls overlap and nothing is known."""
+    if larger > smaller:
+        return True
+    return False if larger <= smaller else None
+
+
+def floor_if_certain(ball: Ball) -> int | None:
+    """The integer below the number enclosed; None when the ball leaves more than one possible."""
+    unique = ball.floor().unique_fmpz()
+    return None if unique is None else int(unique)
+
+
+def positive_part(ball: Ball) -> Ball:
+    """The greater of the number enclosed and zero."""
+    return ball.nonnegative_part()
+
+
+def midpoint(ball: Ball) -> Ball:
+    """The middle of a ball, as a ball of width zero."""
+    return ball.mid()
+
+
+def float_if_within(ball: Ball, error: float) -> float | None:
+    """A double within `error` of the number enclosed; None when the ball is too wide to tell."""
+    nearest = float(ball.mid())
+    return nearest if abs(ball - nearest) < error else None
+
+
+def normal_cdf(ball: Ball) -> Ball:
+    """Φ(x): how likely a standard normal variable is to stay below x."""
+    return (-ball / arb(2).sqrt()).erfc() / 2
+
+
+def normal_quantile(ball: Ball) -> Ball:
+    """Φ⁻¹(p): the point that a standard normal variable stays below with probability p."""
+    return -arb(2).sqrt() * (2 * ball).erfcinv()
+
+
+def exp_up(x: Fraction) -> Fraction:
+    """An upper bound of e^x."""
+    with precision():
+        return upper(enclosure(x).exp())
+
+
+def exp_down(x: Fraction) -> Fraction:
+    """A lower bound of e^x."""
+    with precision():
+        return lower(enclosure(x).exp())
+
+
+def log_up(x: Fraction) -> Fraction:
+    """An upper bound of ln x."""
+    with precision():
+        return upper(enclosure(x).log())
+
+
+def log_down(x: Fraction) -> Fraction:
+    """A lower bound of ln x."""
+    with precision():
+        return lower(enclosure(x).log())
+
+
+def sqrt_up(x: Fraction) -> Fraction:
+    """An upper bound of √x."""
+    with precision():
+        return upper(enclosure(x).sqrt())
+
+
+def sqrt_down(x: Fraction) -> Fraction:
+    """A lower bound of √x."""
+    with precision():
+        return lower(enclosure(x).sqrt())
+
+
+def normal_cdf_up(x: Fraction) -> Fraction:
+    """An upper bound of Φ(x)."""
+    with precision():
+        return probability_up(normal_cdf(enclosure(x)))
+
+
+def normal_cdf_down(x: Fraction) -> Fraction:
+    """A lower bound of Φ(x)."""
+    with precision():
+        return probability_down(normal_cdf(enclosure(x)))
+
+
+def _as_fraction(end: Ball) -> Fraction:
+    if not end.is_finite() or abs(_exponent(end)) > _MOST_BITS:
+        raise Unprovable(
+            "the bound is too large or too small to be written down",
+            hint="use parameters of a more usual size",
+        )
+    mantissa, exponent = end.man_exp()
+    return int(mantissa) * Fraction(2) ** int(exponent)
+
+
+def _exponent(end: Ball) -> int:
+    """About log2 of the absolute value: between 0 and 1 above it."""
+    mantissa, exponent = end.man_exp()
+    return int(mantissa).bit_length() + int(exponent)

@@ -1,0 +1,146 @@
+"""Parameters as exact fractions.
+
+A float means its shortest decimal representation, so that `0.1` is one tenth and three charges of `0.1` fit a
+budget of `0.3`. Everything that is not a plain finite number is refused with the name of the parameter.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
+from fractions import Fraction
+from numbers import Rational
+from typing import TypeAlias
+
+import numpy as np
+
+from giveortake.errors import InvalidParameter
+
+Number: TypeAlias = int | Rational | Decimal | str | float
+
+LEAST = Fraction(1, 10**300)
+GREATEST = Fraction(10**300)
+_MOST_DIGITS = 400  # "1e999999999" must not become a number of a billion digits
+
+
+def rational(name: str, value: Number) -> Fraction:
+    """The exact fraction that `value` stands for.
+
+    >>> rational("epsilon", 0.1), rational("epsilon", "1/3"), rational("epsilon", "1e-6")
+    (Fraction(1, 10), Fraction(1, 3), Fraction(1, 1000000))
+    """
+    if isinstance(value, bool | np.bool_):
+        raise InvalidParameter(name, value, "is a truth value, not a number")
+    if isinstance(value, np.integer):
+        return Fraction(int(value))
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, float | np.floating):
+        if not math.isfinite(value):
+            raise InvalidParameter(name, value, "is not finite")
+        return Fraction(str(value))
+    if isinstance(value, Decimal):
+        return _from_decimal(name, value, value)
+    if isinstance(value, str):
+        return _from_text(name, value)
+    raise InvalidParameter(
+        name, value, f"is a {type(value).__name__}, not a number", hint='write a number, or text like "0.1" or "1/3"'
+    )
+
+
+def positive(name: str, value: Number) -> Fraction:
+    """A number between 1e-300 and 1e300, exactly.
+
+    >>> positive("epsilon", 0)
+    Traceback (most recent call last):
+    giveortake.errors.InvalidParameter: epsilon = 0 is not positive
+    """
+    number = rational(name, value)
+    if number <= 0:
+        raise InvalidParameter(name, value, "is not positive")
+    if not LEAST <= number <= GREATEST:
+        raise InvalidParameter(name, value, "is outside the supported range from 1e-300 to 1e300")
+    return number
+
+
+def non_negative(name: str, value: Number) -> Fraction:
+    """Zero, or a number between 1e-300 and 1e300, exactly."""
+    return Fraction(0) if rational(name, value) == 0 else positive(name, value)
+
+
+def open_probability(name: str, value: Number) -> Fraction:
+    """A number strictly between 0 and 1, at least 1e-300, exactly."""
+    number = rational(name, value)
+    if not 0 < number < 1:
+        raise InvalidParameter(name, value, "is not strictly between 0 and 1")
+    return positive(name, value)
+
+
+def closed_probability(name: str, value: Number) -> Fraction:
+    """Zero, one, or a number between them that is at least 1e-300, exactly."""
+    number = rational(name, value)
+    if not 0 <= number <= 1:
+        raise InvalidParameter(name, value, "is not between 0 and 1")
+    return non_negative(name, value)
+
+
+def whole(name: str, value: Number, *, least: int = 1) -> int:
+    """An integer that is at least `least`."""
+    number = rational(name, value)
+    if number.denominator != 1:
+        raise InvalidParameter(name, value, "is not a whole number")
+    if number < least:
+        raise InvalidParameter(name, value, f"is below {least}")
+    return number.numerator
+
+
+def shown(number: Fraction, digits: int = 6) -> str:
+    """A short decimal for people: exact when it is short, otherwise rounded to `digits` significant digits.
+
+    >>> shown(Fraction(1, 10)), shown(Fraction(1, 3)), shown(Fraction(1, 10**8))
+    ('0.1', '0.333333', '1e-8')
+    """
+    if number == 0:
+        return "0"
+    quotient = Decimal(number.numerator) / Decimal(number.denominator)
+    text = f"{quotient:.{digits}g}"
+    if "e" in text:
+        mantissa, _, exponent = text.partition("e")
+        return f"{_without_trailing_zeros(mantissa)}e{int(exponent)}"
+    return _without_trailing_zeros(text)
+
+
+def shown_up(number: Fraction, digits: int = 6) -> str:
+    """A short decimal for people that is never below the number.
+
+    >>> shown_up(Fraction(1, 3)), shown_up(Fraction(1, 10)), shown_up(Fraction(1, 7), digits=2)
+    ('0.333334', '0.1', '0.15')
+    """
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    return shown(Fraction(context.divide(Decimal(number.numerator), Decimal(number.denominator))), digits)
+
+
+def _without_trailing_zeros(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _from_decimal(name: str, value: Decimal, original: object) -> Fraction:
+    if not value.is_finite():
+        raise InvalidParameter(name, original, "is not finite")
+    if value and abs(value.adjusted()) > _MOST_DIGITS:
+        raise InvalidParameter(name, original, "is outside the supported range from 1e-300 to 1e300")
+    return Fraction(value)
+
+
+def _from_text(name: str, text: str) -> Fraction:
+    hint = 'write a decimal or a fraction, such as "0.1", "1e-6" or "1/3"'
+    try:
+        if "/" in text:
+            return Fraction(text)
+        return _from_decimal(name, Decimal(text), text)
+    except ZeroDivisionError:
+        raise InvalidParameter(name, text, "divides by zero", hint=hint) from None
+    except (ValueError, InvalidOperation) as error:
+        if isinstance(error, InvalidParameter):
+            raise
+        raise InvalidParameter(name, text, "is not a number", hint=hint) from None

@@ -1,0 +1,52 @@
+"""Mechanisms that add independent integer noise to an integer or to every integer of an array."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from giveortake.exact import open_probability
+from giveortake.mechanisms import columns
+from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from giveortake.exact import Number
+    from giveortake.mechanisms.columns import Numeric
+    from giveortake.randomness import Entropy, IntArray
+
+
+class AdditiveNoise(Mechanism["Numeric", "Numeric"]):
+    """value + noise on the integers, the noise independent of the value and of every other coordinate."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def noise(self, size: int, entropy: Entropy | None = None) -> IntArray:
+        """Independent draws of the noise alone."""
+
+    @abstractmethod
+    def margin(self, confidence: Number = Fraction(95, 100)) -> int:
+        """The least m for which |noise| ≤ m holds with at least that probability, for one coordinate."""
+
+    def release(self, value: Numeric | Sensitive[Numeric], entropy: Entropy | None = None) -> Any:
+        """The integers plus noise: an int for an int, an array for an array or a column."""
+        column = columns.whole_numbers("value", opened(value, self))
+        return column.shaped(columns.added(column.numbers, self.noise(column.numbers.size, source(entropy))))
+
+    def stream(self, chunks: Iterable[Numeric], entropy: Entropy | None = None) -> Iterator[Any]:
+        """Release one chunk after another, so that the whole never has to fit into memory."""
+        for chunk in chunks:
+            yield self.release(chunk, entropy)
+
+
+def miss_probability(confidence: Number) -> Fraction:
+    """One minus the confidence, which must lie strictly between 0 and 1."""
+    return 1 - open_probability("confidence", confidence)
+
+
+def ceiling(number: Fraction) -> int:
+    """The least integer at least `number`."""
+    return -(-number.numerator // number.denominator)

@@ -1,0 +1,138 @@
+"""Numbers in, numbers out: Python numbers, numpy arrays, and columns of Polars, pandas or Arrow.
+
+A column is read through numpy's array protocol. What comes back has the shape of what went in, and its type
+follows from the released numbers alone: int64 when every one of them fits, Python integers otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational
+from typing import Any, TypeAlias, final
+
+import numpy as np
+import numpy.typing as npt
+
+from giveortake.errors import InvalidParameter
+from giveortake.exact import rational
+from giveortake.randomness import IntArray, narrowed
+
+Numeric: TypeAlias = Any  # int | Fraction | Decimal | float | a sequence of these | an array or column of these
+
+_GREATEST_FLOAT = Fraction(np.finfo(np.float64).max.item())
+_HALF = 2**62
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Numbers as a flat array: int64, float64, or exact Python numbers; with the shape they came in."""
+
+    numbers: npt.NDArray[Any]
+    shape: tuple[int, ...] | None  # None: one Python number
+    is_float: bool
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every number is an integer by its type, not by chance of its value."""
+        return self.numbers.dtype == np.int64 or (
+            self.numbers.dtype == object and all(isinstance(number, int) for number in self.numbers)
+        )
+
+    def shaped(self, flat: npt.NDArray[Any]) -> Any:
+        """Released numbers in the shape the values came in."""
+        if self.shape is None:
+            return flat[0].item() if isinstance(flat[0], np.generic) else flat[0]
+        return flat.reshape(self.shape)
+
+
+def read(name: str, value: Numeric) -> Column:
+    """The numbers in `value`; anything missing, infinite, or not a number is refused."""
+    if isinstance(value, bool | np.bool_):
+        raise InvalidParameter(name, value, "is a truth value, not a number")
+    if isinstance(value, int | np.integer):
+        return Column(_integers([int(value)]), None, is_float=False)
+    if isinstance(value, Rational | Decimal):
+        return Column(_objects([rational(name, value)]), None, is_float=False)
+    if isinstance(value, float | np.floating):
+        _require_finite(name, np.asarray(value))
+        return Column(np.array([value], dtype=np.float64), None, is_float=True)
+    if isinstance(value, str | bytes) or value is None:
+        raise InvalidParameter(name, value, "is not a number or an array of numbers")
+    return _read_array(name, np.asarray(value))
+
+
+def whole_numbers(name: str, value: Numeric) -> Column:
+    """The numbers in `value`, which must be integers."""
+    column = read(name, value)
+    if not column.is_whole:
+        raise InvalidParameter(
+            name, value, "is not an integer", hint="put it on a lattice first: gt.mechanisms.Lattice, or gt.laplace"
+        )
+    return column
+
+
+def added(values: IntArray, noise: IntArray) -> IntArray:
+    """Exact sums: in int64 where nothing can wrap, in Python integers otherwise."""
+    if values.dtype == noise.dtype == np.int64 and _is_small(values) and _is_small(noise):
+        return values + noise
+    return narrowed(values.astype(object) + noise.astype(object))
+
+
+def as_floats(numbers: npt.NDArray[Any], unit: Fraction) -> npt.NDArray[np.float64]:
+    """The doubles nearest to numbers × unit, kept within the finite range."""
+    if numbers.dtype == np.int64 and unit.numerator == 1 and unit.denominator & (unit.denominator - 1) == 0:
+        return numbers.astype(np.float64) * float(unit)
+    limited = (max(-_GREATEST_FLOAT, min(_GREATEST_FLOAT, int(number) * unit)) for number in numbers)
+    return np.fromiter((float(number) for number in limited), dtype=np.float64, count=numbers.size)
+
+
+def _read_array(name: str, array: npt.NDArray[Any]) -> Column:
+    flat = array.reshape(-1)
+    if flat.dtype.kind == "i" or (flat.dtype.kind == "u" and flat.dtype.itemsize < 8):
+        return Column(flat.astype(np.int64, copy=False), array.shape, is_float=False)
+    if flat.dtype.kind == "u":
+        return Column(_integers(flat.tolist()), array.shape, is_float=False)
+    if flat.dtype.kind == "f":
+        _require_finite(name, flat)
+        return Column(flat.astype(np.float64, copy=False), array.shape, is_float=True)
+    if flat.dtype == object:
+        numbers = [_exact_element(name, number) for number in flat]
+        whole = all(isinstance(number, int) for number in numbers)
+        is_float = any(isinstance(number, float) for number in flat)
+        return Column(_integers(numbers) if whole else _objects(numbers), array.shape, is_float=is_float)
+    raise InvalidParameter(name, array.dtype.name, "is not a type of number")
+
+
+def _exact_element(name: str, number: object) -> int | Fraction:
+    if isinstance(number, float):
+        _require_finite(name, np.asarray(number))
+        return Fraction(number)  # a value is the double it is; only parameters mean their shortest decimal
+    if isinstance(number, int | np.integer) and not isinstance(number, bool):
+        return int(number)
+    if isinstance(number, Rational | Decimal):
+        return rational(name, number)
+    raise InvalidParameter(name, type(number).__name__, "is not a type of number")
+
+
+def _require_finite(name: str, numbers: npt.NDArray[Any]) -> None:
+    if not np.isfinite(numbers).all():
+        raise InvalidParameter(
+            name, "<missing or infinite>", "is not a finite number", hint="drop or clamp such values before the sum"
+        )
+
+
+def _integers(numbers: list[Any]) -> IntArray:
+    return narrowed(_objects(numbers))
+
+
+def _objects(numbers: list[Any]) -> npt.NDArray[Any]:
+    array = np.empty(len(numbers), dtype=object)
+    array[:] = numbers
+    return array
+
+
+def _is_small(numbers: IntArray) -> bool:
+    return numbers.size == 0 or bool(numbers.min() >= -_HALF and numbers.max() <= _HALF)

@@ -1,0 +1,98 @@
+"""Histograms over categories that are found in the data: noise, then a threshold; seed 002, "Escargots"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+
+from giveortake import exact
+from giveortake.errors import InvalidParameter
+from giveortake.mechanisms.additive import ceiling
+from giveortake.mechanisms.categories import discovered_counts
+from giveortake.mechanisms.laplace import Laplace
+from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened
+from giveortake.privacy import events
+
+if TYPE_CHECKING:
+    from giveortake.exact import Number
+    from giveortake.randomness import Entropy
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DiscoveredHistogram(Mechanism[Iterable[Any], dict[Any, int]]):
+    """Count rows by the values that occur, add Laplace noise, and show the counts that reach the threshold.
+
+    Guarantee [KKMN09]: let p = P[1 + noise ≥ threshold], the chance that a value held by one row alone is shown. If one
+    unit changes counts by at most s in total, by one each, and holds at most k values that nobody else holds, a
+    release is (s / scale, 1 − (1 − p)^k)-DP. Proof: let X be the values held by the first table alone, Y by the second
+    alone, shown with probabilities x and y. On the other counts the probabilities a and a′ of any event satisfy
+    a ≤ e^ε′ a′, where ε′ = s / scale ≤ ε. For any set of outcomes, P − e^ε P′ ≤ x + (1 − x) a − e^ε (1 − y) a′
+    ≤ x + a ((1 − x) − (1 − y)) ≤ max(x, y). ∎ Under add-remove s = k = 1 for a row; under change-one s = 2 and k = 1.
+
+    >>> DiscoveredHistogram.calibrated(epsilon=1, delta="1e-6").threshold
+    15
+    """
+
+    scale: Fraction
+    threshold: int
+
+    citation: ClassVar[str] = "Korolova, Kenthapadi, Mishra, Ntoulas: Releasing search queries privately, WWW 2009"
+
+    def __init__(self, scale: Number, threshold: int) -> None:
+        object.__setattr__(self, "scale", exact.positive("scale", scale))
+        object.__setattr__(self, "threshold", exact.whole("threshold", threshold, least=2))
+
+    @classmethod
+    def calibrated(cls, *, epsilon: Number, delta: Number, sensitivity: Number = 1) -> DiscoveredHistogram:
+        """The least threshold, at the least noise, that keeps (ε, δ) for a unit with one value of its own."""
+        scale = exact.positive("sensitivity", sensitivity) / exact.positive("epsilon", epsilon)
+        chance = exact.open_probability("delta", delta)
+        # P[noise ≥ m] = ½ exp(−(m − ½) / scale) for m ≥ 1, and a lone value is shown when noise ≥ threshold − 1.
+        least = max(1, ceiling(Fraction(1, 2) + scale * exact.log_up(1 / (2 * chance))))
+        return cls(scale, least + 1)
+
+    def event(self, sensitivity: Number = 1, *, lone_values: int = 1) -> events.DiscoveredKeys:
+        """A thresholded histogram of that L1 sensitivity; `lone_values` is k in the guarantee."""
+        chance = self.lone_value_chance()
+        delta = 1 - (1 - chance) ** exact.whole("lone_values", lone_values)
+        return events.DiscoveredKeys(exact.positive("sensitivity", sensitivity) / self.scale, delta)
+
+    def lone_value_chance(self) -> Fraction:
+        """An upper bound of P[1 + noise ≥ threshold] = ½ exp(−(threshold − 3⁄2) / scale)."""
+        with exact.precision():
+            exponent = exact.enclosure((Fraction(3, 2) - self.threshold) / self.scale)
+            return exact.probability_up(exponent.exp() / 2)
+
+    def release(
+        self, value: Iterable[Any] | Sensitive[Iterable[Any]], entropy: Entropy | None = None
+    ) -> dict[Any, int]:
+        """The noisy counts that reach the threshold, the greatest first; `value` holds the rows."""
+        pairs = discovered_counts(opened(value, self))
+        counts = np.array([count for _, count in pairs], dtype=np.int64)
+        noisy = Laplace(self.scale).release(counts, entropy).tolist()
+        found: dict[Any, int] = {}
+        for (key, _), count in sorted(zip(pairs, noisy, strict=True), key=lambda item: -item[1]):
+            if count >= self.threshold:
+                found[key] = found.get(key, 0) + count  # True and 1 are one key of a dictionary
+        return found
+
+    def margin(self, confidence: Number = Fraction(95, 100)) -> int:
+        """How far a count that is shown is off at most before selection, with at least that probability."""
+        return Laplace(self.scale).margin(confidence)
+
+
+def require_delta(delta: Number | None) -> Number:
+    """δ for a mechanism that cannot do without."""
+    if delta is None:
+        raise InvalidParameter(
+            "delta",
+            delta,
+            "is missing: showing values found in the data has a small chance to reveal one",
+            hint='pass delta="1e-8" (far below one in the number of people), or list the categories',
+        )
+    return delta

@@ -1,0 +1,100 @@
+"""Which keys found in the data may be shown, with the best chance for each [DVGM22]."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, final
+
+from giveortake import exact
+from giveortake.errors import InvalidParameter
+from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
+from giveortake.privacy import events
+from giveortake.randomness import bernoulli_real
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from giveortake.exact import Ball, Number
+    from giveortake.randomness import Entropy
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
+    """Show each key with the greatest probability that its number of persons allows.
+
+    Guarantee [DVGM22, theorem 1]: with π₀ = 0 and π₍ₙ₊₁₎ = min(e^ε πₙ + δ, 1 − e^(−ε)(1 − πₙ − δ), 1), showing a key
+    of n persons with probability πₙ is (ε, δ)-DP when a person holds one key and is added or removed, and no rule
+    shows any key more often. It is the truncated geometric mechanism with a threshold. Rounding of numbers: none.
+
+    Counts must be of distinct persons. Only keys are shown, no counts.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    citation: ClassVar[str] = (
+        "Desfontaines, Voss, Gipson, Mandayam: Differentially private partition selection, PETS 2022"
+    )
+
+    def __init__(self, epsilon: Number, delta: Number) -> None:
+        object.__setattr__(self, "epsilon", exact.positive("epsilon", epsilon))
+        object.__setattr__(self, "delta", exact.open_probability("delta", delta))
+
+    def event(self, sensitivity: Number = 1) -> events.DiscoveredKeys:
+        """A selection of keys when a person holds one of them."""
+        if exact.positive("sensitivity", sensitivity) != 1:
+            raise InvalidParameter(
+                "sensitivity",
+                sensitivity,
+                "is not 1",
+                hint="for k keys per person, select with ε / k and δ / k, and repeat",
+            )
+        return events.DiscoveredKeys(self.epsilon, self.delta)
+
+    def chance(self, persons: int) -> Ball:
+        """πₙ, enclosed at the ambient precision, in closed form so that no ε is too small to compute it.
+
+        Up to n₁ persons the first branch of the recursion is the least: πₙ = δ (e^(nε) − 1) / (e^ε − 1). From there on
+        the second is: 1 − π is multiplied by e^(−ε) after δ is taken off, until nothing is left.
+        """
+        count = exact.whole("persons", persons, least=0)
+        epsilon, delta = exact.enclosure(self.epsilon), exact.enclosure(self.delta)
+        turn = self.turning_point()
+        ratio = delta / epsilon.expm1()
+        if count <= turn:
+            return ratio * (count * epsilon).expm1()
+        hidden = 1 - ratio * (turn * epsilon).expm1()
+        shrunk = (-(count - turn) * epsilon).exp()
+        return 1 - exact.positive_part(shrunk * hidden - ratio * (1 - shrunk))
+
+    def turning_point(self) -> int:
+        """n₁: the first n with πₙ > (1 − δ) / (e^ε + 1); where the two branches tie, either serves."""
+        for bits in (192, 1024, 8192):
+            with exact.precision(bits):
+                floor = exact.floor_if_certain(self._level())
+                if floor is not None:
+                    return floor + 1
+        with exact.precision():
+            return round(exact.upper(self._level()))
+
+    def _level(self) -> Ball:
+        """The real n at which δ (e^(nε) − 1) / (e^ε − 1) is (1 − δ) / (e^ε + 1)."""
+        half = (exact.enclosure(self.epsilon) / 2).tanh()
+        return (exact.enclosure(1 / self.delta - 1) * half).log1p() / exact.enclosure(self.epsilon)
+
+    def release(
+        self, value: Mapping[Hashable, int] | Sensitive[Mapping[Hashable, int]], entropy: Entropy | None = None
+    ) -> list[Hashable]:
+        """The keys selected, sorted by how they print; `value` maps every key found to its number of persons."""
+        keys_by_count: dict[int, list[Hashable]] = {}
+        for key, count in opened(value, self).items():
+            keys_by_count.setdefault(exact.whole("persons", count), []).append(key)
+        coins = source(entropy)
+        shown: list[Hashable] = []
+        for count, keys in keys_by_count.items():
+            kept = bernoulli_real(partial(self.chance, count), len(keys), coins)
+            shown.extend(key for key, keep in zip(keys, kept, strict=True) if keep)
+        return sorted(shown, key=lambda key: (type(key).__name__, repr(key)))

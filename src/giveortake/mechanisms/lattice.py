@@ -1,0 +1,124 @@
+"""Real numbers put on a public lattice before anything is added to them.
+
+Noise added to a floating-point number leaves traces of that number in the low bits of the sum [Mir12]. A value that
+was first moved to the nearest multiple of a public granularity g leaves none: the release is a multiple of g
+whatever the value was. Moving costs sensitivity, which is derived here and never assumed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from giveortake.exact import positive, sqrt_up
+from giveortake.mechanisms import columns
+from giveortake.randomness import IntArray, narrowed
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from giveortake.exact import Number
+    from giveortake.mechanisms.columns import Column
+
+_FINE = 1 << 20  # steps that a default lattice has in one sensitivity …
+_FINE_EACH = 1 << 7  # … or for every coordinate, so that rounding adds less than 1 % to the noise
+_FINE_NOISE = 1 << 10  # steps it has at least in one scale of the noise
+_SAFE = 2.0**62
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """The multiples of a public granularity g.
+
+    Guarantee: `steps` moves every number to a nearest multiple, halves upwards: ⌊x/g + ½⌋. That rounding commutes
+    with whole steps, so a number that changes by Δ changes by at most ⌈Δ/g⌉ steps; d numbers that change by Δ
+    together change by at most ⌈Δ/g⌉ + d − 1 steps in L1 and by Δ/g + √d in L2. (Rounding halves to even would break
+    this: ½ and 3⁄2 are one apart and would become 0 and 2.) Integers that lie on the lattice already do not move, and
+    keep Δ/g.
+    """
+
+    granularity: Fraction
+
+    def __init__(self, granularity: Number) -> None:
+        object.__setattr__(self, "granularity", positive("granularity", granularity))
+
+    @classmethod
+    def for_noise(cls, column: Column, *, sensitivity: Fraction, scale: Fraction, coordinates: Fraction) -> Lattice:
+        """The default: the integers for integers, a power of two far below sensitivity and noise for real numbers."""
+        if column.is_whole:
+            return cls(1)
+        steps = max(Fraction(_FINE), _FINE_EACH * coordinates)
+        return cls(_power_of_two_below(min(sensitivity / steps, scale / _FINE_NOISE)))
+
+    def contains(self, column: Column) -> bool:
+        """Whether the numbers lie on the lattice by their type."""
+        return column.is_whole and self.granularity.numerator == 1
+
+    def l1_steps(self, sensitivity: Fraction, column: Column) -> Fraction:
+        """How many steps the numbers move in total when they change by `sensitivity` in total."""
+        ratio = sensitivity / self.granularity
+        if self.contains(column):
+            return ratio
+        return Fraction(-(-ratio.numerator // ratio.denominator) + max(column.numbers.size, 1) - 1)
+
+    def l2_steps(self, sensitivity: Fraction, column: Column) -> Fraction:
+        """How far the numbers move on the lattice when they change by `sensitivity` in Euclidean distance."""
+        ratio = sensitivity / self.granularity
+        if self.contains(column):
+            return ratio
+        if column.numbers.size <= 1:
+            return Fraction(-(-ratio.numerator // ratio.denominator))
+        return ratio + sqrt_up(Fraction(column.numbers.size))
+
+    def steps(self, column: Column) -> IntArray:
+        """The nearest lattice points, counted in steps from zero."""
+        if self.contains(column):
+            unit = self.granularity.denominator
+            return column.numbers if unit == 1 else narrowed(column.numbers.astype(object) * unit)
+        if column.numbers.dtype == np.float64 and (found := self._float_steps(column.numbers)) is not None:
+            return found
+        steps = np.empty(column.numbers.size, dtype=object)
+        steps[:] = [self._nearest(Fraction(number)) for number in column.numbers.tolist()]
+        return narrowed(steps)
+
+    def values(self, steps: IntArray, column: Column) -> Any:
+        """Released lattice points as numbers of the kind that came in, in their shape."""
+        if column.is_float:
+            return column.shaped(columns.as_floats(steps, self.granularity))
+        if self.granularity.denominator == 1 and column.is_whole:
+            if self.granularity == 1:
+                return column.shaped(steps)
+            return column.shaped(narrowed(steps.astype(object) * self.granularity.numerator))
+        exactly = np.empty(steps.size, dtype=object)
+        exactly[:] = [int(step) * self.granularity for step in steps]
+        return column.shaped(exactly)
+
+    def _float_steps(self, numbers: npt.NDArray[np.float64]) -> IntArray | None:
+        """⌊x/g + ½⌋ in doubles where that is exact: g a power of two and results well inside int64."""
+        if not _is_power_of_two(self.granularity):
+            return None
+        with np.errstate(over="ignore", under="ignore"):
+            ratio = numbers / float(self.granularity)
+        if not (np.abs(ratio) < _SAFE).all():
+            return None
+        below = np.floor(ratio)
+        ratio -= below
+        below += ratio >= 0.5
+        return below.astype(np.int64)
+
+    def _nearest(self, number: Fraction) -> int:
+        ratio = number / self.granularity
+        return (2 * ratio.numerator + ratio.denominator) // (2 * ratio.denominator)
+
+
+def _power_of_two_below(number: Fraction) -> Fraction:
+    exponent = number.numerator.bit_length() - number.denominator.bit_length() - 1
+    return Fraction(2) ** exponent
+
+
+def _is_power_of_two(number: Fraction) -> bool:
+    return all(part & (part - 1) == 0 for part in (number.numerator, number.denominator))

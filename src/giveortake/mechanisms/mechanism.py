@@ -1,0 +1,81 @@
+"""What every mechanism is, and the wrapper around what only a mechanism may see."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, final
+
+from giveortake.errors import SensitiveValue
+from giveortake.randomness import SYSTEM_ENTROPY
+
+if TYPE_CHECKING:
+    from giveortake.exact import Number
+    from giveortake.privacy.events import Event
+    from giveortake.randomness import Entropy
+
+Private = TypeVar("Private")
+Private_contra = TypeVar("Private_contra", contravariant=True)
+Public_co = TypeVar("Public_co", covariant=True)
+
+
+class Mechanism(ABC, Generic[Private_contra, Public_co]):
+    """A random function whose promise is a theorem.
+
+    `event` says what a release is, for accountants; `release` runs it. A mechanism is calibrated before it sees
+    data, and the event depends on its parameters alone.
+    """
+
+    __slots__ = ()
+
+    citation: ClassVar[str]
+
+    @abstractmethod
+    def event(self, sensitivity: Number = 1) -> Event:
+        """What one release is, when one unit changes the value by at most `sensitivity`."""
+
+    @abstractmethod
+    def release(self, value: Private_contra | Sensitive[Private_contra], entropy: Entropy | None = None) -> Public_co:
+        """Draw from the mechanism; `entropy` is the operating system's unless a test brings its own."""
+
+
+@final
+class Sensitive(Generic[Private]):
+    """A value that prints as `<sensitive>` and opens only inside a mechanism's release."""
+
+    __slots__ = ("_hidden",)
+
+    def __init__(self, value: Private) -> None:
+        self._hidden = value
+
+    def open(self, mechanism: Mechanism[Any, Any]) -> Private:
+        """The value itself, for a mechanism that is about to protect it."""
+        if not isinstance(mechanism, Mechanism):
+            raise SensitiveValue(
+                f"a {type(mechanism).__name__} may not look inside a sensitive value",
+                hint="hand it to a mechanism's release",
+            )
+        return self._hidden
+
+    def __repr__(self) -> str:
+        return "<sensitive>"
+
+    __str__ = __repr__
+
+    def __format__(self, _specification: str) -> str:
+        return "<sensitive>"
+
+    def __bool__(self) -> NoReturn:
+        raise SensitiveValue("a sensitive value may not decide what happens next")
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
+        raise SensitiveValue("a sensitive value may not be copied or stored")
+
+
+def opened(value: Private | Sensitive[Private], mechanism: Mechanism[Any, Any]) -> Private:
+    """The value, whether or not it came wrapped."""
+    return value.open(mechanism) if isinstance(value, Sensitive) else value
+
+
+def source(entropy: Entropy | None) -> Entropy:
+    """The source given, or the operating system's."""
+    return SYSTEM_ENTROPY if entropy is None else entropy

@@ -1,0 +1,56 @@
+"""What the three mechanisms that select one of several candidates have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from giveortake.errors import InvalidParameter
+from giveortake.exact import GREATEST, log_up, whole
+from giveortake.mechanisms import columns
+from giveortake.mechanisms.additive import miss_probability
+from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
+from giveortake.randomness import noisy_argmax
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from giveortake.exact import Number
+    from giveortake.mechanisms.columns import Numeric
+    from giveortake.randomness import Entropy
+    from giveortake.randomness.selection import Noise, Scores
+
+
+class NoisySelection(Mechanism["Numeric", int]):
+    """The index of the greatest utility / scale + noise."""
+
+    __slots__ = ()
+
+    noise: ClassVar[Noise]
+
+    @property
+    @abstractmethod
+    def scale(self) -> Fraction:
+        """How much utility weighs as much as one unit of noise."""
+
+    def release(self, value: Numeric | Sensitive[Numeric], entropy: Entropy | None = None) -> int:
+        """The index of the candidate selected; `value` holds the utilities, one for each candidate."""
+        utilities = columns.read("utilities", opened(value, self)).numbers
+        if utilities.size == 0:
+            raise InvalidParameter("candidates", "[]", "is empty", hint="offer at least one candidate to choose from")
+        return noisy_argmax(_scores(utilities), self.scale, self.noise, source(entropy))
+
+    def margin(self, confidence: Number = Fraction(95, 100), *, candidates: int) -> Fraction:
+        """How far below the best utility the selected one lies at most, with at least that probability."""
+        miss = miss_probability(confidence)
+        return self.scale * log_up(whole("candidates", candidates) / miss)
+
+
+def _scores(utilities: npt.NDArray[Any]) -> Scores:
+    if utilities.dtype != object:
+        return utilities
+    exactly = [Fraction(number) for number in utilities.tolist()]
+    if any(abs(number) > GREATEST for number in exactly):
+        raise InvalidParameter("utilities", "<beyond 1e300>", "is outside the supported range")
+    return exactly
