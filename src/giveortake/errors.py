@@ -11,6 +11,7 @@ __all__ = [
     "InvalidParameter",
     "MechanismSpent",
     "MismatchedPromises",
+    "NotFound",
     "SensitiveValue",
     "Unprovable",
 ]
@@ -42,6 +43,10 @@ class Unprovable(GiveOrTakeError, ValueError):
     """The statement that was asked for does not follow from the promise at hand."""
 
 
+class NotFound(GiveOrTakeError, LookupError):
+    """A file or folder that a command needs is not there."""
+
+
 class MechanismSpent(GiveOrTakeError, RuntimeError):
     """A mechanism that answers only until its promise is used up was asked again."""
 
@@ -51,5 +56,8 @@ class SensitiveValue(GiveOrTakeError, TypeError):
 
 
 def _shortened(value: object, limit: int = 60) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write integers of more than 4,300 digits
+        text = f"a very long {type(value).__name__}"
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

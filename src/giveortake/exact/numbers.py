@@ -7,7 +7,7 @@ budget of `0.3`. Everything that is not a plain finite number is refused with th
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from numbers import Rational
 from typing import TypeAlias
@@ -20,6 +20,7 @@ Number: TypeAlias = int | Rational | Decimal | str | float
 
 LEAST = Fraction(1, 10**300)
 GREATEST = Fraction(10**300)
+_SURELY_SUPPORTED = 995  # 2^-996 and 2^996 lie inside the range
 _MOST_DIGITS = 400  # "1e999999999" must not become a number of a billion digits
 
 
@@ -29,6 +30,10 @@ def rational(name: str, value: Number) -> Fraction:
     >>> rational("epsilon", 0.1), rational("epsilon", "1/3"), rational("epsilon", "1e-6")
     (Fraction(1, 10), Fraction(1, 3), Fraction(1, 1000000))
     """
+    if type(value) is Fraction:
+        return value
+    if type(value) is int:
+        return Fraction(value)
     if isinstance(value, bool | np.bool_):
         raise InvalidParameter(name, value, "is a truth value, not a number")
     if isinstance(value, np.integer):
@@ -56,9 +61,10 @@ def positive(name: str, value: Number) -> Fraction:
     giveortake.errors.InvalidParameter: epsilon = 0 is not positive
     """
     number = rational(name, value)
-    if number <= 0:
+    if number.numerator <= 0:
         raise InvalidParameter(name, value, "is not positive")
-    if not LEAST <= number <= GREATEST:
+    magnitude = number.numerator.bit_length() - number.denominator.bit_length()  # spares comparing 300 digits
+    if abs(magnitude) > _SURELY_SUPPORTED and not LEAST <= number <= GREATEST:
         raise InvalidParameter(name, value, "is outside the supported range from 1e-300 to 1e300")
     return number
 
@@ -91,7 +97,14 @@ def whole(name: str, value: Number, *, least: int = 1) -> int:
         raise InvalidParameter(name, value, "is not a whole number")
     if number < least:
         raise InvalidParameter(name, value, f"is below {least}")
+    if number > GREATEST:
+        raise InvalidParameter(name, value, "is above the supported range, which ends at 1e300")
     return number.numerator
+
+
+def ceiling(number: Fraction) -> int:
+    """The least integer at least `number`."""
+    return -(-number.numerator // number.denominator)
 
 
 def shown(number: Fraction, digits: int = 6) -> str:
@@ -102,7 +115,8 @@ def shown(number: Fraction, digits: int = 6) -> str:
     """
     if number == 0:
         return "0"
-    quotient = Decimal(number.numerator) / Decimal(number.denominator)
+    context = Context(prec=digits, rounding=ROUND_HALF_EVEN)  # not the caller's, which may hold fewer digits
+    quotient = context.divide(Decimal(number.numerator), Decimal(number.denominator))
     text = f"{quotient:.{digits}g}"
     if "e" in text:
         mantissa, _, exponent = text.partition("e")

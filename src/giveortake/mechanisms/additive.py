@@ -45,8 +45,3 @@ class AdditiveNoise(Mechanism["Numeric", "Numeric"]):
 def miss_probability(confidence: Number) -> Fraction:
     """One minus the confidence, which must lie strictly between 0 and 1."""
     return 1 - open_probability("confidence", confidence)
-
-
-def ceiling(number: Fraction) -> int:
-    """The least integer at least `number`."""
-    return -(-number.numerator // number.denominator)

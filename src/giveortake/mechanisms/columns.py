@@ -6,6 +6,7 @@ follows from the released numbers alone: int64 when every one of them fits, Pyth
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -17,12 +18,13 @@ import numpy.typing as npt
 
 from giveortake.errors import InvalidParameter
 from giveortake.exact import rational
-from giveortake.randomness import IntArray, narrowed
+from giveortake.randomness import IntArray, integers, narrowed
 
 Numeric: TypeAlias = Any  # int | Fraction | Decimal | float | a sequence of these | an array or column of these
 
-_GREATEST_FLOAT = Fraction(np.finfo(np.float64).max.item())
+_GREATEST_FLOAT: float = np.finfo(np.float64).max.item()
 _HALF = 2**62
+_FEW = 8  # up to here a Python loop is faster than looking for the extremes of an array
 
 
 @final
@@ -53,11 +55,12 @@ def read(name: str, value: Numeric) -> Column:
     if isinstance(value, bool | np.bool_):
         raise InvalidParameter(name, value, "is a truth value, not a number")
     if isinstance(value, int | np.integer):
-        return Column(_integers([int(value)]), None, is_float=False)
+        return Column(integers([int(value)]), None, is_float=False)
     if isinstance(value, Rational | Decimal):
         return Column(_objects([rational(name, value)]), None, is_float=False)
     if isinstance(value, float | np.floating):
-        _require_finite(name, np.asarray(value))
+        if not math.isfinite(value):
+            raise _not_finite(name)
         return Column(np.array([value], dtype=np.float64), None, is_float=True)
     if isinstance(value, str | bytes) or value is None:
         raise InvalidParameter(name, value, "is not a number or an array of numbers")
@@ -76,6 +79,8 @@ def whole_numbers(name: str, value: Numeric) -> Column:
 
 def added(values: IntArray, noise: IntArray) -> IntArray:
     """Exact sums: in int64 where nothing can wrap, in Python integers otherwise."""
+    if values.size <= _FEW:
+        return integers([value + change for value, change in zip(values.tolist(), noise.tolist(), strict=True)])
     if values.dtype == noise.dtype == np.int64 and _is_small(values) and _is_small(noise):
         return values + noise
     return narrowed(values.astype(object) + noise.astype(object))
@@ -83,10 +88,14 @@ def added(values: IntArray, noise: IntArray) -> IntArray:
 
 def as_floats(numbers: npt.NDArray[Any], unit: Fraction) -> npt.NDArray[np.float64]:
     """The doubles nearest to numbers × unit, kept within the finite range."""
-    if numbers.dtype == np.int64 and unit.numerator == 1 and unit.denominator & (unit.denominator - 1) == 0:
+    if (
+        numbers.size > _FEW
+        and numbers.dtype == np.int64
+        and unit.numerator == 1
+        and unit.denominator & (unit.denominator - 1) == 0
+    ):
         return numbers.astype(np.float64) * float(unit)
-    limited = (max(-_GREATEST_FLOAT, min(_GREATEST_FLOAT, int(number) * unit)) for number in numbers)
-    return np.fromiter((float(number) for number in limited), dtype=np.float64, count=numbers.size)
+    return np.array([_nearest_float(number * unit) for number in numbers.tolist()], dtype=np.float64)
 
 
 def _read_array(name: str, array: npt.NDArray[Any]) -> Column:
@@ -94,15 +103,16 @@ def _read_array(name: str, array: npt.NDArray[Any]) -> Column:
     if flat.dtype.kind == "i" or (flat.dtype.kind == "u" and flat.dtype.itemsize < 8):
         return Column(flat.astype(np.int64, copy=False), array.shape, is_float=False)
     if flat.dtype.kind == "u":
-        return Column(_integers(flat.tolist()), array.shape, is_float=False)
+        return Column(integers(flat.tolist()), array.shape, is_float=False)
     if flat.dtype.kind == "f":
         _require_finite(name, flat)
         return Column(flat.astype(np.float64, copy=False), array.shape, is_float=True)
     if flat.dtype == object:
         numbers = [_exact_element(name, number) for number in flat]
-        whole = all(isinstance(number, int) for number in numbers)
+        whole = [number for number in numbers if isinstance(number, int)]
         is_float = any(isinstance(number, float) for number in flat)
-        return Column(_integers(numbers) if whole else _objects(numbers), array.shape, is_float=is_float)
+        exactly = integers(whole) if len(whole) == len(numbers) else _objects(numbers)
+        return Column(exactly, array.shape, is_float=is_float)
     raise InvalidParameter(name, array.dtype.name, "is not a type of number")
 
 
@@ -117,15 +127,22 @@ def _exact_element(name: str, number: object) -> int | Fraction:
     raise InvalidParameter(name, type(number).__name__, "is not a type of number")
 
 
+def _nearest_float(number: Fraction) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return _GREATEST_FLOAT if number > 0 else -_GREATEST_FLOAT
+
+
 def _require_finite(name: str, numbers: npt.NDArray[Any]) -> None:
     if not np.isfinite(numbers).all():
-        raise InvalidParameter(
-            name, "<missing or infinite>", "is not a finite number", hint="drop or clamp such values before the sum"
-        )
+        raise _not_finite(name)
 
 
-def _integers(numbers: list[Any]) -> IntArray:
-    return narrowed(_objects(numbers))
+def _not_finite(name: str) -> InvalidParameter:
+    return InvalidParameter(
+        name, "<missing or infinite>", "is not a finite number", hint="drop or clamp such values before the sum"
+    )
 
 
 def _objects(numbers: list[Any]) -> npt.NDArray[Any]:

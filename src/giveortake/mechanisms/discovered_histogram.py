@@ -11,7 +11,6 @@ import numpy as np
 
 from giveortake import exact
 from giveortake.errors import InvalidParameter
-from giveortake.mechanisms.additive import ceiling
 from giveortake.mechanisms.categories import discovered_counts
 from giveortake.mechanisms.laplace import Laplace
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened
@@ -53,7 +52,7 @@ class DiscoveredHistogram(Mechanism[Iterable[Any], dict[Any, int]]):
         scale = exact.positive("sensitivity", sensitivity) / exact.positive("epsilon", epsilon)
         chance = exact.open_probability("delta", delta)
         # P[noise ≥ m] = ½ exp(−(m − ½) / scale) for m ≥ 1, and a lone value is shown when noise ≥ threshold − 1.
-        least = max(1, ceiling(Fraction(1, 2) + scale * exact.log_up(1 / (2 * chance))))
+        least = max(1, exact.ceiling(Fraction(1, 2) + scale * exact.log_up(1 / (2 * chance))))
         return cls(scale, least + 1)
 
     def event(self, sensitivity: Number = 1, *, lone_values: int = 1) -> events.DiscoveredKeys:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, final
 
-from giveortake.exact import positive
-from giveortake.mechanisms.additive import AdditiveNoise, ceiling
+from giveortake.exact import ceiling, positive
+from giveortake.mechanisms.additive import AdditiveNoise
 from giveortake.mechanisms.gaussian import two_sided_quantile_up
 from giveortake.mechanisms.mechanism import source
 from giveortake.privacy import events

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, final
 
 from giveortake import exact
-from giveortake.mechanisms.additive import AdditiveNoise, ceiling, miss_probability
+from giveortake.mechanisms.additive import AdditiveNoise, miss_probability
 from giveortake.mechanisms.mechanism import source
 from giveortake.privacy import events
 from giveortake.randomness import rounded_normal
@@ -47,7 +47,7 @@ class Gaussian(AdditiveNoise):
 
     def margin(self, confidence: Number = Fraction(95, 100)) -> int:
         """P[|noise| ≤ m] = 2Φ((m + ½) / σ) − 1."""
-        return max(0, ceiling(self.sigma * two_sided_quantile_up(confidence) - Fraction(1, 2)))
+        return max(0, exact.ceiling(self.sigma * two_sided_quantile_up(confidence) - Fraction(1, 2)))
 
 
 def two_sided_quantile_up(confidence: Number) -> Fraction:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, final
 
-from giveortake.exact import log_up, positive
-from giveortake.mechanisms.additive import AdditiveNoise, ceiling, miss_probability
+from giveortake.exact import ceiling, log_up, positive
+from giveortake.mechanisms.additive import AdditiveNoise, miss_probability
 from giveortake.mechanisms.mechanism import source
 from giveortake.privacy import events
 from giveortake.randomness import rounded_laplace

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from giveortake.exact import positive, sqrt_up
+from giveortake.exact import ceiling, positive, sqrt_up
 from giveortake.mechanisms import columns
-from giveortake.randomness import IntArray, narrowed
+from giveortake.randomness import IntArray, integers, narrowed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,6 +27,7 @@ _FINE = 1 << 20  # steps that a default lattice has in one sensitivity …
 _FINE_EACH = 1 << 7  # … or for every coordinate, so that rounding adds less than 1 % to the noise
 _FINE_NOISE = 1 << 10  # steps it has at least in one scale of the noise
 _SAFE = 2.0**62
+_FEW = 8  # up to here exact fractions are faster than starting the array machinery
 
 
 @final
@@ -47,52 +48,49 @@ class Lattice:
         object.__setattr__(self, "granularity", positive("granularity", granularity))
 
     @classmethod
-    def for_noise(cls, column: Column, *, sensitivity: Fraction, scale: Fraction, coordinates: Fraction) -> Lattice:
+    def for_noise(cls, *, whole: bool, sensitivity: Fraction, scale: Fraction, coordinates: Fraction) -> Lattice:
         """The default: the integers for integers, a power of two far below sensitivity and noise for real numbers."""
-        if column.is_whole:
+        if whole:
             return cls(1)
         steps = max(Fraction(_FINE), _FINE_EACH * coordinates)
         return cls(_power_of_two_below(min(sensitivity / steps, scale / _FINE_NOISE)))
 
-    def contains(self, column: Column) -> bool:
-        """Whether the numbers lie on the lattice by their type."""
-        return column.is_whole and self.granularity.numerator == 1
+    def contains(self, *, whole: bool) -> bool:
+        """Whether numbers that are whole, or are not, lie on the lattice by their type."""
+        return whole and self.granularity.numerator == 1
 
-    def l1_steps(self, sensitivity: Fraction, column: Column) -> Fraction:
-        """How many steps the numbers move in total when they change by `sensitivity` in total."""
+    def l1_steps(self, sensitivity: Fraction, *, whole: bool, size: int) -> Fraction:
+        """How many steps `size` numbers move in total when they change by `sensitivity` in total."""
         ratio = sensitivity / self.granularity
-        if self.contains(column):
-            return ratio
-        return Fraction(-(-ratio.numerator // ratio.denominator) + max(column.numbers.size, 1) - 1)
+        return ratio if self.contains(whole=whole) else Fraction(ceiling(ratio) + max(size, 1) - 1)
 
-    def l2_steps(self, sensitivity: Fraction, column: Column) -> Fraction:
-        """How far the numbers move on the lattice when they change by `sensitivity` in Euclidean distance."""
+    def l2_steps(self, sensitivity: Fraction, *, whole: bool, size: int) -> Fraction:
+        """How far `size` numbers move on the lattice when they change by `sensitivity` in Euclidean distance."""
         ratio = sensitivity / self.granularity
-        if self.contains(column):
+        if self.contains(whole=whole):
             return ratio
-        if column.numbers.size <= 1:
-            return Fraction(-(-ratio.numerator // ratio.denominator))
-        return ratio + sqrt_up(Fraction(column.numbers.size))
+        return Fraction(ceiling(ratio)) if size <= 1 else ratio + sqrt_up(Fraction(size))
 
     def steps(self, column: Column) -> IntArray:
         """The nearest lattice points, counted in steps from zero."""
-        if self.contains(column):
+        if self.contains(whole=column.is_whole):
             unit = self.granularity.denominator
             return column.numbers if unit == 1 else narrowed(column.numbers.astype(object) * unit)
-        if column.numbers.dtype == np.float64 and (found := self._float_steps(column.numbers)) is not None:
+        if (
+            column.numbers.size > _FEW
+            and column.numbers.dtype == np.float64
+            and (found := self._float_steps(column.numbers)) is not None
+        ):
             return found
-        steps = np.empty(column.numbers.size, dtype=object)
-        steps[:] = [self._nearest(Fraction(number)) for number in column.numbers.tolist()]
-        return narrowed(steps)
+        return integers([self._nearest(Fraction(number)) for number in column.numbers.tolist()])
 
     def values(self, steps: IntArray, column: Column) -> Any:
         """Released lattice points as numbers of the kind that came in, in their shape."""
         if column.is_float:
             return column.shaped(columns.as_floats(steps, self.granularity))
-        if self.granularity.denominator == 1 and column.is_whole:
-            if self.granularity == 1:
-                return column.shaped(steps)
-            return column.shaped(narrowed(steps.astype(object) * self.granularity.numerator))
+        if column.is_whole and self.granularity.denominator == 1:
+            unit = self.granularity.numerator
+            return column.shaped(steps if unit == 1 else narrowed(steps.astype(object) * unit))
         exactly = np.empty(steps.size, dtype=object)
         exactly[:] = [int(step) * self.granularity for step in steps]
         return column.shaped(exactly)
@@ -116,8 +114,8 @@ class Lattice:
 
 
 def _power_of_two_below(number: Fraction) -> Fraction:
-    exponent = number.numerator.bit_length() - number.denominator.bit_length() - 1
-    return Fraction(2) ** exponent
+    power = Fraction(2) ** (number.numerator.bit_length() - number.denominator.bit_length())
+    return power if power <= number else power / 2
 
 
 def _is_power_of_two(number: Fraction) -> bool:

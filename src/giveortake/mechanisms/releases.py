@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from giveortake import exact
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
     from giveortake.exact import Number
-    from giveortake.mechanisms.columns import Column, Numeric
+    from giveortake.mechanisms.columns import Numeric
     from giveortake.privacy import Neighbours
 
 Candidate = TypeVar("Candidate")
@@ -47,10 +48,8 @@ def laplace(value: Numeric, *, sensitivity: Number, epsilon: Number, granularity
     """
     column = columns.read("value", value)
     spread, promise = _sensitivity(sensitivity), exact.positive("epsilon", epsilon)
-    lattice = _lattice(column, granularity, spread, spread / promise, Fraction(max(column.numbers.size, 1)))
-    scale = lattice.l1_steps(spread, column) / promise
-    _require_visible("epsilon", epsilon, scale)
-    return lattice.values(Laplace(scale).release(lattice.steps(column)), column)
+    lattice, noise = _laplace_plan(column.is_whole, column.numbers.size, spread, promise, _unit(granularity))
+    return lattice.values(columns.added(lattice.steps(column), noise.noise(column.numbers.size)), column)
 
 
 def gaussian(
@@ -73,11 +72,8 @@ def gaussian(
     """
     column = columns.read("value", value)
     spread, promise = _sensitivity(sensitivity), _mu(epsilon, delta, rho, mu)
-    root = exact.sqrt_up(Fraction(max(column.numbers.size, 1)))
-    lattice = _lattice(column, granularity, spread, spread / promise, root)
-    sigma = lattice.l2_steps(spread, column) / promise
-    _require_visible("sensitivity", sensitivity, sigma)
-    return lattice.values(Gaussian(sigma).release(lattice.steps(column)), column)
+    lattice, noise = _gaussian_plan(column.is_whole, column.numbers.size, spread, promise, _unit(granularity))
+    return lattice.values(columns.added(lattice.steps(column), noise.noise(column.numbers.size)), column)
 
 
 def exponential(
@@ -141,12 +137,39 @@ def _sensitivity(sensitivity: Number) -> Fraction:
     return max(number, Fraction(sensitivity)) if isinstance(sensitivity, float) else number
 
 
+def _unit(granularity: Number | None) -> Fraction | None:
+    return None if granularity is None else exact.positive("granularity", granularity)
+
+
+@lru_cache(maxsize=1024)
+def _laplace_plan(
+    whole: bool, size: int, sensitivity: Fraction, epsilon: Fraction, granularity: Fraction | None
+) -> tuple[Lattice, Laplace]:
+    """Where to put such values, and the noise that keeps the promise there; prepared once for equal parameters."""
+    lattice = _lattice(granularity, whole, sensitivity, sensitivity / epsilon, Fraction(max(size, 1)))
+    scale = lattice.l1_steps(sensitivity, whole=whole, size=size) / epsilon
+    _require_visible("epsilon", epsilon, scale)
+    return lattice, Laplace(scale)
+
+
+@lru_cache(maxsize=1024)
+def _gaussian_plan(
+    whole: bool, size: int, sensitivity: Fraction, mu: Fraction, granularity: Fraction | None
+) -> tuple[Lattice, Gaussian]:
+    """The same for Gaussian noise."""
+    root = exact.sqrt_up(Fraction(size)) if size > 1 else Fraction(1)
+    lattice = _lattice(granularity, whole, sensitivity, sensitivity / mu, root)
+    sigma = lattice.l2_steps(sensitivity, whole=whole, size=size) / mu
+    _require_visible("mu", mu, sigma)
+    return lattice, Gaussian(sigma)
+
+
 def _lattice(
-    column: Column, granularity: Number | None, sensitivity: Fraction, scale: Fraction, coordinates: Fraction
+    granularity: Fraction | None, whole: bool, sensitivity: Fraction, scale: Fraction, coordinates: Fraction
 ) -> Lattice:
     if granularity is not None:
         return Lattice(granularity)
-    return Lattice.for_noise(column, sensitivity=sensitivity, scale=scale, coordinates=coordinates)
+    return Lattice.for_noise(whole=whole, sensitivity=sensitivity, scale=scale, coordinates=coordinates)
 
 
 def _mu(epsilon: Number | None, delta: Number | None, rho: Number | None, mu: Number | None) -> Fraction:
@@ -171,11 +194,11 @@ def _mu(epsilon: Number | None, delta: Number | None, rho: Number | None, mu: Nu
     return exact.positive("mu", mu) if mu is not None else Fraction(0)
 
 
-def _require_visible(name: str, value: Number, scale: Fraction) -> None:
+def _require_visible(name: str, value: Fraction, scale: Fraction) -> None:
     if scale < _INVISIBLE:
         raise InvalidParameter(
             name,
-            value,
+            exact.shown(value),
             "leaves no noise: it would round to zero steps of the lattice",
             hint="ask for a smaller epsilon, or pass a finer granularity",
         )

@@ -5,7 +5,7 @@ draws as asked for, and has exactly the law that its docstring states: no roundi
 """
 
 from giveortake.randomness.bernoulli import bernoulli, bernoulli_exp, bernoulli_real
-from giveortake.randomness.certified import IntArray, narrowed
+from giveortake.randomness.certified import IntArray, integers, narrowed
 from giveortake.randomness.discrete_gaussian import discrete_gaussian
 from giveortake.randomness.entropy import SYSTEM_ENTROPY, Entropy, SystemEntropy
 from giveortake.randomness.laplace import geometric, rounded_laplace, two_sided_geometric
@@ -23,6 +23,7 @@ __all__ = [
     "bernoulli_real",
     "discrete_gaussian",
     "geometric",
+    "integers",
     "narrowed",
     "noisy_argmax",
     "rounded_laplace",

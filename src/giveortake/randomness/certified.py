@@ -123,8 +123,18 @@ def narrowed(values: IntArray) -> IntArray:
     """The same integers, as int64 if every one of them fits."""
     if values.dtype != object:
         return values
-    fits = all(-(2**63) <= value < 2**63 for value in values.flat)
-    return values.astype(np.int64) if fits else values
+    try:
+        return values.astype(np.int64)
+    except OverflowError:
+        return values
+
+
+def integers(numbers: list[int]) -> IntArray:
+    """Python integers as an array: int64 if every one of them fits."""
+    try:
+        return np.array(numbers, dtype=np.int64)
+    except OverflowError:
+        return np.array(numbers, dtype=object)
 
 
 def _polynomial(coefficients: tuple[float, ...], x: FloatArray) -> FloatArray:

@@ -61,6 +61,11 @@ def words(entropy: Entropy, count: int) -> npt.NDArray[np.int64]:
     return np.frombuffer(entropy.read(8 * count), dtype=np.int64)
 
 
+def word(entropy: Entropy) -> int:
+    """One 64-bit word, as a signed integer."""
+    return int.from_bytes(entropy.read(8), "little", signed=True)
+
+
 def integer(entropy: Entropy, bits: int) -> int:
     """An integer uniform on 0 ... 2^bits - 1."""
     count = (bits + 7) // 8

@@ -15,7 +15,7 @@ import numpy as np
 
 from giveortake import exact
 from giveortake.randomness import certified, wide
-from giveortake.randomness.entropy import words
+from giveortake.randomness.entropy import word, words
 from giveortake.randomness.lazy import Uniform, settle
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from giveortake.randomness.entropy import Entropy
 
 _FEW = 4  # up to here arbitrary precision is faster than starting the array machinery
+_MAGNITUDE = int(certified.MAGNITUDE)
 _WORD_SUFFICES = 1 << 20  # scales up to here rarely need more digits than a word has
 
 
@@ -50,8 +51,7 @@ def two_sided_geometric(scale: Fraction, size: int, entropy: Entropy) -> IntArra
 def _draw(scale: Fraction, size: int, entropy: Entropy, *, rounding: bool) -> IntArray:
     """±⌊scale · E + ½⌋ if rounding, else ⌊scale · E⌋."""
     if size <= _FEW:
-        drawn = [_exact(scale, word, entropy, rounding=rounding) for word in words(entropy, size).tolist()]
-        return certified.narrowed(np.array(drawn, dtype=object))
+        return certified.integers([_exact(scale, word(entropy), entropy, rounding=rounding) for _ in range(size)])
     out: IntArray = np.empty(size, dtype=np.int64)
     b = float(scale)
     tolerance = 2 * b * certified.EXPONENTIAL_ERROR  # room for the roundings of scale, product and shift
@@ -76,9 +76,9 @@ def _signs(block: WordArray, *, rounding: bool) -> WordArray:
     return block >> 63 if rounding else np.zeros_like(block)
 
 
-def _exact(scale: Fraction, word: int, entropy: Entropy, *, rounding: bool) -> int:
+def _exact(scale: Fraction, drawn: int, entropy: Entropy, *, rounding: bool) -> int:
     """The same function of the same word, with as many further digits as the decision needs."""
-    uniform = Uniform(entropy, word & int(certified.MAGNITUDE), certified.WORD_BITS)
+    uniform = Uniform(entropy, drawn & _MAGNITUDE, certified.WORD_BITS)
     if scale > _WORD_SUFFICES:
         uniform.refine(int(scale).bit_length())
 
@@ -87,4 +87,4 @@ def _exact(scale: Fraction, word: int, entropy: Entropy, *, rounding: bool) -> i
         return exact.floor_if_certain(value + 0.5 if rounding else value)
 
     magnitude = settle(decide, uniform)
-    return -magnitude if rounding and word < 0 else magnitude
+    return -magnitude if rounding and drawn < 0 else magnitude

@@ -57,7 +57,7 @@ def settle(decide: Callable[[], T | None], *sources: Uniform) -> T:
     probability one, because undecided points have measure zero.
     """
     while True:
-        with exact.precision(max(source.bits for source in sources) + _GUARD_BITS):
+        with exact.precision(max([source.bits for source in sources]) + _GUARD_BITS):
             outcome = decide()
         if outcome is not None:
             return outcome

@@ -11,13 +11,12 @@ import numpy as np
 
 from giveortake import exact
 from giveortake.randomness import certified, wide
-from giveortake.randomness.entropy import words
+from giveortake.randomness.entropy import word, words
 from giveortake.randomness.lazy import Uniform, settle
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from giveortake.exact import Ball
     from giveortake.randomness.certified import IntArray
     from giveortake.randomness.entropy import Entropy
 
@@ -30,9 +29,8 @@ def rounded_normal(sigma: Fraction, size: int, entropy: Entropy) -> IntArray:
     if size <= _FEW:
         drawn: list[int] = []
         while len(drawn) < size:
-            radius, angle = words(entropy, 2).tolist()
-            drawn.extend(_exact(sigma, radius, angle, entropy, rounding=True))
-        return certified.narrowed(np.array(drawn[:size], dtype=object))
+            drawn.extend(_exact(sigma, word(entropy), word(entropy), entropy, rounding=True))
+        return certified.integers(drawn[:size])
     if sigma > wide.WIDEST_NORMAL:
         return wide.normal(sigma, size, entropy)
     return magnitudes(sigma, size, entropy, rounding=True)
@@ -64,21 +62,21 @@ def magnitudes(sigma: Fraction, size: int, entropy: Entropy, *, rounding: bool) 
     return out[:size]
 
 
-def _exact(sigma: Fraction, radius: int, angle: int, entropy: Entropy, *, rounding: bool) -> tuple[int, int]:
+def _exact(sigma: Fraction, distance: int, angle: int, entropy: Entropy, *, rounding: bool) -> tuple[int, int]:
     """The same function of the same two words, with as many further digits as the decisions need."""
-    length = Uniform(entropy, radius & int(certified.MAGNITUDE), certified.WORD_BITS)
+    length = Uniform(entropy, distance & int(certified.MAGNITUDE), certified.WORD_BITS)
     turn = Uniform(entropy, (angle + (1 << 61)) & ((1 << 62) - 1), 62)  # signed 62-bit word, moved to [0, 1)
     if sigma > _WORD_SUFFICES:
         length.refine(int(sigma).bit_length() + 1)
         turn.refine(int(sigma).bit_length())
 
-    def scaled(ball: Ball) -> int | None:
-        value = exact.enclosure(sigma) * length.exponential().sqrt() * ball
-        return exact.floor_if_certain(value + 0.5 if rounding else value)
+    half = 0.5 if rounding else 0
 
     def decide() -> tuple[int, int] | None:
+        radius = exact.enclosure(sigma) * length.exponential().sqrt()
         sine, cosine = (exact.pi() / 2 * (turn.ball() - 0.5)).sin_cos()
-        first, second = scaled(cosine - sine), scaled(cosine + sine)
+        first = exact.floor_if_certain(radius * (cosine - sine) + half)
+        second = exact.floor_if_certain(radius * (cosine + sine) + half)
         return None if first is None or second is None else (first, second)
 
     first, second = settle(decide, length, turn)

@@ -1,0 +1,98 @@
+"""A million draws of every noise, and one scalar release, beside OpenDP and numpy."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+import giveortake as gt
+from giveortake.cli.report import Case, Report, below, faster, slower_at_most, timed
+from giveortake.mechanisms import DiscreteGaussian, Gaussian, Geometric, Laplace
+
+DRAWS = 1_000_000
+CALLS, BATCHES = 50, 21
+SCALE = 10
+
+
+def run(report: Report) -> None:
+    opendp = report.peer("opendp_noise.py", "opendp")
+    insecure = np.random.default_rng()
+    whole, real = np.zeros(DRAWS, dtype=np.int64), np.zeros(DRAWS)
+    laplace = partial(gt.laplace, sensitivity=1, epsilon="0.1")
+    gaussian = partial(gt.gaussian, sensitivity=1, mu="0.1")
+    vector = partial(timed, units=DRAWS)
+    scalar = partial(timed, calls=CALLS, batches=BATCHES)
+
+    peer = opendp.named("OpenDP")
+    opendp_laplace, opendp_gaussian = opendp.stopwatch("laplace i64"), opendp.stopwatch("gaussian i64")
+    numpy_laplace = vector(lambda: insecure.laplace(0, SCALE, DRAWS))
+    numpy_normal = vector(lambda: insecure.normal(0, SCALE, DRAWS))
+    numpy_geometric = vector(lambda: insecure.geometric(1 / SCALE, DRAWS) - insecure.geometric(1 / SCALE, DRAWS))
+
+    report.measure(
+        [
+            Case("gt.laplace int64", vector(lambda: laplace(whole)), peer, opendp_laplace, faster(100), DRAWS),
+            Case("gt.laplace int64", vector(lambda: laplace(whole)), "numpy", numpy_laplace, slower_at_most(4), DRAWS),
+            Case(
+                "Laplace.release int64",
+                vector(lambda: Laplace(SCALE).release(whole)),
+                "numpy",
+                numpy_laplace,
+                slower_at_most(4),
+                DRAWS,
+            ),
+            Case("gt.gaussian int64", vector(lambda: gaussian(whole)), peer, opendp_gaussian, faster(100), DRAWS),
+            Case(
+                "Gaussian.release int64",
+                vector(lambda: Gaussian(SCALE).release(whole)),
+                "numpy",
+                numpy_normal,
+                units=DRAWS,
+            ),
+            Case(
+                "gt.laplace float64",
+                vector(lambda: laplace(real)),
+                peer,
+                opendp.stopwatch("laplace f64"),
+                units=DRAWS,
+            ),
+            Case(
+                "gt.gaussian float64",
+                vector(lambda: gaussian(real)),
+                peer,
+                opendp.stopwatch("gaussian f64"),
+                units=DRAWS,
+            ),
+            Case(
+                "Geometric.release",
+                vector(lambda: Geometric(SCALE).release(whole)),
+                "numpy",
+                numpy_geometric,
+                units=DRAWS,
+            ),
+            Case("DiscreteGaussian.release", vector(lambda: DiscreteGaussian(SCALE).release(whole)), units=DRAWS),
+            Case(
+                "gt.laplace(5)",
+                scalar(lambda: gt.laplace(5, sensitivity=1, epsilon=1)),
+                peer,
+                opendp.stopwatch("scalar i64"),
+                below(60e-6),
+            ),
+            Case(
+                "gt.laplace(5.0)",
+                scalar(lambda: gt.laplace(5.0, sensitivity=1, epsilon=1)),
+                peer,
+                opendp.stopwatch("scalar f64"),
+            ),
+            Case(
+                "Laplace(10).release(5)",
+                scalar(partial(Laplace(SCALE).release, 5)),
+                peer,
+                opendp.stopwatch("scalar i64"),
+            ),
+            Case("gt.gaussian(5)", scalar(lambda: gt.gaussian(5, sensitivity=1, rho=1))),
+        ]
+    )
+    report.note("Arrays: 10⁶ draws of scale 10. OpenDP draws 10⁵ (a list in, a list out); its time is scaled to 10⁶.")
+    report.note("numpy's generators are neither secure nor exact: they are the floor.")

@@ -1,0 +1,70 @@
+"""A hundred million Laplace draws, streamed: how fast, and how much memory they take."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from giveortake.mechanisms import Laplace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from giveortake.cli.report import Report
+
+CHUNK = 1 << 20
+MEGABYTES = 100
+
+
+def run(report: Report) -> None:
+    draws = 10**7 if report.quick else 10**8
+    # A process of its own, so that the memory of earlier benchmarks does not hide this one's.
+    child = subprocess.run(  # noqa: S603 (this file)
+        [sys.executable, __file__, str(draws)], check=True, capture_output=True, text=True
+    )
+    found = json.loads(child.stdout)
+    report.fact(f"{draws:.0e} draws", f"{found['seconds']:.2f} s")
+    report.fact("draws per second", f"{draws / found['seconds'] / 1e6:.1f} million")
+    growth = found["growth"] / 2**20
+    report.fact("growth of peak memory", f"{growth:.0f} MB", goal=f"< {MEGABYTES} MB", met=growth < MEGABYTES)
+    report.note(f"Chunks of {CHUNK:,} int64, one pass; all draws at once would take {8 * draws / 2**20:,.0f} MB.")
+
+
+def stream(draws: int) -> dict[str, float]:
+    """Release zeros in chunks and throw the answers away."""
+    chunk = np.zeros(CHUNK, dtype=np.int64)
+    mechanism = Laplace(10)
+    mechanism.release(chunk[:1000])  # loads what is loaded on first use
+    before, started = peak_memory(), time.perf_counter()
+    released = sum(answer.size for answer in mechanism.stream(chunks(chunk, draws)))
+    if released != draws:
+        raise ValueError(f"{released} draws instead of {draws}")
+    return {"seconds": time.perf_counter() - started, "growth": peak_memory() - before}
+
+
+def chunks(chunk: np.ndarray[tuple[int], np.dtype[np.int64]], draws: int) -> Iterator[object]:
+    for start in range(0, draws, chunk.size):
+        yield chunk[: draws - start]
+
+
+def peak_memory() -> int:
+    """The most memory that this program has held so far, in bytes.
+
+    Not `ru_maxrss` where there is a choice: on Linux it starts at the size of the process that started this one.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        return 1024 * int(re.findall(r"VmHWM:\s*(\d+) kB", status.read_text(encoding="utf-8"))[0])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+if __name__ == "__main__":
+    print(json.dumps(stream(int(sys.argv[1]))))

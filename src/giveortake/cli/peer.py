@@ -1,0 +1,61 @@
+"""Another library, measured beside ours: it runs in a process of its own and is asked for one timing at a time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, final
+
+from giveortake.errors import NotFound
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from giveortake.cli.report import Stopwatch
+
+
+@final
+class Peer:
+    """A peer script: it says `ready` or `missing` first, then answers the name of a case with seconds per unit."""
+
+    def __init__(self, script: Path, package: str, python: str | None = None) -> None:
+        self.package = package
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 (a script of this checkout, the interpreter the user named)
+                [python or sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+        except OSError as error:
+            raise NotFound(
+                f"no interpreter at {python}: {error.strerror}", hint="--peer-python takes the path of a Python"
+            ) from None
+        self.installed = self._answer() == "ready"
+
+    def __enter__(self) -> Peer:
+        return self
+
+    def __exit__(self, *_exception: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._process.terminate()
+        self._process.communicate()
+
+    def named(self, name: str) -> str:
+        """What a report calls this peer; if it is not there, how to get it."""
+        return name if self.installed else f"{name} not installed (pip install {self.package})"
+
+    def stopwatch(self, case: str) -> Stopwatch | None:
+        """A stopwatch for one of the script's cases; None if the peer is not installed."""
+        if not self.installed:
+            return None
+
+        def seconds() -> float:
+            print(case, file=self._process.stdin, flush=True)
+            return float(self._answer())
+
+        return seconds
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None  # noqa: S101 (it was opened as a pipe)
+        answer = self._process.stdout.readline().strip()
+        if not answer:
+            raise NotFound(f"the peer script for {self.package} stopped without an answer")
+        return answer

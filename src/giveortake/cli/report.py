@@ -1,0 +1,233 @@
+"""What a benchmark writes: cases with our time beside a peer's or a floor's, measured in turns in one run."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from statistics import median
+from typing import TYPE_CHECKING, TypeAlias, final
+
+import numpy as np
+from rich.table import Table
+
+from giveortake import __version__
+from giveortake.cli.peer import Peer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from rich.console import Console
+
+Stopwatch: TypeAlias = "Callable[[], float]"  # does the work once and returns the seconds it took for one unit
+_SIGNIFICANT = 3
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a case should reach, in words and as a test of our seconds and the other's."""
+
+    text: str
+    met: Callable[[float, float | None], bool]
+
+
+def faster(times: float) -> Goal:
+    """At least that many times faster than the other."""
+    return Goal(f"≥ {times:g}× faster", lambda ours, other: other is not None and other >= times * ours)
+
+
+def slower_at_most(times: float) -> Goal:
+    """At most that many times the other's time."""
+    return Goal(f"≤ {times:g}× its time", lambda ours, other: other is not None and ours <= times * other)
+
+
+def below(seconds: float) -> Goal:
+    """Less than that many seconds."""
+    return Goal(f"< {duration(seconds)}", lambda ours, _other: ours < seconds)
+
+
+def above_floor(seconds: float) -> Goal:
+    """Less than that many seconds more than the other."""
+    return Goal(f"< {duration(seconds)} more", lambda ours, other: other is not None and ours - other < seconds)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One line of a report. `units` is how many units of work the printed times stand for."""
+
+    name: str
+    ours: Stopwatch
+    other_name: str = ""
+    other: Stopwatch | None = None
+    goal: Goal | None = None
+    units: int = 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measured line, as it is printed and saved."""
+
+    case: str
+    ours: str
+    other: str = ""
+    ratio: str = ""
+    goal: str = ""
+    met: bool | None = None
+    ours_seconds: float | None = None
+    other_seconds: float | None = None
+
+
+@final
+@dataclass(slots=True)
+class Report:
+    """Collects the lines of one benchmark, prints them, and saves them when asked."""
+
+    name: str
+    out: Console
+    folder: Path
+    quick: bool = False
+    peer_python: str | None = None
+    rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    _opened: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Report:
+        return self
+
+    def __exit__(self, *_exception: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._opened.close()
+
+    def peer(self, script: str, package: str) -> Peer:
+        """A peer's script in `benchmarks/peers/`, run in its own process by the interpreter that has the peer."""
+        return self._opened.enter_context(Peer(self.folder / "peers" / script, package, self.peer_python))
+
+    def measure(self, cases: Sequence[Case], rounds: int = 7) -> None:
+        """Run every case's contestants in turns, `rounds` times after a warm-up, and record the medians."""
+        ours: list[list[float]] = [[] for _ in cases]
+        others: list[list[float]] = [[] for _ in cases]
+        for turn in range(1 + (3 if self.quick else rounds)):
+            for index, case in enumerate(cases):
+                if self.out.is_terminal:
+                    self.out.print(f"[dim]round {turn}: {case.name}[/]", end="\r", overflow="crop", no_wrap=True)
+                seconds = case.ours()
+                other = None if case.other is None else case.other()
+                if turn:
+                    ours[index].append(seconds)
+                    others[index].extend([] if other is None else [other])
+        for case, mine, theirs in zip(cases, ours, others, strict=True):
+            self._record(case, median(mine), median(theirs) if theirs else None)
+
+    def fact(self, case: str, value: str, *, goal: str = "", met: bool | None = None) -> None:
+        """Record something that is not a duration."""
+        self.rows.append(Row(case, value, goal=goal, met=met))
+
+    def note(self, text: str) -> None:
+        """A sentence below the table."""
+        self.notes.append(text)
+
+    def print(self) -> None:
+        """The lines as a table, and the notes below it."""
+        table = Table("case", title=self.name, title_justify="left", title_style="bold", pad_edge=False, box=None)
+        for heading in ("ours", "peer or floor", "ratio", "goal", "met?"):
+            table.add_column(heading, justify="left" if heading in {"peer or floor", "met?"} else "right")
+        for row in self.rows:
+            met = {True: "[green]yes[/]", False: "[bold red]no[/]", None: ""}[row.met]
+            table.add_row(row.case, row.ours, row.other, row.ratio, row.goal, met)
+        self.out.print(table)
+        for note in [*self.notes, *busy()]:
+            self.out.print(f"[dim]{note}[/]")
+        self.out.print()
+
+    def save(self) -> Path:
+        """Append the lines, with the versions they were measured with, to `benchmarks/results/<name>.jsonl`."""
+        target = self.folder / "results" / f"{self.name}.jsonl"
+        target.parent.mkdir(exist_ok=True)
+        circumstances = {
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            "giveortake": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "machine": platform.machine(),
+        }
+        with target.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(circumstances | asdict(row), ensure_ascii=False) + "\n" for row in self.rows)
+        return target
+
+    def _record(self, case: Case, ours: float, other: float | None) -> None:
+        missing = case.other is None and bool(case.other_name)
+        ratio = "" if other is None else comparison(ours, other)
+        self.rows.append(
+            Row(
+                case=case.name,
+                ours=duration(ours * case.units),
+                other=case.other_name if other is None else f"{case.other_name} {duration(other * case.units)}",
+                ratio=ratio,
+                goal="" if case.goal is None else case.goal.text,
+                met=None
+                if case.goal is None or missing
+                else case.goal.met(ours * case.units, _times(other, case.units)),
+                ours_seconds=ours * case.units,
+                other_seconds=_times(other, case.units),
+            )
+        )
+
+
+def timed(work: Callable[[], object], *, units: int = 1, calls: int = 1, batches: int = 1) -> Stopwatch:
+    """A stopwatch around work of so many units: the median of `batches` batches of `calls` calls.
+
+    Short work is measured in many small batches, so that most of them fit between two turns of other programs.
+    """
+
+    def seconds() -> float:
+        return median(batch() for _ in range(batches))
+
+    def batch() -> float:
+        started = time.perf_counter()
+        for _ in range(calls):
+            work()
+        return (time.perf_counter() - started) / (calls * units)
+
+    return seconds
+
+
+def busy() -> list[str]:
+    """A warning if other programs are taking the processors away."""
+    load, processors = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0, os.cpu_count() or 1
+    if load <= processors / 2 + 1:  # this benchmark itself is one
+        return []
+    return [f"The machine is busy (load {load:.1f} on {processors} processors): ratios hold, times are too long."]
+
+
+def comparison(ours: float, other: float) -> str:
+    """How two durations compare, for people.
+
+    >>> comparison(1, 2.5), comparison(4, 2), comparison(1, 1234)
+    ('2.5× faster', '2× slower', '1,234× faster')
+    """
+    ratio, word = (other / ours, "faster") if other >= ours else (ours / other, "slower")
+    return f"{ratio:,.0f}× {word}" if ratio >= 100 else f"{ratio:.{_SIGNIFICANT}g}× {word}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people.
+
+    >>> duration(0.0000123), duration(0.25), duration(75)
+    ('12.3 µs', '250 ms', '75 s')
+    """
+    for limit, factor, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "µs"), (1.0, 1e3, "ms")):
+        if abs(seconds) < limit:
+            return f"{seconds * factor:.{_SIGNIFICANT}g} {unit}"
+    return f"{seconds:.{_SIGNIFICANT}g} s"
+
+
+def _times(seconds: float | None, units: int) -> float | None:
+    return None if seconds is None else seconds * units

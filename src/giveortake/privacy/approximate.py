@@ -1,0 +1,209 @@
+"""(ε, δ): the approximate, the probabilistic and the computational promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from heapq import nlargest
+from typing import TYPE_CHECKING, Self, final
+
+from giveortake.errors import InvalidParameter, Unprovable
+from giveortake.exact import (
+    Number,
+    enclosure,
+    log_down,
+    non_negative,
+    open_probability,
+    precision,
+    probability_up,
+    rational,
+    whole,
+)
+from giveortake.privacy.dominating import crude_delta, delta_of_pair, epsilon_of_pair
+from giveortake.privacy.guarantee import Guarantee, raised, raised_delta, store
+from giveortake.privacy.units import ROW, Neighbours, Unit
+from giveortake.privacy.wording import bound, factor, written
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class EpsilonDelta(Guarantee):
+    """What the three promises with an ε and a δ share: both numbers add, and the dominating pair is the same."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __init__(
+        self, epsilon: Number, delta: Number, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove"
+    ) -> None:
+        if rational("delta", delta) == 0:
+            raise InvalidParameter("delta", delta, "is not positive", hint="for δ = 0 use PureDP(epsilon)")
+        store(
+            self,
+            (unit, neighbours),
+            epsilon=non_negative("epsilon", epsilon),
+            delta=open_probability("delta", delta),
+        )
+
+    def repeat(self, times: int) -> Self:
+        """Theorem (seed 002 Prop. 8): k mechanisms together are (kε, kδ); no pair is implied once kδ reaches 1."""
+        count = whole("times", times)
+        return type(self)(raised("ε", count * self.epsilon), raised_delta(count * self.delta), **self.terms)
+
+    def heaviest(self, parts: Sequence[Guarantee], count: int) -> Self:
+        """Theorem (seed 002 Prop. 8): ε and δ add. The largest ε and the largest δ may sit in different parts."""
+        pairs = [part.statements()[0] for part in parts]
+        epsilon = sum(nlargest(count, (epsilon for epsilon, _ in pairs)), Fraction(0))
+        delta = sum(nlargest(count, (delta for _, delta in pairs)), Fraction(0))
+        return type(self)(raised("ε", epsilon), raised_delta(delta), **self.terms)
+
+    def delta_at(self, epsilon: Number) -> Fraction:
+        """Theorem [KOV15]: δ + (1 − δ)(e^ε − e^ε′)/(1 + e^ε) at ε′ < ε, and δ from ε on; rounded up."""
+        return delta_of_pair(self.epsilon, self.delta, non_negative("epsilon", epsilon))
+
+    def epsilon_at(self, delta: Number) -> Fraction:
+        """The inverse of `delta_at`, rounded up; Unprovable for a δ below this promise's own."""
+        return epsilon_of_pair(self.epsilon, self.delta, open_probability("delta", delta))
+
+    def statements(self) -> tuple[tuple[Fraction, Fraction]]:
+        return ((self.epsilon, self.delta),)
+
+    def arguments(self) -> str:
+        return f"'{written(self.epsilon)}', '{written(self.delta)}'"
+
+    def group_pair(self, size: int) -> tuple[Fraction, Fraction]:
+        """Theorem (seed 002 Prop. 6): (kε, δ(e^kε − 1)/(e^ε − 1)), and (0, kδ) at ε = 0; rounded up."""
+        count = whole("size", size)
+        if count == 1:
+            return self.epsilon, self.delta
+        if self.epsilon == 0:
+            return self.epsilon, raised_delta(count * self.delta)
+        epsilon = raised("ε", count * self.epsilon)
+        with precision():
+            steps = enclosure(epsilon).expm1() / enclosure(self.epsilon).expm1()
+            return epsilon, raised_delta(probability_up(enclosure(self.delta) * steps))
+
+    def numbers(self) -> str:
+        """The two numbers as they begin the sentence."""
+        return f"ε = {bound(self.epsilon)}, δ = {bound(self.delta)}"
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class ApproxDP(EpsilonDelta):
+    """(ε, δ)-differential privacy.
+
+    Guarantee [DKMMN06], seed 002 Def. 3: P[S] ≤ e^ε·Q[S] + δ for all neighbours and all sets S of outputs. With
+    ε = 0, δ is the total variation distance. It is not true in general that ε-DP holds "with probability 1 − δ":
+    that is ProbabilisticDP.
+
+    >>> ApproxDP("0.5", "1e-6").compose(ApproxDP("0.5", "1e-6"))
+    ApproxDP('1', '2e-6')
+    """
+
+    def group(self, size: int) -> ApproxDP:
+        """Theorem (seed 002 Prop. 6): (kε, δ(e^kε − 1)/(e^ε − 1)), and (0, kδ) at ε = 0; rounded up."""
+        return ApproxDP(*self.group_pair(size), **self.terms)
+
+    def approximate(self, delta: Number) -> ApproxDP:
+        """Theorem [KOV15]: the same promise at a larger δ."""
+        return ApproxDP(self.epsilon_at(delta), delta, **self.terms)
+
+    def trade(self, epsilon: Number) -> ApproxDP:
+        """Theorem (seed 002 Prop. 9): (ε′, δ + e^ε − e^ε′) for 0 ≤ ε′ ≤ ε, rounded up. `delta_at` is the tight form."""
+        asked = non_negative("epsilon", epsilon)
+        return ApproxDP(asked, crude_delta(self.epsilon, self.delta, asked), **self.terms)
+
+    def loss_bound(self, failure: Fraction | None) -> Fraction | None:
+        """Theorem (proof in `Guarantee.loss_bound`): ε − ln(1 − δ/failure), if `failure` exceeds δ."""
+        if failure is None or failure <= self.delta:
+            return None
+        return self.epsilon - log_down(1 - self.delta / failure)
+
+    def in_currency_of(self, other: Guarantee) -> Guarantee | None:
+        match other:
+            case ApproxDP():
+                return self
+            case ComputationalDP():
+                return ComputationalDP(self.epsilon, self.delta, **self.terms)
+            case _:
+                return None
+
+    def __str__(self) -> str:
+        return (
+            f"{self.numbers()} (approximate): {self.step} multiplies the probability of any outcome by at most "
+            f"{factor(self.epsilon)} and adds at most {bound(self.delta)}."
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class ProbabilisticDP(EpsilonDelta):
+    """(ε, δ)-probabilistic differential privacy: ε-DP outside a set of outputs of probability at most δ.
+
+    Guarantee [Mei18], seed 002 Def. 2: for all neighbours there is a set B with P[B] ≤ δ and P[S∖B] ≤ e^ε·Q[S∖B]
+    for all S. Post-processing does *not* keep this promise (seed 002 Prop. 4); what survives is `.approximate()`.
+    """
+
+    def group(self, size: int) -> ApproxDP:
+        """Theorem (seed 002 Prop. 5, then Prop. 6): as the approximate promise that follows."""
+        return self.approximate().group(size)
+
+    def approximate(self, delta: Number | None = None) -> ApproxDP:
+        """Theorem (seed 002 Prop. 5): the same ε and δ, as an approximate promise; or at a larger δ."""
+        same = ApproxDP(self.epsilon, self.delta, **self.terms)
+        return same if delta is None else same.approximate(delta)
+
+    def loss_bound(self, failure: Fraction | None) -> Fraction | None:
+        """Theorem: the loss exceeds ε only within B, so ε serves as soon as `failure` is at least δ."""
+        return None if failure is None or failure < self.delta else self.epsilon
+
+    def in_currency_of(self, other: Guarantee) -> Guarantee | None:
+        if isinstance(other, ProbabilisticDP):
+            return self
+        return self.approximate().in_currency_of(other)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.numbers()} (probabilistic): except for outcomes of total probability {bound(self.delta)}, "
+            f"{self.step} changes the probability of any outcome by a factor of at most {factor(self.epsilon)}."
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class ComputationalDP(EpsilonDelta):
+    """(ε, δ)-differential privacy against attackers of bounded computing power.
+
+    Guarantee [MPRV09], seed 002 Def. 4: P[A = 0] ≤ e^ε·Q[A = 0] + δ for every polynomial-time test A. All numbers
+    taken from it (`delta_at`, `tradeoff`, …) are statements about such attackers too, so it composes like ApproxDP
+    and never turns into any other kind of promise.
+    """
+
+    def group(self, size: int) -> ComputationalDP:
+        """Theorem (seed 002 Remark 5 and Prop. 6): as for ApproxDP; the path between the tables is short."""
+        return ComputationalDP(*self.group_pair(size), **self.terms)
+
+    def approximate(self, delta: Number) -> ApproxDP:
+        """Unprovable: an encrypted table keeps a computational promise and no statistical one (seed 002 §5)."""
+        raise Unprovable("a computational promise does not imply a statistical one")
+
+    def loss_bound(self, failure: Fraction | None) -> Fraction | None:
+        """None: the best belief may need unbounded computation, and a ciphertext settles it."""
+        if failure is not None:
+            raise Unprovable(
+                "a computational promise bounds efficient tests, not the belief of an ideal observer",
+                hint="use .tradeoff(fpr), which holds for every efficient attacker",
+            )
+        return None
+
+    def in_currency_of(self, other: Guarantee) -> Guarantee | None:
+        return self if isinstance(other, ComputationalDP) else None
+
+    def __str__(self) -> str:
+        return (
+            f"{self.numbers()} (computational): to any attacker of bounded computing power, {self.step} multiplies the "
+            f"probability of any outcome by at most {factor(self.epsilon)} and adds at most {bound(self.delta)}."
+        )

@@ -1,0 +1,100 @@
+"""Events made of events: one after the other, many times, or side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import ClassVar, final
+
+from giveortake.errors import InvalidParameter
+from giveortake.exact import whole
+from giveortake.privacy.combining import parallel, sequential
+from giveortake.privacy.events.event import DEEPEST, Event, registered
+from giveortake.privacy.guarantee import Guarantee, store
+from giveortake.privacy.units import ROW, Neighbours, Unit
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Composed(Event):
+    """Several releases from the same data, each chosen after seeing those before it.
+
+    Guarantee (seed 000 L1.2, seed 002 Prop. 8): the promises add, as in `sequential`.
+    """
+
+    kind: ClassVar[str] = "composed"
+    events: tuple[Event, ...]
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        store(self, events=_parts(events))
+
+    def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> Guarantee:
+        return sequential(part.guarantee(unit=unit, neighbours=neighbours) for part in self.events)
+
+    @property
+    def depth(self) -> int:
+        return 1 + max(part.depth for part in self.events)
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Repeated(Event):
+    """The same kind of release `times` times, queries chosen adaptively.
+
+    Guarantee (seed 000 L1.2): the promise adds, as in `Guarantee.repeat`.
+    """
+
+    kind: ClassVar[str] = "repeated"
+    event: Event = field(metadata={"key": "of"})
+    times: int
+
+    def __init__(self, event: Event, times: int) -> None:
+        store(self, event=_parts([event])[0], times=whole("times", times))
+
+    def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> Guarantee:
+        return self.event.guarantee(unit=unit, neighbours=neighbours).repeat(self.times)
+
+    @property
+    def depth(self) -> int:
+        return 1 + self.event.depth
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Parallel(Event):
+    """Releases from disjoint parts of the data, of which one unit touches at most `touched`.
+
+    Guarantee (seed 001, seed 003 Thm 14): the largest promises, as in `parallel`.
+    """
+
+    kind: ClassVar[str] = "parallel"
+    events: tuple[Event, ...]
+    touched: int
+
+    def __init__(self, events: Iterable[Event], touched: int = 1) -> None:
+        store(self, events=_parts(events), touched=whole("touched", touched))
+
+    def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> Guarantee:
+        parts = (part.guarantee(unit=unit, neighbours=neighbours) for part in self.events)
+        return parallel(parts, touched=self.touched)
+
+    @property
+    def depth(self) -> int:
+        return 1 + max(part.depth for part in self.events)
+
+
+def _parts(events: Iterable[Event]) -> tuple[Event, ...]:
+    if not isinstance(events, Iterable):
+        raise InvalidParameter("events", events, "is not a list of events")
+    parts = tuple(events)
+    if not parts:
+        raise InvalidParameter("events", parts, "is empty", hint="an event says what ran; nothing did")
+    for part in parts:
+        if not isinstance(part, Event):
+            raise InvalidParameter("events", part, "is not an event")
+    if max(part.depth for part in parts) >= DEEPEST:
+        raise InvalidParameter("events", "…", f"nests deeper than {DEEPEST} levels", hint="compose in one flat list")
+    return parts

@@ -1,0 +1,272 @@
+"""What all promises share: how they combine, what they mean to an attacker, and how they read.
+
+A promise compares the output laws P and Q of a mechanism on two neighbouring tables, whichever is first. It is a
+value: nothing here draws, stores or reads anything. Numbers that have to be rounded are rounded against the user.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from html import escape
+from typing import TYPE_CHECKING, NoReturn, TypedDict
+
+from giveortake.errors import InvalidParameter, MismatchedPromises, Unprovable
+from giveortake.exact import (
+    GREATEST,
+    LEAST,
+    Number,
+    closed_probability,
+    enclosure,
+    log_down,
+    open_probability,
+    precision,
+    probability_down,
+    probability_up,
+)
+from giveortake.privacy.units import ROW, Neighbours, Unit, checked_neighbours, checked_unit, difference
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from giveortake.privacy.approximate import ApproxDP
+
+_SHARES = [Fraction(1, 2**power) for power in range(1, 8)]  # of `failure`, tried as δ when a curve bounds the loss
+
+
+class Terms(TypedDict):
+    """Whom a promise protects, as keyword arguments."""
+
+    unit: Unit
+    neighbours: Neighbours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Guarantee(ABC):
+    """A promise about one mechanism, or about everything that has been released so far.
+
+    Theorem (post-processing, seed 000 L1.6): whatever is computed from the releases alone keeps the promise, so
+    every method speaks about the releases and all their consequences. ProbabilisticDP is the one exception.
+    """
+
+    unit: Unit = ROW
+    neighbours: Neighbours = "add-remove"
+
+    # -- combining --------------------------------------------------------------------------------------------
+
+    def compose(self, other: Guarantee) -> Guarantee:
+        """The promise of both mechanisms together, the second chosen after seeing the first's output.
+
+        Theorem (adaptive composition, seed 000 L1.1, seed 002 Prop. 8, [BS16], [DRS22], [Mir17]): each kind adds in
+        its own currency. Different kinds are first restated in one of the two currencies by a cited theorem.
+        """
+        if not isinstance(other, Guarantee):
+            raise InvalidParameter("other", other, "is not a promise", hint='write, for example, PureDP("0.1")')
+        return combined([self, other], 2)
+
+    @abstractmethod
+    def repeat(self, times: int) -> Guarantee:
+        """The promise of `times` mechanisms that each keep this one, chosen adaptively."""
+
+    @abstractmethod
+    def group(self, size: int) -> Guarantee:
+        """What this promise says about `size` units at once."""
+
+    def under(self, neighbours: Neighbours) -> Guarantee:
+        """This promise for another notion of neighbour.
+
+        Theorem: changing one unit is removing it and adding another, two steps of add-remove, so the change-one
+        promise is the one for groups of two. Nothing leads back: change-one tables have the same size.
+        """
+        if checked_neighbours(neighbours) == self.neighbours:
+            return self
+        if neighbours == "add-remove":
+            raise Unprovable(
+                "a change-one promise says nothing about tables of different size",
+                hint='state the promise under "add-remove" to begin with',
+            )
+        return replace(self.group(2), neighbours=neighbours)
+
+    @abstractmethod
+    def in_currency_of(self, other: Guarantee) -> Guarantee | None:
+        """This promise in a form that `other.heaviest` adds up, or None when no theorem leads there."""
+
+    @abstractmethod
+    def heaviest(self, parts: Sequence[Guarantee], count: int) -> Guarantee:
+        """The composition of the `count` largest of `parts`, which are in this promise's currency."""
+
+    # -- as (ε, δ) --------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def delta_at(self, epsilon: Number) -> Fraction:
+        """The least δ, rounded up, for which this promise implies (ε, δ)-DP."""
+
+    @abstractmethod
+    def epsilon_at(self, delta: Number) -> Fraction:
+        """The least ε, rounded up, for which this promise implies (ε, δ)-DP."""
+
+    @abstractmethod
+    def approximate(self, delta: Number) -> ApproxDP:
+        """This promise as (ε, δ)-DP at the δ given."""
+
+    @abstractmethod
+    def statements(self) -> Sequence[tuple[Fraction, Fraction]]:
+        """Pairs (ε, δ) that this promise implies and that together describe it well."""
+
+    # -- what it means to an attacker -------------------------------------------------------------------------
+
+    def tradeoff(self, fpr: Number) -> Fraction:
+        """The least false-negative rate, rounded down, of any attacker whose false-positive rate is `fpr`.
+
+        Theorem [WZ10], [KOV15]: under (ε, δ)-DP it is at least max(0, 1 − δ − e^ε·fpr, e^−ε·(1 − δ − fpr)). A
+        promise that implies several pairs implies the greatest of these.
+        """
+        rate = closed_probability("fpr", fpr)
+        if rate == 1:
+            return Fraction(0)
+        return max(_least_miss_rate(epsilon, delta, rate) for epsilon, delta in self.statements())
+
+    def membership_inference(self, fpr: Number) -> Fraction:
+        """The greatest true-positive rate, rounded up, of any attacker whose false-positive rate is `fpr`."""
+        return 1 - self.tradeoff(fpr)
+
+    def advantage(self) -> Fraction:
+        """The greatest true-positive minus false-positive rate of any attacker: the total variation distance."""
+        return self.delta_at(0)
+
+    def posterior(self, prior: Number, *, failure: Number | None = None) -> tuple[Fraction, Fraction]:
+        """Bounds on the belief, after seeing the output, in a hypothesis believed before with probability `prior`.
+
+        The hypothesis is one of two neighbouring tables. Theorem (seed 002 eq. 5): where the privacy loss is within
+        ±ε, the belief stays between p / (p + e^ε(1 − p)) and p / (p + e^−ε(1 − p)).
+
+        For PureDP this holds for every output. Other promises let some outputs give everything away, so nothing
+        better than (0, 1) holds for every output. With `failure`, each of the two bounds holds except on outputs
+        of probability at most `failure`, whichever of the two tables is the real one; both at once hold except with
+        at most twice that.
+        """
+        belief = closed_probability("prior", prior)
+        loss = self.loss_bound(None if failure is None else open_probability("failure", failure))
+        if belief in {0, 1}:
+            return belief, belief
+        if loss is None:
+            return Fraction(0), Fraction(1)
+        with precision():
+            shrink = enclosure(-loss).exp()
+            believed, doubted = enclosure(belief), enclosure(1 - belief)
+            low = probability_down(believed * shrink / (believed * shrink + doubted))
+            high = probability_up(believed / (believed + shrink * doubted))
+        return min(low, belief), max(high, belief)
+
+    def loss_bound(self, failure: Fraction | None) -> Fraction | None:
+        """A number that the privacy loss ln(P/Q) exceeds with probability at most `failure`; None if there is none.
+
+        Theorem: (ε, δ)-DP gives P[loss > t] ≤ δ / (1 − e^(ε−t)) for t > ε. Proof: let B be the outputs where the loss
+        exceeds t, so Q[B] ≤ e^−t·P[B]; then P[B] ≤ e^ε·Q[B] + δ ≤ e^(ε−t)·P[B] + δ. Under Q the same outputs are
+        rarer still. Hence t = ε − ln(1 − δ/failure) serves, for every pair (ε, δ) that the promise implies.
+        """
+        if failure is None:
+            return None
+        bounds: list[Fraction] = []
+        for share in _SHARES:
+            if failure * share >= LEAST:
+                with suppress(Unprovable):
+                    bounds.append(self.epsilon_at(failure * share) - log_down(1 - share))
+        return min(bounds, default=None)
+
+    # -- reading ----------------------------------------------------------------------------------------------
+
+    @property
+    def terms(self) -> Terms:
+        """The unit and the relation, to be handed on to another promise."""
+        return {"unit": self.unit, "neighbours": self.neighbours}
+
+    @property
+    def step(self) -> str:
+        """What distinguishes two neighbours, in words."""
+        return difference(self.unit, self.neighbours)
+
+    @abstractmethod
+    def arguments(self) -> str:
+        """The numbers of this promise as they are written in code."""
+
+    def __repr__(self) -> str:
+        words = [self.arguments()]
+        if self.unit != ROW:
+            words.append(f"unit={self.unit!r}")
+        if self.neighbours != "add-remove":
+            words.append(f"neighbours={self.neighbours!r}")
+        return f"{type(self).__name__}({', '.join(words)})"
+
+    def _repr_html_(self) -> str:
+        return f"<div><code>{escape(repr(self))}</code><br>{escape(str(self))}</div>"
+
+
+def combined(promises: Sequence[Guarantee], count: int) -> Guarantee:
+    """The composition of the `count` largest promises, in a currency that all of them can be stated in."""
+    first = promises[0]
+    for other in promises[1:]:
+        _agree(first, other)
+    currency = first
+    for promise in promises[1:]:
+        if promise.in_currency_of(currency) is None:
+            currency = promise if currency.in_currency_of(promise) is not None else _no_common(currency, promise)
+    return currency.heaviest([_restated(promise, currency) for promise in promises], count)
+
+
+def store(promise: object, terms: tuple[Unit, Neighbours] | None = None, **values: object) -> None:
+    """Write the fields of a frozen value once, in its constructor."""
+    if terms is not None:
+        values |= {"unit": checked_unit(terms[0]), "neighbours": checked_neighbours(terms[1])}
+    for name, value in values.items():
+        object.__setattr__(promise, name, value)
+
+
+def raised(name: str, value: Fraction) -> Fraction:
+    """A derived number as a parameter: the tiny ones are rounded up to 1e-300, the huge ones promise nothing."""
+    if value > GREATEST:
+        raise Unprovable(f"the {name} that follows is above 1e300, which promises nothing")
+    return max(LEAST, value) if value else value
+
+
+def raised_delta(value: Fraction) -> Fraction:
+    """A derived δ as a parameter; from 1 on it allows everything."""
+    if value >= 1:
+        raise Unprovable("the δ that follows reaches 1, and then nothing is promised")
+    return max(LEAST, value)
+
+
+def _agree(first: Guarantee, other: Guarantee) -> None:
+    if first.unit != other.unit:
+        raise MismatchedPromises(
+            f"one promise protects {first.unit}, the other {other.unit}",
+            hint="bound how many rows one unit holds, and state both promises for the same unit",
+        )
+    if first.neighbours != other.neighbours:
+        raise MismatchedPromises(
+            f"one promise counts neighbours as {first.neighbours}, the other as {other.neighbours}",
+            hint='convert the add-remove one with .under("change-one")',
+        )
+
+
+def _restated(promise: Guarantee, currency: Guarantee) -> Guarantee:
+    restated = promise.in_currency_of(currency)
+    return _no_common(promise, currency) if restated is None else restated
+
+
+def _no_common(first: Guarantee, other: Guarantee) -> NoReturn:
+    raise Unprovable(
+        f"no theorem adds {type(first).__name__} and {type(other).__name__} as they are",
+        hint="state the one without a δ as (ε, δ) first, with .approximate(delta)",
+    )
+
+
+def _least_miss_rate(epsilon: Fraction, delta: Fraction, rate: Fraction) -> Fraction:
+    if rate == 0:
+        return 1 - delta
+    with precision():
+        steep = enclosure(1 - delta) - enclosure(rate) * enclosure(epsilon).exp()
+        shallow = enclosure(1 - delta - rate) * enclosure(-epsilon).exp()
+        return max(probability_down(steep), probability_down(shallow))

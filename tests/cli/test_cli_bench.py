@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from giveortake import cli
+from giveortake.cli import bench
+from giveortake.cli.peer import Peer
+from giveortake.cli.report import above_floor, below, duration, faster, slower_at_most
+from giveortake.errors import NotFound
+
+FAKE = '''"""Counts its own turns.
+
+More words.
+"""
+
+from giveortake.cli.report import Case, faster, below
+
+turns = []
+
+
+def run(report):
+    def ours():
+        turns.append("ours")
+        return 1.0
+
+    def other():
+        turns.append("other")
+        return 250.0
+
+    report.measure([
+        Case("a case", ours, "a peer", other, faster(100)),
+        Case("too slow", lambda: 1e-3, goal=below(1e-6), units=2),
+    ], rounds=5)
+    assert turns == ["ours", "other"] * (4 if report.quick else 6)
+    missing = report.peer("absent.py", "surely-not-there")
+    report.measure([Case("lonely", ours, missing.named("Absent"), missing.stopwatch("x"), faster(100))])
+    present = report.peer("present.py", "json")
+    report.measure([Case("peered", ours, present.named("Present"), present.stopwatch("x"))])
+    report.fact("memory", "12 MB")
+    report.note("measured nowhere")
+'''
+ABSENT = "print('missing')\n"
+PRESENT = "import sys\nprint('ready', flush=True)\nfor line in sys.stdin:\n    print(0.5, flush=True)\n"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "benchmarks" / "peers").mkdir(parents=True)
+    (tmp_path / "benchmarks" / "bench_fake.py").write_text(FAKE)
+    (tmp_path / "benchmarks" / "peers" / "absent.py").write_text(ABSENT)
+    (tmp_path / "benchmarks" / "peers" / "present.py").write_text(PRESENT)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    return tmp_path
+
+
+def test_a_benchmark_is_measured_in_turns_and_reported(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "fake"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "a case 1 s a peer 250 s 250× faster ≥ 100× faster yes" in lines
+    assert "too slow 2 ms < 1 µs no" in lines
+    assert "peered 1 s Present 500 ms 2× slower" in lines
+    assert "memory 12 MB" in lines
+    assert "measured nowhere" in lines
+    assert not (checkout / "benchmarks" / "results").exists()
+
+
+def test_a_peer_that_is_not_installed_is_named_and_no_goal_is_claimed(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["bench", "fake", "--save", "--quick"]) == 0
+    assert "not installed" in capsys.readouterr().out
+    lines = (checkout / "benchmarks" / "results" / "fake.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = {row["case"]: row for row in map(json.loads, lines)}
+    assert rows["lonely"]["other"] == "Absent not installed (pip install surely-not-there)"
+    assert rows["lonely"]["met"] is None
+    assert rows["a case"]["met"] is True
+    assert rows["a case"]["other_seconds"] == 250
+    assert rows["too slow"]["met"] is False
+
+
+def test_results_are_appended(checkout: Path) -> None:
+    for _ in range(2):
+        assert cli.main(["bench", "--save", "--quick"]) == 0
+    results = checkout / "benchmarks" / "results" / "fake.jsonl"
+    assert len(results.read_text(encoding="utf-8").splitlines()) == 2 * 5
+
+
+def test_the_list_names_every_benchmark_and_its_first_sentence(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["bench", "--list"]) == 0
+    assert capsys.readouterr().out.split() == ["fake", "Counts", "its", "own", "turns."]
+
+
+def test_the_projects_own_benchmarks_are_listed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = Path(__file__).parents[2]
+    monkeypatch.chdir(root)
+    assert cli.main(["bench", "--list"]) == 0
+    listed = {line.split()[0] for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")}
+    assert listed == {path.stem.removeprefix("bench_") for path in (root / "benchmarks").glob("bench_*.py")}
+    assert {"noise", "scales", "stream", "import"} <= listed
+
+
+def test_an_unknown_benchmark_is_refused_before_any_runs(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "fake", "noize"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "error: benchmark = 'noize' does not exist\n\n  hint: there are fake\n"
+
+
+def test_outside_a_checkout_the_hint_says_where_to_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(bench, "_CHECKOUT", tmp_path)
+    assert cli.main(["bench"]) == 2
+    assert "hint: change to a source checkout" in capsys.readouterr().err
+
+
+def test_a_peer_needs_an_interpreter_that_exists(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "--peer-python", "/nowhere/python"]) == 2
+    assert "error: no interpreter at /nowhere/python" in capsys.readouterr().err
+
+
+def test_a_peer_that_dies_is_an_error_not_a_wait(tmp_path: Path) -> None:
+    script = tmp_path / "dies.py"
+    script.write_text("print('ready', flush=True)\ninput()\n")
+    with Peer(script, "mortal", sys.executable) as peer:
+        stopwatch = peer.stopwatch("x")
+        assert stopwatch is not None
+        with pytest.raises(NotFound, match="mortal stopped"):
+            stopwatch()
+
+
+def test_goals_are_met_on_one_side_only() -> None:
+    assert faster(100).met(1, 100)
+    assert not faster(100).met(1, 99)
+    assert slower_at_most(4).met(4, 1)
+    assert not slower_at_most(4).met(5, 1)
+    assert below(1).met(0.5, None)
+    assert not below(1).met(1, None)
+    assert above_floor(1).met(1.5, 1)
+    assert not above_floor(1).met(2, 1)
+    assert duration(3e-9) == "3 ns"

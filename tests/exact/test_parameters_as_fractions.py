@@ -1,0 +1,249 @@
+"""Parameters become exact fractions, or are refused by name."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from giveortake import exact
+from giveortake.errors import GiveOrTakeError, InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PARSERS = [
+    exact.rational,
+    exact.positive,
+    exact.non_negative,
+    exact.open_probability,
+    exact.closed_probability,
+    exact.whole,
+]
+
+NOT_NUMBERS = [
+    True,
+    False,
+    np.True_,
+    np.False_,
+    None,
+    [1],
+    (1,),
+    {},
+    b"1",
+    1j,
+    np.complex128(1),
+    np.array(1),
+    np.array([0.5]),
+    object(),
+    np.datetime64("2026-01-01"),
+    float,
+]
+
+NOT_FINITE = [
+    math.nan,
+    math.inf,
+    -math.inf,
+    np.float64("nan"),
+    np.float32("inf"),
+    np.longdouble("-inf"),
+    Decimal("NaN"),
+    Decimal("sNaN"),
+    Decimal("Infinity"),
+    "nan",
+    "-inf",
+    "Infinity",
+]
+
+NOT_WRITTEN_AS_NUMBERS = [
+    "",
+    " ",
+    "one",
+    "1/0",
+    "0/0",
+    "1/",
+    "/2",
+    "1//2",
+    "1e",
+    "1e5/3",
+    "1.5/2",
+    "0x10",
+    "1,5",
+    "--1",
+    "½",
+]
+
+BEYOND_ALL_RANGES = ["1e401", "1e999999999", "-1e999999999", "1e-999999999", Decimal("1e402"), "9" * 402]
+
+probabilities = st.fractions(min_value=0, max_value=1, max_denominator=10**40)
+
+
+@given(st.integers())
+def test_an_integer_means_itself(number: int) -> None:
+    assert exact.rational("x", number) == number
+    assert exact.rational("x", str(number)) == number
+
+
+@given(st.fractions())
+def test_a_fraction_means_itself(number: Fraction) -> None:
+    assert exact.rational("x", number) == number
+    assert exact.rational("x", f"{number.numerator}/{number.denominator}") == number
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**300), max_value=10**300))
+def test_a_decimal_means_itself(number: Decimal) -> None:
+    if number == 0 or abs(number.adjusted()) <= 400:
+        assert exact.rational("x", number) == Fraction(number)
+        assert exact.rational("x", str(number)) == Fraction(number)
+    else:
+        with pytest.raises(InvalidParameter, match="range"):
+            exact.rational("x", number)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_float_means_its_shortest_decimal(number: float) -> None:
+    assert exact.rational("x", number) == Fraction(repr(number))
+    assert float(exact.rational("x", number)) == number
+    assert exact.rational("x", np.float64(number)) == Fraction(repr(number))
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_a_short_float_means_its_own_shortest_decimal(number: float) -> None:
+    parsed = exact.rational("x", np.float32(number))  # type: ignore[arg-type]
+    assert parsed == Fraction(str(np.float32(number)))
+    assert np.float32(float(parsed)) == np.float32(number)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
+def test_a_numpy_integer_means_itself(kind: Callable[[int], np.integer[Any]]) -> None:
+    assert exact.rational("x", kind(7)) == 7  # type: ignore[arg-type]
+
+
+def test_a_tenth_is_a_tenth_however_it_is_written() -> None:
+    written: list[Any] = [
+        0.1,
+        "0.1",
+        ".1",
+        "1/10",
+        " 1/10 ",
+        "1e-1",
+        "10E-2",
+        Decimal("0.1"),
+        Fraction(1, 10),
+        np.float32(0.1),
+    ]
+    assert {exact.rational("x", number) for number in written} == {Fraction(1, 10)}
+
+
+def test_three_charges_of_a_tenth_fit_a_budget_of_three_tenths() -> None:
+    assert 3 * exact.rational("charge", 0.1) == exact.rational("budget", 0.3)
+    assert 0.1 + 0.1 + 0.1 > 0.3
+
+
+def test_zero_with_an_enormous_exponent_is_zero() -> None:
+    assert exact.rational("x", "0e999999999") == exact.rational("x", Decimal("0e-999999")) == 0
+
+
+@pytest.mark.parametrize("parse", PARSERS)
+@pytest.mark.parametrize("value", [*NOT_NUMBERS, *NOT_FINITE, *NOT_WRITTEN_AS_NUMBERS, *BEYOND_ALL_RANGES], ids=repr)
+def test_what_is_no_plain_number_is_refused_with_the_name_of_the_parameter(
+    parse: Callable[[str, Any], object], value: object
+) -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        parse("sensitivity", value)
+    assert caught.value.name == "sensitivity"
+    assert caught.value.value is value
+    assert str(caught.value).startswith("sensitivity = ")
+
+
+@pytest.mark.parametrize("value", [0, -1, "-1/3", -0.0, Decimal("-0.1"), "1e-301", "1e301", 10**300 + 1])
+def test_what_is_not_positive_and_representable_is_refused(value: exact.Number) -> None:
+    with pytest.raises(InvalidParameter, match=r"^scale = "):
+        exact.positive("scale", value)
+
+
+@pytest.mark.parametrize("value", ["1e-300", "1e300", 1e300, 1e-300, 1, 10**300])
+def test_both_ends_of_the_supported_range_are_accepted(value: exact.Number) -> None:
+    assert exact.LEAST <= exact.positive("scale", value) <= exact.GREATEST
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, -0.0, "0", "0/7", Decimal(0), Fraction(0)])
+def test_zero_is_non_negative_but_not_positive(zero: exact.Number) -> None:
+    assert exact.non_negative("rho", zero) == 0
+    assert exact.closed_probability("delta", zero) == 0
+    for parse in (exact.positive, exact.open_probability):
+        with pytest.raises(InvalidParameter, match="rho"):
+            parse("rho", zero)
+
+
+@given(probabilities)
+def test_probabilities_are_kept_exactly(number: Fraction) -> None:
+    assert exact.closed_probability("p", number) == number
+    if 0 < number < 1:
+        assert exact.open_probability("p", number) == number
+    else:
+        with pytest.raises(InvalidParameter, match="strictly between 0 and 1"):
+            exact.open_probability("p", number)
+
+
+@pytest.mark.parametrize("value", [-1, "-1e-300", "1.0000000000000000000000000000001", 2, "1e300"])
+def test_what_is_no_probability_is_refused(value: exact.Number) -> None:
+    for parse in (exact.open_probability, exact.closed_probability):
+        with pytest.raises(InvalidParameter, match="between 0 and 1"):
+            parse("delta", value)
+
+
+def test_a_probability_too_small_to_support_is_refused() -> None:
+    for parse in (exact.open_probability, exact.closed_probability):
+        with pytest.raises(InvalidParameter, match="supported range"):
+            parse("delta", Fraction(1, 10**301))
+
+
+@given(st.integers(-(10**30), 10**30), st.integers(-100, 100))
+def test_whole_numbers_are_at_least_what_is_asked(number: int, least: int) -> None:
+    if number >= least:
+        assert exact.whole("k", number, least=least) == number
+        assert exact.whole("k", Fraction(number), least=least) == number
+    else:
+        with pytest.raises(InvalidParameter, match=f"below {least}"):
+            exact.whole("k", number, least=least)
+
+
+@given(st.fractions().filter(lambda number: number.denominator > 1))
+def test_a_broken_number_is_not_whole(number: Fraction) -> None:
+    with pytest.raises(InvalidParameter, match="not a whole number"):
+        exact.whole("k", number, least=-(10**40))
+
+
+def test_a_whole_number_is_at_least_one_unless_asked_otherwise() -> None:
+    assert exact.whole("k", 3.0) == exact.whole("k", "3") == exact.whole("k", "6/2") == 3
+    assert isinstance(exact.whole("k", 3.0), int)
+    with pytest.raises(InvalidParameter, match="k = 0 is below 1"):
+        exact.whole("k", 0)
+
+
+def test_a_refusal_is_a_value_error_of_the_package_and_ends_in_its_hint() -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        exact.rational("epsilon", "a tenth")
+    assert isinstance(caught.value, GiveOrTakeError)
+    assert isinstance(caught.value, ValueError)
+    assert caught.value.hint is not None
+    assert str(caught.value).endswith(f"hint: {caught.value.hint}")
+
+
+def test_a_number_too_long_to_be_written_is_refused_like_any_other() -> None:
+    for value in (10**5000, -(10**5000), Fraction(1, 10**5000), Fraction(10**5000, 3)):
+        with pytest.raises(InvalidParameter, match=r"^epsilon = a very long"):
+            exact.positive("epsilon", value)
+
+
+def test_a_refusal_does_not_repeat_a_long_value() -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        exact.rational("epsilon", "x" * 10_000)
+    assert len(caught.value.message) < 200

@@ -1,0 +1,104 @@
+"""The sparse vector technique: its promise by exact summation, its law on draws, and that it stops."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+
+import laws
+import numpy as np
+import pytest
+
+from giveortake.errors import InvalidParameter, MechanismSpent
+from giveortake.mechanisms import AboveThreshold
+from giveortake.privacy import PureDP
+from recorded_entropy import RecordedEntropy
+
+REACH = 250
+
+
+def first_true(values: list[int], threshold: int, epsilon: F) -> np.ndarray:
+    """The law of the position of the first True (the last entry: none), summed over the threshold's noise."""
+    offsets = np.arange(-REACH, REACH + 1)
+    threshold_noise = np.array([float(laws.rounded_laplace(2 / epsilon)(int(k))) for k in offsets])
+    value_noise = np.array([float(laws.rounded_laplace(4 / epsilon)(int(k))) for k in offsets])
+    at_least = np.concatenate([np.cumsum(value_noise[::-1])[::-1], [0.0]])
+    chances = np.zeros(len(values) + 1)
+    for offset, weight in zip(offsets, threshold_noise, strict=True):
+        left = weight
+        for position, value in enumerate(values):
+            needed = np.clip(threshold + offset - value + REACH, 0, at_least.size - 1)
+            chances[position] += left * at_least[needed]
+            left *= 1 - at_least[needed]
+        chances[-1] += left
+    return chances
+
+
+@pytest.mark.parametrize("epsilon", [F(1), F(1, 2)])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ([0] * 8, [1] * 8),
+        ([0] * 7 + [1], [1] * 7 + [0]),
+        ([5, -5, 5, -5], [4, -4, 6, -6]),
+        ([3] * 8, [2] * 8),
+    ],
+)
+def test_the_position_of_the_first_true_keeps_epsilon(epsilon: F, first: list[int], second: list[int]) -> None:
+    assert AboveThreshold(2, epsilon).event().guarantee() == PureDP(epsilon)
+    p, q = first_true(first, 2, epsilon), first_true(second, 2, epsilon)
+    factor = float(np.exp(float(epsilon))) * (1 + 1e-9)
+    assert (p <= factor * q + 1e-12).all()
+    assert (q <= factor * p + 1e-12).all()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("claim", "plausible"), [(F(1), True), (F(7, 10), False), (F(13, 10), False)])
+def test_answers_have_the_stated_law_and_a_wrong_epsilon_is_caught(
+    claim: F, plausible: bool, entropy: RecordedEntropy
+) -> None:
+    values = [0, 3, 1, 4]
+    positions = []
+    for _ in range(12_000):
+        alarm = AboveThreshold(6, "1/2")
+        position = 0
+        while position < len(values) and not alarm.release(values[position], entropy):
+            position += 1
+        positions.append(position)
+    law = first_true(values, 6, F(1, 2) * claim)
+    assert laws.looks_like(np.array(positions), lambda k: float(law[k]) if 0 <= k < law.size else 0.0) is plausible
+
+
+def test_it_refuses_to_answer_after_the_first_true() -> None:
+    alarm = AboveThreshold(0, epsilon=10)
+    assert alarm.release(10**9)
+    for _ in range(3):
+        with pytest.raises(MechanismSpent, match="may not answer again"):
+            alarm.release(-(10**9))
+
+
+def test_the_noise_on_the_threshold_is_drawn_once(entropy: RecordedEntropy) -> None:
+    alarm = AboveThreshold(10**6, epsilon="0.01")
+    noisy = set()
+    for _ in range(20):
+        alarm.release(0, entropy)
+        noisy.add(alarm._noisy_threshold)
+    assert len(noisy) == 1
+
+
+def test_values_beyond_the_margin_are_answered_rightly(entropy: RecordedEntropy) -> None:
+    margin = AboveThreshold(0, 1).margin("0.9", questions=20)
+    wrong = 0
+    for _ in range(300):
+        alarm = AboveThreshold(0, 1)
+        early = any(alarm.release(-int(margin) - 1, entropy) for _ in range(19))
+        wrong += early or not alarm.release(int(margin) + 1, entropy)
+    assert wrong <= 30 + 6 * np.sqrt(300 * 0.1 * 0.9)
+
+
+def test_a_rejected_value_spends_nothing() -> None:
+    alarm = AboveThreshold(0, epsilon=1)
+    for value in (0.5, float("nan"), "7", True):
+        with pytest.raises(InvalidParameter):
+            alarm.release(value)
+    assert not alarm.spent
+    assert alarm._noisy_threshold is None

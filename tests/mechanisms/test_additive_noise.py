@@ -1,0 +1,115 @@
+"""The Guarantee sentences of the mechanisms that add noise, on exact probabilities and on draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction as F
+
+import laws
+import numpy as np
+import pytest
+
+from giveortake import exact
+from giveortake.mechanisms import DiscreteGaussian, Gaussian, Geometric, Laplace
+from giveortake.mechanisms.additive import AdditiveNoise
+from giveortake.privacy import GaussianDP, PureDP
+from recorded_entropy import RecordedEntropy
+
+SLACK = F(1, 10**40)  # room for the enclosures in `laws`, far below anything that matters
+
+FAMILIES = [
+    pytest.param(Laplace, laws.rounded_laplace, id="laplace"),
+    pytest.param(Gaussian, laws.rounded_normal, id="gaussian"),
+    pytest.param(Geometric, laws.two_sided_geometric, id="geometric"),
+    pytest.param(DiscreteGaussian, laws.discrete_gaussian, id="discrete gaussian"),
+]
+
+
+@pytest.mark.parametrize("scale", [F(1, 3), F(1), F(7, 2), F(20)])
+@pytest.mark.parametrize("shift", [1, 2, 5])
+def test_laplace_and_geometric_keep_their_pure_promise_on_every_outcome(scale: F, shift: int) -> None:
+    for mechanism, law in (
+        (Laplace(scale), laws.rounded_laplace(scale)),
+        (Geometric(scale), laws.two_sided_geometric(scale)),
+    ):
+        promise = mechanism.event(shift).guarantee()
+        assert isinstance(promise, PureDP)
+        assert promise.epsilon == shift / scale
+        factor = exact.exp_up(promise.epsilon)
+        for k in range(-30, 31):
+            assert law(k) <= factor * law(k - shift) + SLACK
+
+
+def test_laplace_attains_its_promise_so_that_none_is_given_away() -> None:
+    law = laws.rounded_laplace(F(2))
+    assert law(10) / law(11) > exact.exp_down(F(1, 2)) - SLACK / law(11)
+
+
+@pytest.mark.parametrize("sigma", [F(1, 2), F(2), F("3.7306"), F(10)])
+@pytest.mark.parametrize("epsilon", [F(0), F(1, 10), F(1), F(3)])
+def test_gaussian_keeps_the_exact_curve(sigma: F, epsilon: F) -> None:
+    promise = Gaussian(sigma).event(1).guarantee()
+    assert promise == GaussianDP(1 / sigma)
+    spent = laws.excess(laws.rounded_normal(sigma), 1, epsilon, reach=int(30 * sigma) + 5)
+    assert spent <= promise.delta_at(epsilon) + SLACK
+
+
+def test_discrete_gaussian_breaks_the_continuous_curve_and_is_not_priced_by_it() -> None:
+    sigma = F("3.7306317")
+    assert GaussianDP(1 / sigma).delta_at(1) <= F(1, 10**5)
+    spent = laws.excess(laws.discrete_gaussian(sigma), 1, F(1), reach=150)
+    assert spent > F(1, 10**5)
+    assert spent <= DiscreteGaussian(sigma).event(1).guarantee().delta_at(1)
+
+
+@pytest.mark.parametrize(("mechanism", "law"), FAMILIES)
+@pytest.mark.parametrize("scale", [F(3, 10), F(1), F(4), F(33, 2)])
+@pytest.mark.parametrize("confidence", [F(1, 2), F(95, 100), F(999, 1000)])
+def test_a_margin_covers_and_laplace_and_normal_margins_are_the_least(
+    mechanism: type[Laplace | DiscreteGaussian], law: Callable[[F], laws.Law], scale: F, confidence: F
+) -> None:
+    noise = mechanism(scale)
+    margin = noise.margin(confidence)
+    probability = law(scale)
+
+    def covered(m: int) -> F:
+        return sum((probability(k) for k in range(-m, m + 1)), F(0))
+
+    assert covered(margin) >= confidence - SLACK
+    slack_steps = 1 if mechanism is DiscreteGaussian else 0
+    if margin > slack_steps:
+        assert covered(margin - 1 - slack_steps) < confidence
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("mechanism", "law"), FAMILIES)
+@pytest.mark.parametrize(("claim", "plausible"), [(F(1), True), (F(7, 10), False), (F(13, 10), False)])
+@pytest.mark.parametrize("scale", [F(3, 4), F(6)])
+def test_releases_have_the_stated_law_and_a_wrong_scale_is_caught(
+    mechanism: type[Laplace],
+    law: Callable[[F], laws.Law],
+    claim: F,
+    plausible: bool,
+    scale: F,
+    entropy: RecordedEntropy,
+) -> None:
+    value = np.full(60_000, 1000, dtype=np.int64)
+    draws = mechanism(scale).release(value, entropy) - 1000
+    claimed = law(scale * claim)
+    assert laws.looks_like(draws, lambda k: float(claimed(k))) is plausible
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(5), Gaussian(5), Geometric(5), DiscreteGaussian(5)], ids=repr)
+def test_results_beyond_int64_are_widened_and_never_wrap(mechanism: AdditiveNoise) -> None:
+    highest = 2**63 - 1
+    released = mechanism.release(np.full(1000, highest, dtype=np.int64))
+    assert max(released.tolist()) > highest
+    assert min(released.tolist()) > highest - 1000
+    lowest = mechanism.release(np.full(1000, -(2**63), dtype=np.int64))
+    assert min(lowest.tolist()) < -(2**63)
+
+
+def test_a_stream_releases_chunk_by_chunk() -> None:
+    chunks = (np.zeros(1000, dtype=np.int64) for _ in range(5))
+    sizes = [chunk.size for chunk in Laplace(3).stream(chunks)]
+    assert sizes == [1000] * 5

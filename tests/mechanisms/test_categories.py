@@ -1,0 +1,288 @@
+"""Histograms, discovered keys, key selection and randomized response."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from fractions import Fraction as F
+from itertools import product
+from math import prod
+from typing import Any
+
+import laws
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import giveortake as gt
+from giveortake import exact
+from giveortake.errors import InvalidParameter
+from giveortake.mechanisms import DiscoveredHistogram, Histogram, KeySelection, Laplace, RandomizedResponse
+from giveortake.mechanisms.categories import counts_of, discovered_counts
+from giveortake.privacy import ApproxDP, PureDP, events
+from recorded_entropy import RecordedEntropy
+
+SLACK = F(1, 10**40)
+
+
+def test_a_histogram_costs_its_sensitivity_under_both_relations() -> None:
+    histogram = Histogram(["a", "b"], scale=10)
+    assert histogram.event(1).guarantee() == PureDP("0.1")
+    assert histogram.event(2).guarantee(neighbours="change-one") == PureDP("0.2", neighbours="change-one")
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("neighbours", "scale"), [("add-remove", F(2)), ("change-one", F(4))])
+@pytest.mark.parametrize(("claim", "plausible"), [(F(1), True), (F(7, 10), False), (F(13, 10), False)])
+def test_histogram_noise_has_the_scale_that_the_relation_asks_for(
+    neighbours: gt.privacy.Neighbours, scale: F, claim: F, plausible: bool
+) -> None:
+    categories = range(20_000)
+    released = gt.histogram([], categories=categories, epsilon="1/2", neighbours=neighbours)
+    law = laws.rounded_laplace(scale * claim)
+    assert list(released) == list(categories)
+    assert laws.looks_like(np.array(list(released.values())), lambda k: float(law(k))) is plausible
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a", "b", "a", None, "z", float("nan")],
+        np.array(["a", "b", "a", "z"]),
+        pl.Series(["a", "b", "a", None, "z"]),
+        pd.Series(["a", "b", "a", None, "z"]),
+        pa.array(["a", "b", "a", None, "z"]),
+        ("a", "b", "a", ["unhashable"]),
+    ],
+    ids=["list", "numpy", "polars", "pandas", "arrow", "unhashable"],
+)
+def test_rows_are_counted_from_any_column_and_strangers_count_nowhere(values: Any) -> None:
+    assert counts_of(values, ("a", "b", "c")).tolist() == [2, 1, 0]
+
+
+def exceeding(first: dict[str, int], second: dict[str, int], mechanism: DiscoveredHistogram, epsilon: F) -> F:
+    """δ(ε) between the releases of two tables, by enumeration; counts far in the tail are one outcome."""
+    law, beyond = laws.rounded_laplace(mechanism.scale), mechanism.threshold + 25
+
+    def outcomes(count: int) -> list[F]:
+        """The probabilities of every shown count, of the tail, and of not being shown."""
+        if count == 0:
+            return [F(0)] * (beyond - mechanism.threshold) + [F(0), F(1)]
+        shown = [law(m - count) for m in range(mechanism.threshold, beyond)]
+        tail = exact.exp_up(-(beyond - count - F(1, 2)) / mechanism.scale) / 2
+        return [*shown, tail, 1 - sum(shown) - tail]
+
+    keys = sorted(first.keys() | second.keys())
+    pairs = [list(zip(outcomes(first.get(k, 0)), outcomes(second.get(k, 0)), strict=True)) for k in keys]
+    factor = exact.exp_up(epsilon)
+    gaps = (prod(p for p, _ in cell) - factor * prod(q for _, q in cell) for cell in product(*pairs))
+    return sum((gap for gap in gaps if gap > 0), F(0))
+
+
+@pytest.mark.parametrize("epsilon", [F(1), F(3)])
+@pytest.mark.parametrize("delta", [F(1, 100), F(1, 10)])
+@pytest.mark.parametrize(
+    ("first", "second", "sensitivity"),
+    [
+        ({"escargots": 1}, {}, 1),
+        ({"a": 2}, {"a": 1}, 1),
+        ({"a": 1}, {"b": 1}, 2),
+        ({"a": 2}, {"a": 1, "b": 1}, 2),
+        ({"a": 4, "b": 4}, {"a": 3, "b": 5}, 2),
+    ],
+)
+def test_a_thresholded_histogram_keeps_epsilon_and_delta_on_every_set_of_outcomes(
+    epsilon: F, delta: F, first: dict[str, int], second: dict[str, int], sensitivity: int
+) -> None:
+    mechanism = DiscoveredHistogram.calibrated(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
+    charged = mechanism.event(sensitivity)
+    assert charged.epsilon == epsilon
+    assert charged.delta <= delta
+    for one, other in ((first, second), (second, first)):
+        assert exceeding(one, other, mechanism, epsilon) <= charged.delta + SLACK
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(F(1), F(1, 10**6)), (F(1, 10), F(1, 10**8)), (F(5), F(3, 4))])
+def test_the_threshold_is_the_least_that_keeps_delta(epsilon: F, delta: F) -> None:
+    mechanism = DiscoveredHistogram.calibrated(epsilon=epsilon, delta=delta)
+    assert mechanism.lone_value_chance() <= delta
+    if mechanism.threshold > 2:
+        assert DiscoveredHistogram(mechanism.scale, mechanism.threshold - 1).lone_value_chance() > delta
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("off_by", "plausible"), [(0, True), (1, False), (-1, False)])
+def test_a_lone_value_is_shown_as_often_as_charged_at_equality_too(
+    off_by: int, plausible: bool, entropy: RecordedEntropy
+) -> None:
+    mechanism = DiscoveredHistogram(scale=2, threshold=5)
+    shown = np.array([bool(mechanism.release(["escargots"], entropy)) for _ in range(20_000)]).astype(int)
+    chance = float(DiscoveredHistogram(scale=2, threshold=5 + off_by).lone_value_chance())
+    assert laws.looks_like(shown, lambda k: {0: 1 - chance, 1: chance}.get(k, 0.0)) is plausible
+
+
+def test_the_order_and_the_kind_of_equal_rows_leave_no_trace() -> None:
+    rows = [True] * 5000 + [1] * 5000 + [1.0] * 5000 + [0.0] * 5000 + [-0.0] * 3 + [Decimal("1.0")] * 2
+    for arranged in (rows, rows[::-1]):
+        kinds = [(type(key), repr(key)) for key, _ in discovered_counts(arranged)]
+        assert kinds == [
+            (Decimal, "Decimal('1.0')"),
+            (bool, "True"),
+            (float, "-0.0"),
+            (float, "0.0"),
+            (float, "1.0"),
+            (int, "1"),
+        ]
+
+
+def test_one_strange_row_cannot_choose_how_a_frequent_value_is_shown() -> None:
+    for strange in (True, 1.0, Decimal(1), np.float64(1), (1,)):
+        released = gt.histogram([strange] + [1] * 5000, epsilon=1, delta="1e-9")
+        assert [type(key) for key in released] == [int]
+
+
+def test_dates_tuples_and_missing_values_in_discovered_histograms() -> None:
+    day = datetime.date(2020, 2, 29)
+    rows = [day] * 3000 + [("a", 1)] * 2000 + [None] * 4000 + [float("nan")] * 4000 + [{"no": "key"}] * 4000
+    assert list(gt.histogram(rows, epsilon=1, delta="1e-9")) == [day, ("a", 1)]
+
+
+def test_rare_values_stay_hidden_and_frequent_ones_are_shown_greatest_first() -> None:
+    released = gt.histogram(["b"] * 500 + ["a"] * 900 + ["rare"], epsilon=1, delta="1e-9")
+    assert list(released) == ["a", "b"]
+
+
+def test_the_values_of_optimal_key_selection() -> None:
+    selection = KeySelection(epsilon=F("0.693147180559945309417232121458176568"), delta="0.1")
+    with exact.precision():
+        chances = [float(exact.upper(selection.chance(n))) for n in range(7)]
+    assert chances == pytest.approx([0, 0.1, 0.3, 0.7, 0.9, 1, 1], abs=1e-12)
+
+
+@given(st.sampled_from(["0.01", "0.3", "1", "2.5"]), st.sampled_from(["1e-9", "1e-3", "0.2", "0.9"]))
+def test_key_selection_follows_its_recursion_and_keeps_its_promise(epsilon: str, delta: str) -> None:
+    selection = KeySelection(epsilon, delta)
+    growth, chance = exact.exp_up(F(epsilon)), F(0)
+    for n in range(1, 400):
+        step = min(growth * chance + F(delta), 1 - (1 - chance - F(delta)) / growth, F(1))
+        with exact.precision():
+            closed = exact.probability_up(selection.chance(n))
+        assert abs(closed - step) < F(1, 10**35)
+        assert step <= growth * chance + F(delta)
+        assert 1 - chance <= growth * (1 - step) + F(delta) + SLACK
+        chance = closed if n % 50 == 0 else step
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("persons", "plausible"), [(3, True), (2, False), (4, False)])
+def test_keys_are_selected_as_often_as_stated(persons: int, plausible: bool, entropy: RecordedEntropy) -> None:
+    selection = KeySelection("0.7", "0.05")
+    kept = len(selection.release({f"key {i}": 3 for i in range(20_000)}, entropy))
+    with exact.precision():
+        chance = float(exact.upper(selection.chance(persons)))
+    coins = np.repeat([1, 0], [kept, 20_000 - kept])
+    assert laws.looks_like(coins, lambda k: {0: 1 - chance, 1: chance}.get(k, 0.0)) is plausible
+
+
+def test_key_selection_copes_with_the_smallest_epsilon() -> None:
+    selection = KeySelection("1e-300", "1e-9")
+    assert selection.release({"everyone": 2 * 10**9, "someone": 1}) == ["everyone"]
+
+
+@pytest.mark.parametrize("categories", [2, 3, 10])
+@pytest.mark.parametrize("epsilon", [F(1, 10), F(1), F(4)])
+def test_randomized_response_attains_exactly_its_epsilon(categories: int, epsilon: F) -> None:
+    response = RandomizedResponse(epsilon, range(categories))
+    with exact.precision():
+        truth = response.truth()
+        ratio = truth / ((1 - truth) / (categories - 1))
+        assert exact.lower(ratio) <= exact.exp_up(epsilon)
+        assert exact.upper(ratio) >= exact.exp_down(epsilon)
+        assert exact.upper(ratio) - exact.lower(ratio) < F(1, 10**40)
+    assert response.event() == events.RandomizedResponse(epsilon, categories)
+    assert response.event().guarantee() == PureDP(epsilon)
+
+
+def test_at_epsilon_ln_3_three_answers_in_four_are_true() -> None:
+    with exact.precision():
+        assert float(exact.upper(RandomizedResponse(exact.log_up(F(3))).truth())) == 0.75
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("claim", "plausible"), [(1.0, True), (0.7, False), (1.3, False)])
+@pytest.mark.parametrize("categories", [(False, True), ("a", "b", "c", "d")])
+def test_reports_have_the_stated_law_and_a_wrong_epsilon_is_caught(
+    claim: float, plausible: bool, categories: tuple[object, ...], entropy: RecordedEntropy
+) -> None:
+    reports = RandomizedResponse(1, categories).release([categories[1]] * 30_000, entropy).tolist()
+    codes = np.array([categories.index(report) for report in reports])
+    lie = 1 / (np.exp(claim) + len(categories) - 1)
+    law = {k: lie if k != 1 else np.exp(claim) * lie for k in range(len(categories))}
+    assert laws.looks_like(codes, lambda k: float(law.get(k, 0.0))) is plausible
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [["no", "yes"], ("no", "yes"), np.array(["no", "yes"]), pl.Series(["no", "yes"]), pd.Series(["no", "yes"])],
+    ids=["list", "tuple", "numpy", "polars", "pandas"],
+)
+def test_columns_of_answers_come_back_as_arrays(answers: object) -> None:
+    reports = gt.randomized_response(answers, epsilon=100, categories=["yes", "no"])
+    assert isinstance(reports, np.ndarray)
+    assert reports.tolist() == ["no", "yes"]
+
+
+def test_reports_keep_their_python_types() -> None:
+    assert gt.randomized_response(True, epsilon=100) is True
+    assert gt.randomized_response(np.True_, epsilon=100) is True
+    assert gt.randomized_response([True, False], epsilon=100).dtype == np.bool_
+    assert gt.randomized_response(3, epsilon=100, categories=[1, 2, 3]) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "categories", "name"),
+    [
+        ("maybe", ["yes", "no"], "answer"),
+        (["yes", None], ["yes", "no"], "answer"),
+        ([["yes"]], ["yes", "no"], "answer"),
+        ("yes", ["yes", "yes"], "categories"),
+        ("yes", ["yes"], "categories"),
+        ("yes", [], "categories"),
+        ("yes", "yes", "categories"),
+        ("yes", ["yes", None], "categories"),
+        ("yes", ["yes", float("nan")], "categories"),
+        ("yes", ["yes", []], "categories"),
+    ],
+)
+def test_answers_and_categories_that_cannot_be_are_refused(answer: object, categories: list[str], name: str) -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        gt.randomized_response(answer, epsilon=1, categories=categories)
+    assert caught.value.name == name
+
+
+def test_estimates_from_reports_stay_within_the_margin(entropy: RecordedEntropy) -> None:
+    response = RandomizedResponse(1)
+    truth = float(np.e / (1 + np.e))
+    misses = 0
+    for _ in range(200):
+        reports = response.release([True] * 300 + [False] * 700, entropy)
+        estimate = (reports.mean() - (1 - truth)) / (2 * truth - 1)
+        misses += abs(estimate - 0.3) > response.margin("0.8", answers=1000)
+    assert misses <= 40 + 6 * np.sqrt(200 * 0.2 * 0.8)
+
+
+def test_a_discovered_histogram_needs_delta_and_a_known_one_refuses_it() -> None:
+    with pytest.raises(InvalidParameter, match="delta = None is missing"):
+        gt.histogram(["a"], epsilon=1)
+    with pytest.raises(InvalidParameter, match="not needed"):
+        gt.histogram(["a"], categories=["a"], epsilon=1, delta="1e-6")
+    assert DiscoveredHistogram.calibrated(epsilon=1, delta="1e-6").event().guarantee().epsilon == 1
+    assert isinstance(DiscoveredHistogram.calibrated(epsilon=1, delta="1e-6").event().guarantee(), ApproxDP)
+
+
+def test_noise_of_a_histogram_is_the_laplace_mechanisms() -> None:
+    assert Histogram(["a"], 7).margin("0.9") == Laplace(7).margin("0.9") == DiscoveredHistogram(7, 9).margin("0.9")

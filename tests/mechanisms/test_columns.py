@@ -1,0 +1,115 @@
+"""Arrays in, arrays out: numpy first, columns of Polars, pandas and Arrow accepted; and what stays sensitive."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import giveortake as gt
+from giveortake.errors import SensitiveValue
+from giveortake.mechanisms import Laplace, Sensitive
+
+NUMBERS = [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        NUMBERS,
+        tuple(NUMBERS),
+        np.array(NUMBERS, dtype=np.int8),
+        np.array(NUMBERS, dtype=np.uint16),
+        np.array(NUMBERS, dtype=np.uint64),
+        np.array(NUMBERS, dtype=object),
+        pl.Series(NUMBERS),
+        pd.Series(NUMBERS),
+        pa.array(NUMBERS),
+        pa.chunked_array([[1], [2, 3]]),
+    ],
+    ids=["list", "tuple", "int8", "uint16", "uint64", "objects", "polars", "pandas", "arrow", "arrow chunks"],
+)
+def test_whole_columns_give_int64_arrays(column: Any) -> None:
+    released = gt.laplace(column, sensitivity=1, epsilon=100)
+    assert isinstance(released, np.ndarray)
+    assert released.dtype == np.int64
+    assert np.abs(released - NUMBERS).max() < 2
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [0.5, 1.5],
+        np.array([0.5, 1.5], dtype=np.float32),
+        pl.Series([0.5, 1.5]),
+        pd.Series([0.5, 1.5]),
+        pa.array([0.5, 1.5]),
+        [F(1, 2), 1.5],
+    ],
+    ids=["list", "float32", "polars", "pandas", "arrow", "mixed"],
+)
+def test_real_columns_give_float_arrays(column: Any) -> None:
+    for released in (
+        gt.laplace(column, sensitivity=1, epsilon=10),
+        gt.gaussian(column, sensitivity=1, epsilon=10, delta="1e-6"),
+    ):
+        assert released.dtype == np.float64
+        assert np.abs(released - [0.5, 1.5]).max() < 20
+
+
+def test_the_shape_is_kept_and_empty_arrays_stay_empty() -> None:
+    assert gt.laplace(np.zeros((3, 4, 5), dtype=int), sensitivity=1, epsilon=1).shape == (3, 4, 5)
+    assert gt.laplace(np.zeros((2, 3)), sensitivity=1, epsilon=1).shape == (2, 3)
+    assert gt.laplace(np.zeros(0), sensitivity=1, epsilon=1).shape == (0,)
+    assert gt.gaussian([], sensitivity=1, mu=1).shape == (0,)
+    assert gt.gaussian(np.zeros((0, 3), dtype=int), sensitivity=1, mu=1).shape == (0, 3)
+
+
+@pytest.mark.parametrize("value", [2**63 - 1, -(2**63), 2**64 - 1, 10**30])
+def test_integers_of_any_size_are_exact(value: int) -> None:
+    for released in (
+        gt.laplace(value, sensitivity=1, epsilon=1),
+        gt.laplace(np.array([value, value], dtype=object), sensitivity=1, epsilon=1)[0],
+        gt.laplace([value, value], sensitivity=1, epsilon=1)[0],
+    ):
+        assert abs(int(released) - value) < 200
+
+
+def test_the_type_of_an_array_says_no_more_than_its_numbers() -> None:
+    small = gt.laplace(np.zeros(10, dtype=np.int64), sensitivity=1, epsilon="1e-15")
+    assert small.dtype == np.int64
+    large = gt.laplace(np.zeros(10, dtype=np.int64), sensitivity=1, epsilon="1e-30")
+    assert large.dtype == object
+    assert all(isinstance(number, int) for number in large)
+
+
+def test_the_input_is_never_written_to() -> None:
+    column = np.arange(100_000)
+    column.flags.writeable = False
+    gt.laplace(column, sensitivity=1, epsilon=1)
+    reals = np.arange(1000.0)
+    reals.flags.writeable = False
+    gt.gaussian(reals, sensitivity=1, mu=1)
+    assert (reals == np.arange(1000.0)).all()
+
+
+def test_a_sensitive_value_shows_itself_to_mechanisms_only() -> None:
+    secret = Sensitive(np.array([4711]))
+    stranger: Any = "me"
+    assert repr(secret) == str(secret) == f"{secret}" == f"{secret:>3}" == "<sensitive>"
+    assert abs(int(Laplace("0.1").release(secret)[0]) - 4711) < 30
+    for misuse in (
+        lambda: bool(secret),
+        lambda: secret.open(stranger),
+        lambda: pickle.dumps(secret),
+        lambda: copy.deepcopy(secret),
+    ):
+        with pytest.raises(SensitiveValue):
+            misuse()

@@ -1,0 +1,236 @@
+"""Events: what they promise, and that their JSON is exact, strict and stays as it is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import FrozenInstanceError, fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from promise_strategies import deltas, sizes
+
+from giveortake.errors import InvalidParameter, Unprovable
+from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, events, unit
+from giveortake.privacy.events import Event, event_from_json
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "events.json").read_text(encoding="utf-8"))
+
+ONE_OF_EACH: list[tuple[Event, Guarantee]] = [
+    (events.Pure("0.1"), PureDP("0.1")),
+    (events.Approx("0.5", "1e-6"), ApproxDP("0.5", "1e-6")),
+    (events.ZCDP("0.125"), ZCDP("0.125")),
+    (events.Laplace(10), PureDP("0.1")),
+    (events.Gaussian("3.73"), GaussianDP("100/373")),
+    (events.Geometric("2.5", 2), PureDP("0.8")),
+    (events.DiscreteGaussian(4, 2), ZCDP("0.125")),
+    (events.Exponential("0.2"), PureDP("0.2")),
+    (events.RandomizedResponse(1, 4), PureDP(1)),
+    (events.DiscoveredKeys("0.1", "1e-8"), ApproxDP("0.1", "1e-8")),
+    (events.AboveThreshold("0.25"), PureDP("0.25")),
+    (events.Composed([events.Laplace(4), events.Exponential("0.25")]), PureDP("0.5")),
+    (events.Repeated(events.Gaussian(3), 9), GaussianDP(1)),
+    (events.Parallel([events.Pure("0.1"), events.Pure("0.3")], touched=2), PureDP("0.4")),
+]
+
+simple = st.one_of(
+    st.builds(events.Laplace, sizes),
+    st.builds(events.Gaussian, sizes),
+    st.builds(events.Geometric, sizes, st.integers(1, 100)),
+    st.builds(events.Approx, sizes, deltas),
+    st.builds(events.RandomizedResponse, sizes, st.integers(2, 9)),
+)
+nested: st.SearchStrategy[Event] = st.recursive(
+    simple,
+    lambda inner: st.one_of(
+        st.builds(events.Composed, st.lists(inner, min_size=1, max_size=3)),
+        st.builds(events.Repeated, inner, st.integers(1, 10**6)),
+        st.builds(events.Parallel, st.lists(inner, min_size=1, max_size=3), st.integers(1, 3)),
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize(("event", "promise"), ONE_OF_EACH)
+def test_each_event_makes_its_promise_to_the_unit_that_is_asked_for(event: Event, promise: Guarantee) -> None:
+    assert event.guarantee() == promise
+    assert event.guarantee(unit=unit("user_id")).unit == unit("user_id")
+
+
+@pytest.mark.parametrize(("event", "content"), list(zip([event for event, _ in ONE_OF_EACH], GOLDEN, strict=True)))
+def test_the_json_of_every_kind_stays_what_it_was(event: Event, content: dict[str, Any]) -> None:
+    assert json.loads(event.to_json()) == content
+    assert event_from_json(json.dumps(content)) == event
+
+
+@settings(max_examples=80, deadline=None)
+@given(nested)
+def test_json_makes_the_same_event_again(event: Event) -> None:
+    again = Event.from_json(event.to_json())
+    assert again == event
+    assert hash(again) == hash(event)
+    assert again.to_json() == event.to_json()
+
+
+def test_the_range_of_the_exponential_mechanism_makes_it_four_times_as_concentrated() -> None:
+    event = events.Exponential("0.4")
+    assert event.concentrated() == ZCDP("0.02")
+    assert event.concentrated().rho * 4 == event.guarantee().concentrated().rho
+
+
+def test_parts_are_restated_before_they_are_added() -> None:
+    mixed = events.Composed([events.Laplace(10), events.Laplace(10), events.DiscreteGaussian(2, 1)])
+    assert mixed.guarantee() == ZCDP(Fraction(2, 200) + Fraction(1, 8))
+
+
+def test_parallel_events_are_refused_under_change_one() -> None:
+    with pytest.raises(Unprovable, match="change-one"):
+        events.Parallel([events.Pure(1)]).guarantee(neighbours="change-one")
+
+
+def rewritten(**changes: Any) -> str:
+    content: dict[str, Any] = {"event": "geometric", "version": 1, "scale": "5/2", "sensitivity": 2}
+    content |= changes
+    return json.dumps({key: value for key, value in content.items() if value != "absent"})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"event": "telepathy"},
+        {"event": None},
+        {"event": ["geometric"]},
+        {"event": "absent"},
+        {"version": 2},
+        {"version": True},
+        {"version": "1"},
+        {"version": "absent"},
+        {"scale": "absent"},
+        {"extra": 1},
+        {"scale": "2.5"},
+        {"scale": 2.5},
+        {"scale": 2},
+        {"scale": "10/4"},
+        {"scale": "05/2"},
+        {"scale": "5/0"},
+        {"scale": "-5/2"},
+        {"scale": "0/1"},
+        {"scale": " 5/2"},
+        {"scale": "٥/2"},
+        {"scale": None},
+        {"scale": True},
+        {"scale": []},
+        {"scale": {"event": "pure", "version": 1, "epsilon": "1/1"}},
+        {"scale": "1/" + "7" * 301},
+        {"sensitivity": "2/1"},
+        {"sensitivity": 2.0},
+        {"sensitivity": True},
+        {"sensitivity": 0},
+        {"sensitivity": -3},
+    ],
+    ids=str,
+)
+def test_anything_unknown_missing_or_inexact_is_refused(changes: dict[str, Any]) -> None:
+    assert Event.from_json(rewritten()) == events.Geometric("5/2", 2)
+    with pytest.raises(InvalidParameter):
+        Event.from_json(rewritten(**changes))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "[]",
+        "3",
+        '"pure"',
+        "{",
+        "NaN",
+        '{"event": "pure", "version": 1, "epsilon": NaN}',
+        '{"event": "pure", "version": 1, "epsilon": "1/2", "epsilon": "1/1"}',
+        '{"event": "composed", "version": 1, "events": []}',
+        '{"event": "composed", "version": 1, "events": [1]}',
+        '{"event": "composed", "version": 1, "events": {"event": "pure", "version": 1, "epsilon": "1/1"}}',
+        '{"event": "repeated", "version": 1, "of": "1/1", "times": 2}',
+        '{"event": "geometric", "version": 1, "scale": "1/1", "sensitivity": 1' + "0" * 5000 + "}",
+        "[" * 100_000,
+        '{"event": "repeated", "version": 1, "times": 1, "of": ' * 2000,
+        None,
+        b"{}",
+        {"event": "pure"},
+    ],
+    ids=lambda text: repr(text)[:40],
+)
+def test_text_that_is_no_event_is_refused(text: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        Event.from_json(text)
+
+
+def test_events_nest_to_a_limit_and_then_refuse() -> None:
+    event: Event = events.Laplace(1)
+    while event.depth < 32:
+        event = events.Repeated(event, 1)
+    assert Event.from_json(event.to_json()) == event
+    assert event.guarantee() == PureDP(1)
+    with pytest.raises(InvalidParameter, match="deeper than 32"):
+        events.Composed([event])
+
+
+@pytest.mark.parametrize("levels", [33, 100, 330, 900, 5000])
+def test_json_that_nests_deeper_is_refused_before_it_exhausts_the_stack(levels: int) -> None:
+    before, core = '{"event": "repeated", "version": 1, "times": 1, "of": ', events.Laplace(1).to_json()
+    assert Event.from_json(before * 31 + core + "}" * 31).depth == 32
+    with pytest.raises(InvalidParameter, match="event"):
+        Event.from_json(before * levels + core + "}" * levels)
+
+
+@pytest.mark.parametrize("value", [0, -1, True, None, "nan", "1e400", [1], Fraction(1, 3**6000)], ids=range(8))
+@pytest.mark.parametrize(
+    "make",
+    [
+        events.Pure,
+        events.ZCDP,
+        events.Laplace,
+        events.Gaussian,
+        events.Exponential,
+        events.AboveThreshold,
+        lambda value: events.Approx(1, value),
+        lambda value: events.DiscoveredKeys(1, value),
+        lambda value: events.Geometric(value, 1),
+        lambda value: events.Geometric(1, value),
+        lambda value: events.DiscreteGaussian(value, 1),
+        lambda value: events.DiscreteGaussian(1, value),
+        lambda value: events.RandomizedResponse(value, 2),
+        lambda value: events.RandomizedResponse(1, value),
+        lambda value: events.Repeated(events.Pure(1), value),
+        lambda value: events.Repeated(value, 2),
+        lambda value: events.Parallel([events.Pure(1)], value),
+        events.Composed,
+        lambda value: events.Composed([value]),
+    ],
+    ids=range(19),
+)
+def test_bad_fields_are_refused_at_construction(make: Any, value: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        make(value)
+
+
+def test_a_number_too_long_to_be_written_down_is_not_kept() -> None:
+    with pytest.raises(InvalidParameter, match="too many digits"):
+        events.Pure(1 + Fraction(1, 3**6000))
+
+
+def test_randomized_response_needs_two_categories() -> None:
+    with pytest.raises(InvalidParameter, match="categories"):
+        events.RandomizedResponse(1, 1)
+
+
+@pytest.mark.parametrize("event", [event for event, _ in ONE_OF_EACH], ids=lambda event: event.kind)
+def test_events_are_frozen_slotted_values(event: Event) -> None:
+    assert not hasattr(event, "__dict__")
+    for field in fields(event):
+        with pytest.raises(FrozenInstanceError):
+            setattr(event, field.name, 1)
