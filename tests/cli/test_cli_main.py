@@ -13,7 +13,7 @@ from giveortake.errors import InvalidParameter
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603 (our own command)
+    return subprocess.run(
         [sys.executable, "-m", "giveortake", *arguments],
         env=os.environ | {"PYTHONUTF8": "1"} | environment,
         capture_output=True,
@@ -94,7 +94,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
 
 def test_the_package_loads_without_its_commands() -> None:
     code = "import sys, giveortake; print([n for n in ('rich', 'cryptography', 'giveortake.cli') if n in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import pytest
 from flint import arb
@@ -12,6 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from giveortake import exact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TINY = Fraction(1, 2**16384)
 
@@ -157,6 +161,14 @@ def test_the_positive_part_and_the_midpoint_are_what_they_say(number: Fraction) 
         assert exact.lower(ball) <= exact.lower(middle) <= exact.upper(ball)
 
 
+@pytest.fixture
+def _precision_is_put_back() -> Iterator[None]:
+    """Threads that enter and leave in turn may leave a precision behind; other tests must not inherit it."""
+    with exact.precision(53):
+        yield
+
+
+@pytest.mark.usefixtures("_precision_is_put_back")
 def test_an_enclosure_stays_true_while_another_thread_changes_the_precision() -> None:
     points = [Fraction(k, 7) for k in range(1, 60)]
     truths = {x: (exact.exp_down(x), exact.exp_up(x)) for x in points}

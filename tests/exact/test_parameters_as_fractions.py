@@ -41,7 +41,7 @@ NOT_NUMBERS = [
     np.complex128(1),
     np.array(1),
     np.array([0.5]),
-    object(),
+    NotImplemented,
     np.datetime64("2026-01-01"),
     float,
 ]

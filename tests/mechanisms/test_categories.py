@@ -35,6 +35,16 @@ def test_a_histogram_costs_its_sensitivity_under_both_relations() -> None:
     assert histogram.event(2).guarantee(neighbours="change-one") == PureDP("0.2", neighbours="change-one")
 
 
+@pytest.mark.parametrize("counts", [2, 10, 1000])
+def test_splitting_the_budget_over_k_counts_costs_k_times_the_noise_of_one_histogram(counts: int) -> None:
+    """Seed 000, exercises 1.4 and 1.5: k counts of sensitivity 1 at ε/k each, or one histogram of sensitivity 2."""
+    epsilon = F(1, 2)
+    apart = Laplace(1 / (epsilon / counts))
+    together = Histogram(range(counts), 2 / epsilon)
+    assert apart.event(1).guarantee().repeat(counts) == together.event(2).guarantee() == PureDP(epsilon)
+    assert apart.scale / together.scale == F(counts, 2)
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize(("neighbours", "scale"), [("add-remove", F(2)), ("change-one", F(4))])
 @pytest.mark.parametrize(("claim", "plausible"), [(F(1), True), (F(7, 10), False), (F(13, 10), False)])

@@ -49,13 +49,13 @@ def true_exponential(word: int) -> arb:
 def adversarial_magnitudes() -> list[int]:
     """Near powers of two, near the double that separates series, near LEAST_WORD, and near one."""
     found = {LEAST, LEAST + 1, LEAST + 2, LAST, LAST - 1, LAST - 511, LAST - 512, LAST - 513, LAST - 1024}
-    for exponent in range(46, 63):
+    for exponent in range(47, 63):
         found.update(2**exponent + offset for offset in (-1, 0, 1, 2, 1023, 1024, 1025))
         middle = int(math.sqrt(2) * 2**52) * 2**exponent // 2**52
         found.update(middle + offset for offset in (-1025, -2, -1, 0, 1, 2, 1025))
     for exponent in range(1, 62):  # uniforms near one, where the exponential is small
         found.update(LAST - 2**exponent + offset for offset in (-1, 0, 1))
-    for exponent in range(46, 63):  # halves between doubles, where the conversion of the word rounds furthest
+    for exponent in range(47, 63):  # halves between doubles, where the conversion of the word rounds furthest
         step = max(1, 2 ** (exponent - 52))
         found.update(2**exponent + k * step + step // 2 + offset for k in (1, 2, 3, 12345) for offset in (-1, 0, 1))
     return sorted(word for word in found if LEAST <= word <= LAST)

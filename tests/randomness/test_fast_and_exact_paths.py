@@ -15,7 +15,16 @@ import pytest
 from flint import arb, arf, ctx, fmpq
 
 from giveortake import exact
-from giveortake.randomness import certified, geometric, laplace, normal, rounded_laplace, rounded_normal, wide
+from giveortake.randomness import (
+    certified,
+    discrete_gaussian,
+    geometric,
+    laplace,
+    normal,
+    rounded_laplace,
+    rounded_normal,
+    wide,
+)
 from giveortake.randomness.entropy import words
 from recorded_entropy import RecordedEntropy, ScriptedEntropy
 
@@ -77,7 +86,7 @@ def borderline_words(scale: Fraction) -> list[int]:
 
 
 def some_words(scale: Fraction, entropy: RecordedEntropy) -> list[int]:
-    edges = [2**46 + offset for offset in (-2, -1, 0, 1)] + [1, 2, 3, 2**20, 2**63 - 2]
+    edges = [2**47 + offset for offset in (-2, -1, 0, 1)] + [1, 2, 3, 2**20, 2**63 - 2]
     chosen = [*borderline_words(scale), *edges]
     return [*chosen, *(word - 2**63 for word in chosen), *words(entropy, SIZE).tolist()]
 
@@ -265,6 +274,18 @@ def test_a_normal_position_is_kept_or_redrawn_at_exactly_its_density(sigma: Frac
         drawn = rounded_normal(sigma, 6, ScriptedEntropy([*pairs, *positions, *survivals, *again, *signs]))
         middle = block * 2**21 + 2**20
         assert drawn.tolist() == [block * 2**21 if redrawn else middle, *[middle] * 5]
+
+
+def test_a_discrete_gaussian_candidate_is_kept_or_redrawn_at_exactly_its_density() -> None:
+    """Candidates 2 of scale 4 at σ = 3 are kept with probability exp(−½(2/3 − 3/4)²)."""
+    border = int(((-arb(fmpq(1, 288))).exp() * 2**63).floor().unique_fmpz() or 0)
+    two, zero = 2**62, 2**63 - 2**50  # ⌊−4 ln ½⌋ = 2, and a uniform near one
+    candidates = [*[two] * 5, *[zero] * 5]
+    for word, redrawn in ((border - 1, False), (border + 1, True)):
+        again = [zero, zero, 2**50] if redrawn else []
+        script = ScriptedEntropy([*candidates, word, *[2**50] * 4, *again])
+        assert discrete_gaussian(Fraction(3), 5, script).tolist() == [0 if redrawn else 2, 2, 2, 2, 2]
+        assert script.left == 0
 
 
 def test_fast_draws_fill_an_array_of_any_size(entropy: RecordedEntropy) -> None:

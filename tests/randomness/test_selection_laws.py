@@ -137,17 +137,24 @@ def test_live_selections_follow_the_law_and_a_wrong_scale_is_caught(
     assert counts_are_plausible(live_selections(noise), claimed) is plausible
 
 
+def noise_of(noise: Noise, word: int) -> arb:
+    """The noise that a word stands for, whatever digits follow."""
+    return noise_at(noise, arb(arf((2 * (word % 2**63) + 1, -64)), arf((1, -64))), negative=word < 0)
+
+
+def noise_at(noise: Noise, uniform: arb, *, negative: bool = False) -> arb:
+    exponential = -uniform.log()
+    if noise == "gumbel":
+        return -exponential.log()
+    return -exponential if noise == "laplace" and negative else exponential
+
+
 def exact_winner(scores: Scores, scale: Fraction, noise: Noise, drawn: list[int]) -> int | None:
     """The winner by interval arithmetic with 300 bits, if the words alone settle it."""
 
     def total(index: int) -> arb:
-        magnitude = drawn[index] % 2**63
-        uniform = arb(arf((2 * magnitude + 1, -64)), arf((1, -64)))
-        exponential = -uniform.log()
-        value = -exponential.log() if noise == "gumbel" else exponential
         distance = exact_score(scores, index) / scale
-        signed = -value if noise == "laplace" and drawn[index] < 0 else value
-        return arb(fmpq(distance.numerator, distance.denominator)) + signed
+        return arb(fmpq(distance.numerator, distance.denominator)) + noise_of(noise, drawn[index])
 
     with ctx.workprec(300):
         totals = [total(index) for index in range(len(drawn))]
@@ -177,6 +184,40 @@ def test_the_winner_is_that_of_exact_arithmetic_even_when_scores_nearly_tie(
             settled += 1
             assert noisy_argmax(scores, Fraction(1), noise, ScriptedEntropy(drawn)) == expected
     assert settled > 350
+
+
+def as_fraction(number: arb) -> Fraction:
+    mantissa, exponent = number.mid().man_exp()
+    return int(mantissa) * Fraction(2) ** int(exponent)
+
+
+@every_noise
+def test_the_winner_is_that_of_exact_arithmetic_when_doubles_cannot_tell(
+    noise: Noise, entropy: RecordedEntropy
+) -> None:
+    settled = 0
+    for turn in range(300):
+        drawn = [int(word) for word in words(entropy, 2)]
+        with ctx.workprec(200):
+            tie = as_fraction(noise_of(noise, drawn[0]) - noise_of(noise, drawn[1]))
+        scores = [Fraction(0), tie + Fraction((-1) ** turn, 2**56)]
+        expected = exact_winner(scores, Fraction(1), noise, drawn)
+        if expected is not None:
+            settled += 1
+            assert noisy_argmax(scores, Fraction(1), noise, ScriptedEntropy(drawn)) == expected
+    assert settled > 200
+
+
+@pytest.mark.parametrize(("noise", "word"), [("gumbel", 1), ("exponential", 1), ("laplace", 1), ("gumbel", 2**63 - 2)])
+def test_the_digits_that_follow_an_extreme_word_matter(noise: Noise, word: int) -> None:
+    with ctx.workprec(200):
+        ends = [noise_at(noise, arb(arf((numerator, -63)))) for numerator in (word, word + 1)]
+        middle = as_fraction((ends[0] + ends[1]) / 2 - noise_at(noise, arb(0.5)))
+        expected = [0 if end > (ends[0] + ends[1]) / 2 else 1 for end in ends]
+    scores = [Fraction(0), middle]
+    found = [noisy_argmax(scores, Fraction(1), noise, ScriptedEntropy([word, 2**62], then=t)) for t in (0x00, 0xFF)]
+    assert found == expected
+    assert set(found) == {0, 1}
 
 
 @every_noise

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Gaussian(AdditiveNoise):
     """Add normal noise, rounded to whole steps, to an integer or an integer vector.
 
-    Guarantee [DRS19]: for L2 sensitivity d, a release is (d / sigma)-GDP, exactly: rounding on the integers is
+    Guarantee [DRS22]: for L2 sensitivity d, a release is (d / sigma)-GDP, exactly: rounding on the integers is
     post-processing of the continuous mechanism. The (ε, δ) curve follows [BW18]; so does d²/2σ²-zCDP [BS16].
     Rounding of numbers: none; the sampler is exact.
 

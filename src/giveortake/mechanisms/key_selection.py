@@ -1,4 +1,4 @@
-"""Which keys found in the data may be shown, with the best chance for each [DVGM22]."""
+"""Which keys found in the data may be shown, with the best chance for each [DVG22]."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
     """Show each key with the greatest probability that its number of persons allows.
 
-    Guarantee [DVGM22, theorem 1]: with π₀ = 0 and π₍ₙ₊₁₎ = min(e^ε πₙ + δ, 1 − e^(−ε)(1 − πₙ − δ), 1), showing a key
+    Guarantee [DVG22, theorem 1]: with π₀ = 0 and π₍ₙ₊₁₎ = min(e^ε πₙ + δ, 1 − e^(−ε)(1 − πₙ − δ), 1), showing a key
     of n persons with probability πₙ is (ε, δ)-DP when a person holds one key and is added or removed, and no rule
     shows any key more often. It is the truncated geometric mechanism with a threshold. Rounding of numbers: none.
 

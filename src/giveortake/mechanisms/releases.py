@@ -190,8 +190,13 @@ def _mu(epsilon: Number | None, delta: Number | None, rho: Number | None, mu: Nu
     if delta is not None:
         raise InvalidParameter("delta", delta, "goes with epsilon only")
     if rho is not None:
-        return exact.sqrt_down(2 * exact.positive("rho", rho))
+        return _mu_of_rho(exact.positive("rho", rho))
     return exact.positive("mu", mu) if mu is not None else Fraction(0)
+
+
+@lru_cache(maxsize=1024)
+def _mu_of_rho(rho: Fraction) -> Fraction:
+    return exact.sqrt_down(2 * rho)
 
 
 def _require_visible(name: str, value: Fraction, scale: Fraction) -> None:

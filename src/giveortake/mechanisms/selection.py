@@ -35,7 +35,10 @@ class NoisySelection(Mechanism["Numeric", int]):
         """How much utility weighs as much as one unit of noise."""
 
     def release(self, value: Numeric | Sensitive[Numeric], entropy: Entropy | None = None) -> int:
-        """The index of the candidate selected; `value` holds the utilities, one for each candidate."""
+        """The index of the candidate selected; `value` holds the utilities, one for each candidate.
+
+        Utilities beyond ±1e300 count as ±1e300.
+        """
         utilities = columns.read("utilities", opened(value, self)).numbers
         if utilities.size == 0:
             raise InvalidParameter("candidates", "[]", "is empty", hint="offer at least one candidate to choose from")
@@ -50,7 +53,5 @@ class NoisySelection(Mechanism["Numeric", int]):
 def _scores(utilities: npt.NDArray[Any]) -> Scores:
     if utilities.dtype != object:
         return utilities
-    exactly = [Fraction(number) for number in utilities.tolist()]
-    if any(abs(number) > GREATEST for number in exactly):
-        raise InvalidParameter("utilities", "<beyond 1e300>", "is outside the supported range")
-    return exactly
+    # Clamping moves no two utilities further apart, so it keeps the sensitivity; an error would tell of the data.
+    return [max(-GREATEST, min(GREATEST, Fraction(number))) for number in utilities.tolist()]

@@ -39,8 +39,8 @@ def bernoulli_real(probability: Callable[[], Ball], size: int, entropy: Entropy)
     """Independent coins that come up True with the probability enclosed, evaluated at the ambient precision."""
     with exact.precision():
         ball = probability()
-    surely = int(exact.probability_down(ball) * 2**certified.WORD_BITS)
-    possibly = int(exact.probability_up(ball) * 2**certified.WORD_BITS)
+        surely = int(exact.probability_down(ball) * 2**certified.WORD_BITS)
+        possibly = int(exact.probability_up(ball) * 2**certified.WORD_BITS)
     out = np.empty(size, dtype=np.bool_)
     for start in range(0, size, certified.BLOCK):
         block = words(entropy, min(certified.BLOCK, size - start)) & certified.MAGNITUDE

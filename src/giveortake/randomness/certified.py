@@ -24,7 +24,7 @@ BLOCK = 1 << 14  # draws handled at once: the scratch arrays stay in the process
 WORD_BITS = 63  # digits of a uniform that a word carries; the remaining bit is a sign
 MAGNITUDE = np.int64(2**63 - 1)
 
-LEAST_WORD = np.int64(1 << 46)  # words below it (one in 2^17) leave the exponential too uncertain
+LEAST_WORD = np.int64(1 << 47)  # words below it (one in 2^16) leave the exponential too uncertain
 EXPONENTIAL_ERROR = 2.0**-45  # |computed − true| for words of at least LEAST_WORD
 LEAST_EXPONENTIAL = 2.0**-16  # below it the square root, and the logarithm, lose too many digits
 ROOT_ERROR = 2.0**-41  # of √E for E ≥ LEAST_EXPONENTIAL
@@ -120,7 +120,7 @@ def put(out: IntArray, index: int, value: int) -> IntArray:
 
 
 def narrowed(values: IntArray) -> IntArray:
-    """The same integers, as int64 if every one of them fits."""
+    """The same integers, which they must be, as int64 if every one of them fits."""
     if values.dtype != object:
         return values
     try:

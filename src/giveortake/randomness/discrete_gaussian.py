@@ -31,7 +31,7 @@ def discrete_gaussian(sigma: Fraction, size: int, entropy: Entropy) -> IntArray:
     """
     scale = int(sigma) + 1
     centre = sigma / scale
-    out: IntArray = np.zeros(size, dtype=object)
+    out: IntArray = np.zeros(size, dtype=np.int64)
     pending = np.arange(size)
     while pending.size:
         candidates = two_sided_geometric(exact.rational("scale", scale), pending.size, entropy)
@@ -42,6 +42,8 @@ def discrete_gaussian(sigma: Fraction, size: int, entropy: Entropy) -> IntArray:
 
         distance = np.minimum(_ratio(np.abs(candidates), sigma), _FAR) - float(centre)
         alive = survives(distance * distance / 2, _GAMMA_ERROR, gamma, entropy)
+        if candidates.dtype == object and out.dtype != object:
+            out = out.astype(object)
         out[pending[alive]] = candidates[alive]
         pending = pending[~alive]
     return certified.narrowed(out)

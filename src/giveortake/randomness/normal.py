@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from giveortake.randomness.entropy import Entropy
 
 _FEW = 4  # up to here arbitrary precision is faster than starting the array machinery
+_MAGNITUDE = int(certified.MAGNITUDE)
 _WORD_SUFFICES = 1 << 20  # deviations up to here rarely need more digits than the words have
 
 
@@ -64,7 +65,7 @@ def magnitudes(sigma: Fraction, size: int, entropy: Entropy, *, rounding: bool) 
 
 def _exact(sigma: Fraction, distance: int, angle: int, entropy: Entropy, *, rounding: bool) -> tuple[int, int]:
     """The same function of the same two words, with as many further digits as the decisions need."""
-    length = Uniform(entropy, distance & int(certified.MAGNITUDE), certified.WORD_BITS)
+    length = Uniform(entropy, distance & _MAGNITUDE, certified.WORD_BITS)
     turn = Uniform(entropy, (angle + (1 << 61)) & ((1 << 62) - 1), 62)  # signed 62-bit word, moved to [0, 1)
     if sigma > _WORD_SUFFICES:
         length.refine(int(sigma).bit_length() + 1)

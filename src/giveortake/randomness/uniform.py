@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from giveortake.exact import whole
 from giveortake.randomness.entropy import integer, words
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def uniform_integers(bound: int, size: int, entropy: Entropy) -> IntArray:
     """Independent draws, uniform on 0 … bound − 1: too large candidates are thrown away, none is folded back."""
-    bits = (bound - 1).bit_length()
+    bits = (whole("bound", bound) - 1).bit_length()
     if bits > 63:
         return _large(bound, bits, size, entropy)
     out = np.zeros(size, dtype=np.int64)

@@ -39,7 +39,7 @@ def laplace(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
 
 def geometric(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
     """⌊scale · E⌋ for exponential E."""
-    return _exponential(scale, size, entropy, rounding=False)
+    return certified.narrowed(_exponential(scale, size, entropy, rounding=False))
 
 
 def normal(sigma: Fraction, size: int, entropy: Entropy) -> IntArray:

@@ -1,0 +1,90 @@
+"""The repository keeps its own rules."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import giveortake
+from giveortake import errors, mechanisms
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+HEAVY = [
+    "cryptography",
+    "rich",
+    "duckdb",
+    "sqlglot",
+    "pyspark",
+    "psycopg",
+    "fastapi",
+    "altair",
+    "sklearn",
+    "pandas",
+    "scipy",
+]
+
+
+def test_ci_runs_the_test_line_of_the_readme_and_nothing_else() -> None:
+    commands = re.findall(r"```sh\n(.+?)\n```", README, re.DOTALL)
+    assert len(commands) == 2
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert script == ["#!/bin/sh", "set -e", 'cd "$(dirname "$0")/.."', commands[1]]
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    program = "import sys, giveortake; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert "giveortake.mechanisms" in loaded
+    assert not [name for name in HEAVY if name in loaded]
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    assert importlib.metadata.version("giveortake") == giveortake.__version__
+    assert f"## {giveortake.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_in_a_page_is_an_example_that_the_tests_run(page: Path) -> None:
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        assert block.startswith(">>> ")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists()
+
+
+def test_privacy_comes_first_in_the_changelog() -> None:
+    sections = re.findall(r"^### (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sections[0] == "Privacy"
+
+
+def test_every_mechanism_cites_its_source_and_says_what_it_guarantees() -> None:
+    found = [thing for thing in vars(mechanisms).values() if isinstance(thing, type)]
+    concrete = [
+        thing for thing in found if issubclass(thing, mechanisms.Mechanism) and thing is not mechanisms.Mechanism
+    ]
+    assert len(concrete) == 12
+    for mechanism in concrete:
+        assert mechanism.citation
+        assert "Guarantee [" in (mechanism.__doc__ or "")
+
+
+def test_every_error_is_one_of_ours_and_says_when_it_is_raised() -> None:
+    for name in errors.__all__:
+        error = getattr(errors, name)
+        assert issubclass(error, errors.GiveOrTakeError)
+        assert error.__doc__
+
+
+def test_every_decision_is_numbered_without_gaps() -> None:
+    numbers = [int(path.name[:4]) for path in sorted((ROOT / "docs" / "adr").glob("*.md"))]
+    assert numbers == list(range(1, len(numbers) + 1))
