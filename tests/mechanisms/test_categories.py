@@ -198,6 +198,15 @@ def test_keys_are_selected_as_often_as_stated(persons: int, plausible: bool, ent
     assert laws.looks_like(coins, lambda k: {0: 1 - chance, 1: chance}.get(k, 0.0)) is plausible
 
 
+@pytest.mark.parametrize("confidence", ["0.05", "0.5", "0.95", "0.999"])
+def test_the_margin_of_key_selection_is_the_least_number_of_persons(confidence: str) -> None:
+    selection = KeySelection("0.3", "1e-4")
+    needed = selection.margin(confidence)
+    with exact.precision():
+        assert exact.lower(selection.chance(needed)) >= F(confidence)
+        assert exact.upper(selection.chance(needed - 1)) < F(confidence)
+
+
 def test_key_selection_copes_with_the_smallest_epsilon() -> None:
     selection = KeySelection("1e-300", "1e-9")
     assert selection.release({"everyone": 2 * 10**9, "someone": 1}) == ["everyone"]

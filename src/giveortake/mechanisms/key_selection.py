@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, final
 
 from giveortake import exact
 from giveortake.errors import InvalidParameter
+from giveortake.mechanisms.additive import miss_probability
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
 from giveortake.privacy import events
 from giveortake.randomness import bernoulli_real
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from giveortake.exact import Ball, Number
     from giveortake.randomness import Entropy
 
@@ -69,6 +69,23 @@ class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
         hidden = 1 - ratio * (turn * epsilon).expm1()
         shrunk = (-(count - turn) * epsilon).exp()
         return 1 - exact.positive_part(shrunk * hidden - ratio * (1 - shrunk))
+
+    def margin(self, confidence: Number = Fraction(95, 100)) -> int:
+        """How many persons a key needs at least to be shown with that probability."""
+        asked = 1 - miss_probability(confidence)
+
+        def surely(persons: int) -> bool:
+            with exact.precision():
+                return exact.probability_down(self.chance(persons)) >= asked
+
+        high = 1
+        while not surely(high):
+            high *= 2
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if surely(middle) else (middle, high)
+        return high
 
     def turning_point(self) -> int:
         """n₁: the first n with πₙ > (1 − δ) / (e^ε + 1); where the two branches tie, either serves."""

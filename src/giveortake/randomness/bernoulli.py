@@ -59,7 +59,7 @@ def survives(
 ) -> BoolArray:
     """Independent coins, the i-th True with probability exactly exp(−γᵢ).
 
-    `gammas` approximates every γᵢ within `error`; `exact_gamma(i)` gives an enclosure of γᵢ at the ambient
+    `gammas` approximates every γᵢ within `error` · (1 + γᵢ); `exact_gamma(i)` gives an enclosure of γᵢ at the ambient
     precision, followed by the uniforms it is a function of. The coin is True when an exponential variable
     exceeds γᵢ.
     """
@@ -67,7 +67,7 @@ def survives(
     margin = certified.exponential(block)
     margin -= gammas
     out: BoolArray = margin > 0
-    undecided = np.abs(margin) <= error + certified.EXPONENTIAL_ERROR
+    undecided = np.abs(margin) <= error * (1 + gammas) + certified.EXPONENTIAL_ERROR
     undecided |= block < certified.LEAST_WORD
     for index in map(int, np.flatnonzero(undecided)):
         gamma, *sources = exact_gamma(index)
