@@ -6,7 +6,7 @@
 """
 
 from giveortake import mechanisms, privacy
-from giveortake.mechanisms import exponential, gaussian, histogram, laplace, randomized_response
+from giveortake.mechanisms import exponential, gaussian, histogram, laplace, margin, randomized_response
 from giveortake.privacy import (
     ROW,
     ZCDP,
@@ -36,6 +36,7 @@ __all__ = [
     "gaussian",
     "histogram",
     "laplace",
+    "margin",
     "mechanisms",
     "parallel",
     "privacy",

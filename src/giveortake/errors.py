@@ -26,8 +26,23 @@ class GiveOrTakeError(Exception):
         super().__init__(message if hint is None else f"{message}\n\n  hint: {hint}")
 
 
+class Hidden:
+    """Stands in an error for a value that must not be told."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<hidden>"
+
+
+HIDDEN = Hidden()
+
+
 class InvalidParameter(GiveOrTakeError, ValueError):
-    """A parameter has a value that no guarantee can be proved for; nothing was drawn."""
+    """A parameter has a value that no guarantee can be proved for; nothing was drawn.
+
+    Where the value is or may be data, `HIDDEN` is told instead.
+    """
 
     def __init__(self, name: str, value: object, problem: str, *, hint: str | None = None) -> None:
         self.name = name

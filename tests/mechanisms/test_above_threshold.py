@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import os
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction as F
 
 import laws
 import numpy as np
 import pytest
 
-from giveortake.errors import InvalidParameter, MechanismSpent
+from giveortake.errors import InvalidParameter, MechanismSpent, SensitiveValue
 from giveortake.mechanisms import AboveThreshold
 from giveortake.privacy import PureDP
 from recorded_entropy import RecordedEntropy
@@ -102,3 +106,50 @@ def test_a_rejected_value_spends_nothing() -> None:
             alarm.release(value)
     assert not alarm.spent
     assert alarm._noisy_threshold is None
+
+
+def test_a_threshold_between_two_integers_is_the_upper_one() -> None:
+    alarm = AboveThreshold("100.5", epsilon=10**4)
+    assert not alarm.release(100)
+    assert alarm.release(101)
+
+
+def test_its_noise_can_be_neither_copied_nor_carried_into_a_child() -> None:
+    alarm = AboveThreshold(10**6, epsilon=1)
+    alarm.release(0)
+    for copying in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(SensitiveValue):
+            copying(alarm)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            alarm.release(0)
+        except MechanismSpent:
+            os.write(writer, b"refused")
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writer)
+    assert os.read(reader, 100) == b"refused"
+    os.close(reader)
+
+
+def test_threads_get_one_true_between_them() -> None:
+    for _ in range(20):
+        alarm = AboveThreshold(0, epsilon=1)
+
+        def ask(alarm: AboveThreshold = alarm) -> bool:
+            try:
+                return alarm.release(10**6)
+            except MechanismSpent:
+                return False
+
+        with ThreadPoolExecutor(8) as pool:
+            answers = [future.result() for future in [pool.submit(ask) for _ in range(16)]]
+        assert sum(answers) == 1
+
+
+def test_it_answers_about_one_value_at_a_time() -> None:
+    with pytest.raises(InvalidParameter, match="not one integer"):
+        AboveThreshold(0, epsilon=1).release([1, 2])

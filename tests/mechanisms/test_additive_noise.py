@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction as F
+from typing import Any
 
 import laws
 import numpy as np
 import pytest
 
+import giveortake as gt
 from giveortake import exact
 from giveortake.mechanisms import DiscreteGaussian, Gaussian, Geometric, Laplace
 from giveortake.mechanisms.additive import AdditiveNoise
@@ -113,3 +115,28 @@ def test_a_stream_releases_chunk_by_chunk() -> None:
     chunks = (np.zeros(1000, dtype=np.int64) for _ in range(5))
     sizes = [chunk.size for chunk in Laplace(3).stream(chunks)]
     assert sizes == [1000] * 5
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("value", [0, 0.0, 7.3, [0.5] * 50, [1] * 50], ids=repr)
+@pytest.mark.parametrize(
+    "promise", [{"epsilon": "0.5"}, {"epsilon": 1, "delta": "1e-5"}, {"mu": 3}], ids=["laplace", "gaussian", "mu"]
+)
+@pytest.mark.parametrize("sensitivity", ["0.4", 3])
+def test_the_margin_of_a_call_covers_and_is_not_much_too_wide(value: Any, promise: Any, sensitivity: Any) -> None:
+    release = gt.laplace if set(promise) == {"epsilon"} else gt.gaussian
+    margin = gt.margin(value, sensitivity=sensitivity, confidence="0.9", **promise)
+    draws = [release(value, sensitivity=sensitivity, **promise) for _ in range(1000)]
+    inside = float(np.mean(np.abs(np.array(draws, dtype=float) - np.array(value, dtype=float)) <= float(margin)))
+    assert inside >= 0.9 - 6 * 0.3 / np.sqrt(np.size(draws))
+    if not isinstance(value, int) and not (isinstance(value, list) and isinstance(value[0], int)):
+        assert inside <= 0.91 + 6 * 0.3 / np.sqrt(np.size(draws))
+
+
+def test_calibrated_mechanisms_keep_the_promise_asked_for() -> None:
+    assert Laplace.calibrated(epsilon="0.1", sensitivity=3).event(3).guarantee() == PureDP("0.1")
+    gaussian = Gaussian.calibrated(epsilon=1, delta="1e-5", sensitivity=2)
+    assert gaussian.event(2).guarantee().delta_at(1) <= F(1, 10**5)
+    assert float(gaussian.sigma) == pytest.approx(2 * 3.730631635, abs=1e-8)
+    assert Gaussian.calibrated(rho="1/2").sigma >= 1
+    assert gt.mechanisms.Exponential.calibrated(epsilon=1, sensitivity=2).event(2).guarantee() == PureDP(1)

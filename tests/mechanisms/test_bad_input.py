@@ -9,6 +9,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 import giveortake as gt
@@ -27,6 +29,7 @@ from giveortake.mechanisms import (
     PermuteAndFlip,
     RandomizedResponse,
     ReportNoisyMax,
+    Sensitive,
 )
 
 NOT_POSITIVE: list[Any] = [0, -1, 0.0, -0.0, F(0), "0", float("nan"), float("inf"), -float("inf"), "nan", "inf"]
@@ -152,6 +155,15 @@ def test_a_gaussian_promise_is_stated_once() -> None:
         np.array([1 + 1j]),
         Decimal("nan"),
         np.datetime64("2020-01-01"),
+        np.timedelta64(5, "s"),
+        np.longdouble(1),
+        np.array([1.0], dtype=np.longdouble),
+        np.ma.masked_array([1, 10**6], mask=[False, True]),
+        [[1, 2], [3]],
+        [Decimal("1e-999")],
+        [Decimal("sNaN")],
+        {"a": 1},
+        {1, 2},
     ],
     ids=repr,
 )
@@ -161,9 +173,40 @@ def test_values_that_are_not_finite_numbers_are_refused(bad: Any) -> None:
     refused(lambda: Laplace(1).release(bad), "value")
 
 
-def test_a_refused_value_is_not_quoted_when_it_comes_from_an_array() -> None:
-    error = refused(lambda: gt.laplace([123456789.25, float("nan")], sensitivity=1, epsilon=1), "value")
-    assert "123456789" not in str(error)
+SECRETS: list[Any] = [
+    [123456.25, float("nan")],
+    "123456 and more",
+    ["123456 and more"],
+    np.array(["123456 and more"]),
+    [True, 123456],
+    Decimal("-Infinity"),
+    [Decimal("1.23456e-999")],
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS, ids=repr)
+def test_an_error_tells_nothing_about_the_value(secret: Any) -> None:
+    for call in (
+        lambda: gt.laplace(secret, sensitivity=1, epsilon=1),
+        lambda: Laplace(1).release(Sensitive(secret)),
+        lambda: gt.exponential(["a", "b"], secret, sensitivity=1, epsilon=1),
+    ):
+        with pytest.raises(InvalidParameter) as caught:
+            call()
+        told = f"{caught.value} {caught.value.value!r} {caught.value.__context__!r}"
+        assert not any(part in told for part in ("123456", "more", "True", "-Inf", "352", "480", "15"))
+
+
+@pytest.mark.parametrize("secret", [3.14159, F(314159, 2), np.array([3.14159])], ids=repr)
+def test_a_mechanism_on_integers_does_not_quote_what_is_none(secret: Any) -> None:
+    for mechanism in (Laplace(1), AboveThreshold(1, 1)):
+        assert "314159" not in str(refused(partial(mechanism.release, secret), "value")).replace(".", "")
+
+
+def test_an_answer_outside_the_categories_is_not_quoted() -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        gt.randomized_response("my secret", epsilon=1, categories=["yes", "no"])
+    assert "secret" not in f"{caught.value} {caught.value.value!r} {caught.value.__context__!r}"
 
 
 def test_mechanisms_on_integers_do_not_take_real_numbers() -> None:
@@ -173,7 +216,7 @@ def test_mechanisms_on_integers_do_not_take_real_numbers() -> None:
 
 @pytest.mark.parametrize(
     ("value", "sensitivity", "epsilon"),
-    [(1, "1e-200", "1e200"), (1, 1, 10**6), (1.5, "1e-300", 1), (1, F(1, 10**299), 10)],
+    [(1, "1e-200", "1e200"), (1, 1, 10**6), (1.5, "1e-300", 1), (1, F(1, 10**299), 10), (1, 1, 1500)],
 )
 def test_noise_that_would_vanish_is_refused(value: Any, sensitivity: Any, epsilon: Any) -> None:
     with pytest.raises(InvalidParameter, match=r"leaves no noise|supported range"):
@@ -182,11 +225,18 @@ def test_noise_that_would_vanish_is_refused(value: Any, sensitivity: Any, epsilo
         gt.gaussian(value, sensitivity=sensitivity, mu=epsilon)
 
 
+def test_noise_beyond_all_measure_is_refused_by_what_was_asked_for() -> None:
+    refused(lambda: gt.laplace(1.5, sensitivity=1, epsilon="1e-300"), "noise")
+    refused(lambda: gt.gaussian([1, 2], sensitivity="1e200", mu="1e-200"), "noise")
+
+
 def test_values_of_a_histogram_must_be_a_list_or_a_column() -> None:
     number: Any = 5
     relation: Any = "swap"
     refused(lambda: gt.histogram("abc", categories=["a"], epsilon=1), "values")
     refused(lambda: gt.histogram(number, categories=["a"], epsilon=1), "values")
+    for table in (pd.DataFrame({"a": [1]}), pl.DataFrame({"a": [1]}), {"a": 100}, np.zeros((2, 2))):
+        refused(partial(gt.histogram, table, categories=["a"], epsilon=1), "values")
     refused(lambda: gt.histogram(["a"], categories=["a", "a"], epsilon=1), "categories")
     refused(lambda: gt.histogram(["a"], categories=[], epsilon=1), "categories")
     refused(lambda: gt.histogram(["a"], categories=["a"], epsilon=1, neighbours=relation), "neighbours")

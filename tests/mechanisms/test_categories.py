@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction as F
 from itertools import product
 from math import prod
 from typing import Any
+from uuid import UUID
 
 import laws
 import numpy as np
@@ -116,6 +118,30 @@ def test_a_thresholded_histogram_keeps_epsilon_and_delta_on_every_set_of_outcome
         assert exceeding(one, other, mechanism, epsilon) <= charged.delta + SLACK
 
 
+def test_more_lone_values_need_a_higher_threshold_and_are_charged() -> None:
+    three = DiscoveredHistogram.calibrated(epsilon=1, delta="1e-6", sensitivity=3)
+    assert three.event(3).delta <= F(1, 10**6)
+    assert three.event(3).delta == 3 * three.lone_value_chance()
+    assert three.event(3, lone_values=1).delta == three.lone_value_chance()
+    assert three.event(3, lone_values=10**6).delta == 10**6 * three.lone_value_chance()
+
+
+def test_a_person_who_changes_keys_costs_key_selection_twice() -> None:
+    selection = KeySelection(1, "1e-3")
+    changed = selection.event(2).guarantee(neighbours="change-one")
+    assert changed == ApproxDP(1, "1e-3").under("change-one")
+    with exact.precision():
+        shown = {n: exact.upper(selection.chance(n)) for n in (6, 7)}
+    outcomes = [(a, b) for a in (True, False) for b in (True, False)]
+
+    def chance(first: int, second: int, outcome: tuple[bool, bool]) -> F:
+        return F(prod(shown[n] if kept else 1 - shown[n] for n, kept in zip((first, second), outcome, strict=True)))
+
+    factor = exact.exp_up(F(2))
+    spent = sum(max(F(0), chance(7, 6, outcome) - factor * chance(6, 7, outcome)) for outcome in outcomes)
+    assert spent <= changed.delta_at(2)
+
+
 @pytest.mark.parametrize(("epsilon", "delta"), [(F(1), F(1, 10**6)), (F(1, 10), F(1, 10**8)), (F(5), F(3, 4))])
 def test_the_threshold_is_the_least_that_keeps_delta(epsilon: F, delta: F) -> None:
     mechanism = DiscoveredHistogram.calibrated(epsilon=epsilon, delta=delta)
@@ -136,23 +162,82 @@ def test_a_lone_value_is_shown_as_often_as_charged_at_equality_too(
 
 
 def test_the_order_and_the_kind_of_equal_rows_leave_no_trace() -> None:
-    rows = [True] * 5000 + [1] * 5000 + [1.0] * 5000 + [0.0] * 5000 + [-0.0] * 3 + [Decimal("1.0")] * 2
+    rows = [True] * 50 + [1] * 50 + [1.0] * 50 + [0.0] * 50 + [-0.0] * 3 + [2.5] + [Decimal("1.0")] * 2
     for arranged in (rows, rows[::-1]):
-        kinds = [(type(key), repr(key)) for key, _ in discovered_counts(arranged)]
+        kinds = [(type(key), repr(key), count) for key, count in discovered_counts(arranged)]
         assert kinds == [
-            (Decimal, "Decimal('1.0')"),
-            (bool, "True"),
-            (float, "-0.0"),
-            (float, "0.0"),
-            (float, "1.0"),
-            (int, "1"),
+            (Decimal, "Decimal('1.0')", 2),
+            (bool, "True", 50),
+            (float, "2.5", 1),
+            (int, "0", 53),
+            (int, "1", 100),
         ]
 
 
-def test_one_strange_row_cannot_choose_how_a_frequent_value_is_shown() -> None:
-    for strange in (True, 1.0, Decimal(1), np.float64(1), (1,)):
-        released = gt.histogram([strange] + [1] * 5000, epsilon=1, delta="1e-9")
+@pytest.mark.parametrize("strange", [True, 1.0, Decimal(1), np.float64(1), (1,), None, float("nan"), [1]], ids=repr)
+def test_one_strange_row_cannot_choose_how_a_frequent_value_is_shown(strange: Any) -> None:
+    for rows in ([strange] + [1] * 5000, pd.Series([strange] + [1] * 5000)):
+        released = gt.histogram(rows, epsilon=1, delta="1e-9")
         assert [type(key) for key in released] == [int]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        10**5000,
+        -(10**5000),
+        Decimal("sNaN"),
+        Decimal("1e999999"),
+        ("x", [1]),
+        float("inf"),
+        pd.NA,
+        pd.NaT,
+        {1},
+    ],
+    ids=["long", "negative", "sNaN", "huge", "unhashable", "infinite", "NA", "NaT", "set"],
+)
+def test_no_row_can_make_a_histogram_fail(row: Any) -> None:
+    nested: Any = row
+    for _ in range(2000):
+        nested = (nested,)
+    for rows in (["a", row], [row, "a"], [nested, "a"], [(row,), "a"]):
+        assert ("a", 1) in discovered_counts(rows)
+        assert counts_of(rows, ("a", "b")).tolist() == [1, 0]
+
+
+class Colour(Enum):
+    RED = 1
+    BLUE = 2
+
+
+def test_columns_of_every_usual_kind_are_discovered() -> None:
+    days = pd.Series(pd.to_datetime(["2024-01-01"] * 500 + [None]))
+    assert list(gt.histogram(days, epsilon=1, delta="1e-6")) == [datetime.datetime(2024, 1, 1)]
+    assert list(gt.histogram(days.dt.to_period("M"), epsilon=1, delta="1e-6")) == ["2024-01"]
+    assert len(gt.histogram(pd.cut(pd.Series(range(900)), 3), epsilon=1, delta="1e-6")) == 3
+    assert list(gt.histogram([Colour.RED] * 500, epsilon=1, delta="1e-6")) == [Colour.RED]
+    key = UUID(int=5)
+    assert list(gt.histogram([key] * 500, epsilon=1, delta="1e-6")) == [key]
+    assert list(gt.histogram(pl.Series([1, None] * 500), epsilon=1, delta="1e-6")) == [1]
+
+
+def test_times_whose_zones_merely_print_alike_are_not_merged() -> None:
+    class Zone(datetime.tzinfo):
+        def utcoffset(self, _: datetime.datetime | None) -> datetime.timedelta:
+            return datetime.timedelta(hours=1)
+
+        def dst(self, _: datetime.datetime | None) -> None:
+            return None
+
+        def tzname(self, _: datetime.datetime | None) -> str:
+            return "somewhere"
+
+        def __repr__(self) -> str:
+            return "Zone"
+
+    moment = datetime.datetime(2024, 1, 1, tzinfo=Zone())
+    known = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
+    assert discovered_counts([moment, known]) == [(known, 1)]
 
 
 def test_dates_tuples_and_missing_values_in_discovered_histograms() -> None:
@@ -207,9 +292,10 @@ def test_the_margin_of_key_selection_is_the_least_number_of_persons(confidence: 
         assert exact.upper(selection.chance(needed - 1)) < F(confidence)
 
 
-def test_key_selection_copes_with_the_smallest_epsilon() -> None:
+def test_key_selection_copes_with_the_smallest_epsilon_and_with_empty_keys() -> None:
     selection = KeySelection("1e-300", "1e-9")
-    assert selection.release({"everyone": 2 * 10**9, "someone": 1}) == ["everyone"]
+    assert selection.release({"everyone": 2 * 10**9, "someone": 1, "nobody": 0}) == ["everyone"]
+    assert 9 * 10**8 < selection.margin("0.95") < 10**9
 
 
 @pytest.mark.parametrize("categories", [2, 3, 10])

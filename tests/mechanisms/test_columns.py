@@ -16,6 +16,7 @@ import pytest
 import giveortake as gt
 from giveortake.errors import SensitiveValue
 from giveortake.mechanisms import Laplace, Sensitive
+from giveortake.mechanisms.columns import added, read
 
 NUMBERS = [1, 2, 3]
 
@@ -62,6 +63,28 @@ def test_real_columns_give_float_arrays(column: Any) -> None:
     ):
         assert released.dtype == np.float64
         assert np.abs(released - [0.5, 1.5]).max() < 20
+
+
+@pytest.mark.parametrize("epsilon", [F(1), F(1, 10)])
+def test_neighbours_of_numpys_rounding_are_released_as_far_apart_as_they_are(epsilon: F) -> None:
+    """numpy would turn [2⁶⁰ + 127, ½] and [2⁶⁰ + 129, ½] into doubles that are 256 apart."""
+    for low, high in (([2**60 + 127, 0.5], [2**60 + 129, 0.5]), ([2**63 - 1, -1], [2**63, -1])):
+        first, second = read("value", low), read("value", high)
+        (before, _), (after, _) = first.numbers.tolist(), second.numbers.tolist()
+        assert abs(F(before) - F(after)) in {1, 2}
+        assert first.is_float == second.is_float
+        assert first.is_whole == second.is_whole
+    kinds = {gt.laplace([top, -1], sensitivity=1, epsilon=epsilon).dtype.kind for top in (2**63 - 10**6, 2**63 + 10**6)}
+    assert kinds == {"i", "O"}, "the released numbers alone decide"
+    picked = {gt.exponential("xy", [2**60 + d, 2**60 + 128, 0.5][:2], sensitivity=2, epsilon=epsilon) for d in range(9)}
+    assert picked <= {"x", "y"}
+
+
+def test_sums_at_the_edge_of_int64_do_not_wrap() -> None:
+    for size in (8, 9):
+        halves = np.full(size, 2**62, dtype=np.int64)
+        assert set(added(halves, halves).tolist()) == {2**63}
+        assert set(added(-halves, -halves).tolist()) == {-(2**63)}
 
 
 def test_the_shape_is_kept_and_empty_arrays_stay_empty() -> None:

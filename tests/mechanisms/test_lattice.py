@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction as F
+from typing import cast
 
 import laws
 import numpy as np
@@ -12,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import giveortake as gt
-from giveortake.exact import sqrt_up
+from giveortake.exact import at_least, sqrt_up
 from giveortake.mechanisms import Lattice, columns
-from giveortake.mechanisms.releases import _sensitivity
 
 finite = st.floats(-1e9, 1e9)
 granularities = st.sampled_from([F(1), F(1, 1024), F(4), F(1, 10), F(3, 7)])
@@ -106,6 +106,10 @@ def test_results_beyond_the_doubles_are_clamped_not_lost() -> None:
 
 
 def test_a_sensitivity_given_as_a_float_is_never_read_as_less_than_it_is() -> None:
-    assert _sensitivity(0.1) == F(0.1) > F(1, 10)
-    assert _sensitivity(0.3) == F(3, 10) > F(0.3)
-    assert _sensitivity("0.1") == F(1, 10)
+    assert at_least("sensitivity", 0.1) == F(0.1) > F(1, 10)
+    assert at_least("sensitivity", 0.3) == F(3, 10) > F(0.3)
+    assert at_least("sensitivity", "0.1") == F(1, 10)
+    half, single = np.float16(65504), np.float32(123456789)
+    assert at_least("sensitivity", cast("float", half)) == 65504, "its shortest decimal is 65500"
+    assert at_least("sensitivity", cast("float", single)) == 123456792
+    assert gt.mechanisms.Laplace(1).event(0.1).noise_multiplier == 1 / F(0.1)

@@ -10,7 +10,7 @@ import math
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from numbers import Rational
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -36,14 +36,14 @@ def rational(name: str, value: Number) -> Fraction:
         return Fraction(value)
     if isinstance(value, bool | np.bool_):
         raise InvalidParameter(name, value, "is a truth value, not a number")
-    if isinstance(value, np.integer):
+    if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):
         return Fraction(int(value))
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, float | np.floating):
         if not math.isfinite(value):
             raise InvalidParameter(name, value, "is not finite")
-        return Fraction(str(value))
+        return Fraction(_shortest(name, value))
     if isinstance(value, Decimal):
         return _from_decimal(name, value, value)
     if isinstance(value, str):
@@ -51,6 +51,18 @@ def rational(name: str, value: Number) -> Fraction:
     raise InvalidParameter(
         name, value, f"is a {type(value).__name__}, not a number", hint='write a number, or text like "0.1" or "1/3"'
     )
+
+
+def at_least(name: str, value: Number) -> Fraction:
+    """A positive number read so as not to be too small: of a float, its shortest decimal or the number that it is.
+
+    What bounds data, such as a sensitivity, is read this way: the data are doubles, not decimals.
+
+    >>> at_least("sensitivity", 0.1) > Fraction(1, 10), at_least("sensitivity", "0.1") == Fraction(1, 10)
+    (True, True)
+    """
+    number = positive(name, value)
+    return max(number, Fraction(float(value))) if isinstance(value, float | np.floating) else number
 
 
 def positive(name: str, value: Number) -> Fraction:
@@ -132,6 +144,15 @@ def shown_up(number: Fraction, digits: int = 6) -> str:
     """
     context = Context(prec=digits, rounding=ROUND_CEILING)
     return shown(Fraction(context.divide(Decimal(number.numerator), Decimal(number.denominator))), digits)
+
+
+def _shortest(name: str, value: float | np.floating[Any]) -> str:
+    """The shortest decimal that is no other number of the same type, whatever the options for printing are."""
+    if isinstance(value, float):
+        return float.__repr__(value)
+    if value.dtype.itemsize > 8:
+        raise InvalidParameter(name, value, "has more digits than a double", hint="convert it to float or to text")
+    return np.format_float_scientific(value)
 
 
 def _without_trailing_zeros(text: str) -> str:

@@ -16,7 +16,7 @@ from giveortake.mechanisms.lattice import Lattice
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive
 from giveortake.mechanisms.permute_and_flip import PermuteAndFlip
 from giveortake.mechanisms.randomized_response import RandomizedResponse
-from giveortake.mechanisms.releases import exponential, gaussian, histogram, laplace, randomized_response
+from giveortake.mechanisms.releases import exponential, gaussian, histogram, laplace, margin, randomized_response
 from giveortake.mechanisms.report_noisy_max import ReportNoisyMax
 
 __all__ = [
@@ -39,5 +39,6 @@ __all__ = [
     "gaussian",
     "histogram",
     "laplace",
+    "margin",
     "randomized_response",
 ]

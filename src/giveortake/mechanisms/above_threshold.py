@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from threading import Lock
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, final
 
 from giveortake import exact
-from giveortake.errors import MechanismSpent
+from giveortake.errors import HIDDEN, InvalidParameter, MechanismSpent, SensitiveValue
 from giveortake.mechanisms import columns
 from giveortake.mechanisms.additive import miss_probability
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
@@ -34,35 +36,45 @@ class AboveThreshold(Mechanism["Numeric", bool]):
     (False, True)
     """
 
-    __slots__ = ("_noisy_threshold", "epsilon", "sensitivity", "spent", "threshold")
+    __slots__ = ("_lock", "_noisy_threshold", "_process", "_spent", "epsilon", "sensitivity", "threshold")
 
     citation: ClassVar[str] = "Dwork, Roth: The algorithmic foundations of differential privacy, section 3.6, 2014"
 
-    def __init__(self, threshold: int, epsilon: Number, sensitivity: int = 1) -> None:
-        self.threshold = exact.rational("threshold", threshold).__floor__()
+    def __init__(self, threshold: Number, epsilon: Number, sensitivity: int = 1) -> None:
+        self.threshold = exact.ceiling(exact.rational("threshold", threshold))
         self.epsilon = exact.positive("epsilon", epsilon)
         self.sensitivity = exact.whole("sensitivity", sensitivity)
-        self.spent = False
+        self._lock = Lock()
+        self._process = os.getpid()
+        self._spent = False
         self._noisy_threshold: int | None = None
+
+    @property
+    def spent(self) -> bool:
+        """Whether it has said True."""
+        return self._spent
 
     def event(self, sensitivity: Number | None = None) -> events.AboveThreshold:
         """All the answers together."""
-        step = self.sensitivity if sensitivity is None else exact.positive("sensitivity", sensitivity)
+        step = self.sensitivity if sensitivity is None else exact.at_least("sensitivity", sensitivity)
         return events.AboveThreshold(self.epsilon * step / self.sensitivity)
 
     def release(self, value: Numeric | Sensitive[Numeric], entropy: Entropy | None = None) -> bool:
         """Whether this value, with noise, reaches the threshold with noise."""
-        if self.spent:
-            raise MechanismSpent(
-                "this AboveThreshold has said True and may not answer again",
-                hint="make a new one: it is a new charge to the budget",
-            )
         coins = source(entropy)
-        (exactly,) = columns.whole_numbers("value", opened(value, self)).numbers.tolist()
-        if self._noisy_threshold is None:
-            self._noisy_threshold = self.threshold + self._noise(2, coins)
-        self.spent = exactly + self._noise(4, coins) >= self._noisy_threshold
-        return self.spent
+        column = columns.whole_numbers("value", opened(value, self))
+        if column.shape is not None:
+            raise InvalidParameter("value", HIDDEN, "is not one integer", hint="ask about one value at a time")
+        with self._lock:
+            self._require_unspent()
+            if self._noisy_threshold is None:
+                self._noisy_threshold = self.threshold + self._noise(2, coins)
+            above = int(column.numbers[0]) + self._noise(4, coins) >= self._noisy_threshold
+            self._spent = above
+            return above
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
+        raise SensitiveValue("a copy of an AboveThreshold could say True twice with the same noise")
 
     def margin(self, confidence: Number = Fraction(95, 100), *, questions: int) -> Fraction:
         """How far from the threshold values must be for none of that many answers to be wrong [DR14, theorem 3.24]."""
@@ -70,6 +82,18 @@ class AboveThreshold(Mechanism["Numeric", bool]):
         questions = exact.whole("questions", questions)
         continuous = 8 * self.sensitivity * exact.log_up(2 * questions / miss) / self.epsilon
         return continuous + 1  # two roundings of at most half a step each
+
+    def _require_unspent(self) -> None:
+        if self._spent:
+            raise MechanismSpent(
+                "this AboveThreshold has said True and may not answer again",
+                hint="make a new one: it is a new charge to the budget",
+            )
+        if os.getpid() != self._process:
+            raise MechanismSpent(
+                "this AboveThreshold belongs to the process that made it, and a fork has copied its noise",
+                hint="make a new one in this process: it is a new charge to the budget",
+            )
 
     def _noise(self, width: int, entropy: Entropy) -> int:
         scale = width * self.sensitivity / self.epsilon

@@ -16,14 +16,14 @@ from typing import Any, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
-from giveortake.errors import InvalidParameter
-from giveortake.exact import rational
+from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.randomness import IntArray, integers, narrowed
 
 Numeric: TypeAlias = Any  # int | Fraction | Decimal | float | a sequence of these | an array or column of these
 
 _GREATEST_FLOAT: float = np.finfo(np.float64).max.item()
 _HALF = 2**62
+_MOST_DIGITS = 400  # of a Decimal before or behind its point
 _FEW = 8  # up to here a Python loop is faster than looking for the extremes of an array
 
 
@@ -51,20 +51,26 @@ class Column:
 
 
 def read(name: str, value: Numeric) -> Column:
-    """The numbers in `value`; anything missing, infinite, or not a number is refused."""
-    if isinstance(value, bool | np.bool_):
-        raise InvalidParameter(name, value, "is a truth value, not a number")
+    """The numbers in `value`; anything missing, infinite, or not a number is refused.
+
+    A value is exactly the number that it is: nothing is converted on the way in, so that neither what is released nor
+    its type depends on how numpy would have rounded its neighbours.
+    """
+    if isinstance(value, bool | np.bool_ | np.timedelta64 | np.longdouble | str | bytes) or value is None:
+        raise InvalidParameter(name, HIDDEN, f"is a {type(value).__name__}, not a number or an array of numbers")
     if isinstance(value, int | np.integer):
         return Column(integers([int(value)]), None, is_float=False)
     if isinstance(value, Rational | Decimal):
-        return Column(_objects([rational(name, value)]), None, is_float=False)
+        return Column(_objects([_exact_element(name, value)]), None, is_float=False)
     if isinstance(value, float | np.floating):
         if not math.isfinite(value):
             raise _not_finite(name)
         return Column(np.array([value], dtype=np.float64), None, is_float=True)
-    if isinstance(value, str | bytes) or value is None:
-        raise InvalidParameter(name, value, "is not a number or an array of numbers")
-    return _read_array(name, np.asarray(value))
+    if isinstance(value, np.ma.MaskedArray):
+        raise InvalidParameter(name, HIDDEN, "is a masked array", hint="fill or drop what is masked")
+    if hasattr(value, "__array__"):
+        return _read_array(name, np.asarray(value))
+    return _read_array(name, _as_objects(name, value))
 
 
 def whole_numbers(name: str, value: Numeric) -> Column:
@@ -72,7 +78,7 @@ def whole_numbers(name: str, value: Numeric) -> Column:
     column = read(name, value)
     if not column.is_whole:
         raise InvalidParameter(
-            name, value, "is not an integer", hint="put it on a lattice first: gt.mechanisms.Lattice, or gt.laplace"
+            name, HIDDEN, "is not an integer", hint="put it on a lattice first: gt.mechanisms.Lattice, or gt.laplace"
         )
     return column
 
@@ -104,27 +110,48 @@ def _read_array(name: str, array: npt.NDArray[Any]) -> Column:
         return Column(flat.astype(np.int64, copy=False), array.shape, is_float=False)
     if flat.dtype.kind == "u":
         return Column(integers(flat.tolist()), array.shape, is_float=False)
-    if flat.dtype.kind == "f":
+    if flat.dtype.kind == "f" and flat.dtype.itemsize <= 8:
         _require_finite(name, flat)
         return Column(flat.astype(np.float64, copy=False), array.shape, is_float=True)
     if flat.dtype == object:
-        numbers = [_exact_element(name, number) for number in flat]
-        whole = [number for number in numbers if isinstance(number, int)]
-        is_float = any(isinstance(number, float) for number in flat)
-        exactly = integers(whole) if len(whole) == len(numbers) else _objects(numbers)
-        return Column(exactly, array.shape, is_float=is_float)
-    raise InvalidParameter(name, array.dtype.name, "is not a type of number")
+        return _read_objects(name, flat, array.shape)
+    raise InvalidParameter(name, HIDDEN, "is not an array of integers or doubles")
+
+
+def _read_objects(name: str, flat: npt.NDArray[Any], shape: tuple[int, ...]) -> Column:
+    kinds = {type(number) for number in flat}
+    if kinds == {float}:
+        doubles = flat.astype(np.float64)
+        _require_finite(name, doubles)
+        return Column(doubles, shape, is_float=True)
+    numbers = [_exact_element(name, number) for number in flat]
+    whole = [number for number in numbers if isinstance(number, int)]
+    exactly = integers(whole) if len(whole) == len(numbers) else _objects(numbers)
+    return Column(exactly, shape, is_float=not kinds or any(issubclass(kind, float | np.floating) for kind in kinds))
+
+
+def _as_objects(name: str, value: Any) -> npt.NDArray[Any]:
+    """A list, or a list of lists of equal length, with every element as it is."""
+    try:
+        return np.array(value, dtype=object)
+    except ValueError:
+        raise InvalidParameter(name, HIDDEN, "is not a rectangular list of numbers") from None
 
 
 def _exact_element(name: str, number: object) -> int | Fraction:
-    if isinstance(number, float):
-        _require_finite(name, np.asarray(number))
-        return Fraction(number)  # a value is the double it is; only parameters mean their shortest decimal
-    if isinstance(number, int | np.integer) and not isinstance(number, bool):
+    if isinstance(number, bool | np.bool_ | np.timedelta64 | np.longdouble):
+        raise InvalidParameter(name, HIDDEN, "holds something that is not a number")
+    if isinstance(number, float | np.floating):
+        if not math.isfinite(number):
+            raise _not_finite(name)
+        return Fraction(float(number))  # a value is the double it is; only parameters mean their shortest decimal
+    if isinstance(number, int | np.integer):
         return int(number)
-    if isinstance(number, Rational | Decimal):
-        return rational(name, number)
-    raise InvalidParameter(name, type(number).__name__, "is not a type of number")
+    if isinstance(number, Rational):
+        return Fraction(int(number.numerator), int(number.denominator))
+    if isinstance(number, Decimal) and number.is_finite() and abs(number.adjusted()) <= _MOST_DIGITS:
+        return Fraction(number)
+    raise InvalidParameter(name, HIDDEN, "holds something that is not a number of usual size")
 
 
 def _nearest_float(number: Fraction) -> float:
@@ -140,9 +167,7 @@ def _require_finite(name: str, numbers: npt.NDArray[Any]) -> None:
 
 
 def _not_finite(name: str) -> InvalidParameter:
-    return InvalidParameter(
-        name, "<missing or infinite>", "is not a finite number", hint="drop or clamp such values before the sum"
-    )
+    return InvalidParameter(name, HIDDEN, "is not a finite number", hint="drop or clamp such values before the sum")
 
 
 def _objects(numbers: list[Any]) -> npt.NDArray[Any]:
@@ -152,4 +177,4 @@ def _objects(numbers: list[Any]) -> npt.NDArray[Any]:
 
 
 def _is_small(numbers: IntArray) -> bool:
-    return numbers.size == 0 or bool(numbers.min() >= -_HALF and numbers.max() <= _HALF)
+    return numbers.size == 0 or bool(numbers.min() >= -_HALF and numbers.max() < _HALF)

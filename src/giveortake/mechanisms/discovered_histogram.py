@@ -28,7 +28,7 @@ class DiscoveredHistogram(Mechanism[Iterable[Any], dict[Any, int]]):
 
     Guarantee [KKMN09]: let p = P[1 + noise ≥ threshold], the chance that a value held by one row alone is shown. If one
     unit changes counts by at most s in total, by one each, and holds at most k values that nobody else holds, a
-    release is (s / scale, 1 − (1 − p)^k)-DP. Proof: let X be the values held by the first table alone, Y by the second
+    release is (s / scale, kp)-DP. Proof: let X be the values held by the first table alone, Y by the second
     alone, shown with probabilities x and y. On the other counts the probabilities a and a′ of any event satisfy
     a ≤ e^ε′ a′, where ε′ = s / scale ≤ ε. For any set of outcomes, P − e^ε P′ ≤ x + (1 − x) a − e^ε (1 − y) a′
     ≤ x + a ((1 − x) − (1 − y)) ≤ max(x, y). ∎ Under add-remove s = k = 1 for a row; under change-one s = 2 and k = 1.
@@ -47,19 +47,25 @@ class DiscoveredHistogram(Mechanism[Iterable[Any], dict[Any, int]]):
         object.__setattr__(self, "threshold", exact.whole("threshold", threshold, least=2))
 
     @classmethod
-    def calibrated(cls, *, epsilon: Number, delta: Number, sensitivity: Number = 1) -> DiscoveredHistogram:
-        """The least threshold, at the least noise, that keeps (ε, δ) for a unit with one value of its own."""
-        scale = exact.positive("sensitivity", sensitivity) / exact.positive("epsilon", epsilon)
-        chance = exact.open_probability("delta", delta)
+    def calibrated(
+        cls, *, epsilon: Number, delta: Number, sensitivity: Number = 1, lone_values: int | None = None
+    ) -> DiscoveredHistogram:
+        """The least threshold, at the least noise, that keeps (ε, δ); s and k of the guarantee as in `event`."""
+        spread = exact.at_least("sensitivity", sensitivity)
+        scale = spread / exact.positive("epsilon", epsilon)
+        chance = exact.open_probability("delta", delta) / _lone_values(lone_values, spread)
         # P[noise ≥ m] = ½ exp(−(m − ½) / scale) for m ≥ 1, and a lone value is shown when noise ≥ threshold − 1.
         least = max(1, exact.ceiling(Fraction(1, 2) + scale * exact.log_up(1 / (2 * chance))))
         return cls(scale, least + 1)
 
-    def event(self, sensitivity: Number = 1, *, lone_values: int = 1) -> events.DiscoveredKeys:
-        """A thresholded histogram of that L1 sensitivity; `lone_values` is k in the guarantee."""
-        chance = self.lone_value_chance()
-        delta = 1 - (1 - chance) ** exact.whole("lone_values", lone_values)
-        return events.DiscoveredKeys(exact.positive("sensitivity", sensitivity) / self.scale, delta)
+    def event(self, sensitivity: Number = 1, *, lone_values: int | None = None) -> events.DiscoveredKeys:
+        """A thresholded histogram of L1 sensitivity s, when a unit has k values of its own.
+
+        k is as large as the sensitivity allows unless `lone_values` says less; for one row it is 1 under add-remove
+        (s = 1) and under change-one (s = 2).
+        """
+        spread = exact.at_least("sensitivity", sensitivity)
+        return events.DiscoveredKeys(spread / self.scale, _lone_values(lone_values, spread) * self.lone_value_chance())
 
     def lone_value_chance(self) -> Fraction:
         """An upper bound of P[1 + noise ≥ threshold] = ½ exp(−(threshold − 3⁄2) / scale)."""
@@ -83,6 +89,10 @@ class DiscoveredHistogram(Mechanism[Iterable[Any], dict[Any, int]]):
     def margin(self, confidence: Number = Fraction(95, 100)) -> int:
         """How far a count that is shown is off at most before selection, with at least that probability."""
         return Laplace(self.scale).margin(confidence)
+
+
+def _lone_values(given: int | None, sensitivity: Fraction) -> int:
+    return exact.ceiling(sensitivity) if given is None else exact.whole("lone_values", given)
 
 
 def require_delta(delta: Number | None) -> Number:

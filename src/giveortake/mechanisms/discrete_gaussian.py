@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, final
 
-from giveortake.exact import ceiling, positive
+from giveortake.exact import at_least, ceiling, positive
 from giveortake.mechanisms.additive import AdditiveNoise
 from giveortake.mechanisms.gaussian import two_sided_quantile_up
 from giveortake.mechanisms.mechanism import source
@@ -36,7 +36,7 @@ class DiscreteGaussian(AdditiveNoise):
 
     def event(self, sensitivity: Number = 1) -> events.DiscreteGaussian:
         """A discrete Gaussian release of that L2 sensitivity, in steps."""
-        return events.DiscreteGaussian(self.sigma, positive("sensitivity", sensitivity))
+        return events.DiscreteGaussian(self.sigma, at_least("sensitivity", sensitivity))
 
     def noise(self, size: int, entropy: Entropy | None = None) -> IntArray:
         """Independent draws of the noise alone."""

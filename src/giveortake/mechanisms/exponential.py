@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from giveortake import exact
 from giveortake.errors import InvalidParameter
-from giveortake.exact import positive
+from giveortake.exact import at_least, positive
 from giveortake.mechanisms.selection import NoisySelection
 from giveortake.privacy import events
 
@@ -38,7 +38,7 @@ class Exponential(NoisySelection):
 
     def event(self, sensitivity: Number = 1) -> events.Exponential:
         """A selection by utilities of that sensitivity."""
-        return events.Exponential(2 * positive("sensitivity", sensitivity) / self.scale)
+        return events.Exponential(2 * at_least("sensitivity", sensitivity) / self.scale)
 
     def probabilities(self, utilities: Sequence[Number]) -> list[float]:
         """The probability of each candidate, correctly rounded to a double: for teaching and for tests.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, final
 
 from giveortake import exact
+from giveortake.errors import InvalidParameter
 from giveortake.mechanisms.additive import AdditiveNoise, miss_probability
 from giveortake.mechanisms.mechanism import source
-from giveortake.privacy import events
+from giveortake.privacy import events, gaussian_mu
 from giveortake.randomness import rounded_normal
 
 if TYPE_CHECKING:
@@ -37,9 +39,26 @@ class Gaussian(AdditiveNoise):
     def __init__(self, sigma: Number) -> None:
         object.__setattr__(self, "sigma", exact.positive("sigma", sigma))
 
+    @classmethod
+    def calibrated(
+        cls,
+        *,
+        sensitivity: Number = 1,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        mu: Number | None = None,
+    ) -> Gaussian:
+        """The least noise for integers of that L2 sensitivity that is (ε, δ)-DP, ρ-zCDP or μ-GDP.
+
+        >>> round(float(Gaussian.calibrated(epsilon=1, delta="1e-5").sigma), 6)
+        3.730632
+        """
+        return cls(exact.at_least("sensitivity", sensitivity) / mu_of(epsilon, delta, rho, mu))
+
     def event(self, sensitivity: Number = 1) -> events.Gaussian:
         """A Gaussian release of that L2 sensitivity."""
-        return events.Gaussian(self.sigma / exact.positive("sensitivity", sensitivity))
+        return events.Gaussian(self.sigma / exact.at_least("sensitivity", sensitivity))
 
     def noise(self, size: int, entropy: Entropy | None = None) -> IntArray:
         """Independent draws of the noise alone: P[k] = Φ((k+½)/σ) − Φ((k−½)/σ)."""
@@ -55,3 +74,29 @@ def two_sided_quantile_up(confidence: Number) -> Fraction:
     miss = miss_probability(confidence)
     with exact.precision():
         return exact.upper(-exact.normal_quantile(exact.enclosure(miss / 2)))
+
+
+def mu_of(epsilon: Number | None, delta: Number | None, rho: Number | None, mu: Number | None) -> Fraction:
+    """The greatest μ, rounded down, at which Gaussian noise keeps the promise that was asked for, stated one way."""
+    given = [name for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None]
+    if len(given) != 1:
+        raise InvalidParameter(
+            "epsilon, rho, mu", given, "does not name exactly one promise", hint="pass epsilon and delta, or rho, or mu"
+        )
+    if epsilon is not None:
+        if delta is None:
+            raise InvalidParameter(
+                "delta",
+                delta,
+                "is missing: Gaussian noise keeps no pure promise",
+                hint='pass delta="1e-6", or use gt.laplace',
+            )
+        return gaussian_mu(epsilon, delta)
+    if delta is not None:
+        raise InvalidParameter("delta", delta, "goes with epsilon only")
+    return exact.positive("mu", mu) if mu is not None else _mu_of_rho(exact.positive("rho", 0 if rho is None else rho))
+
+
+@lru_cache(maxsize=1024)
+def _mu_of_rho(rho: Fraction) -> Fraction:
+    return exact.sqrt_down(2 * rho)

@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, final
 
 from giveortake import exact
-from giveortake.errors import InvalidParameter
+from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.mechanisms.additive import miss_probability
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
-from giveortake.privacy import events
+from giveortake.privacy import ApproxDP, events
 from giveortake.randomness import bernoulli_real
 
 if TYPE_CHECKING:
@@ -44,15 +44,13 @@ class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
         object.__setattr__(self, "delta", exact.open_probability("delta", delta))
 
     def event(self, sensitivity: Number = 1) -> events.DiscoveredKeys:
-        """A selection of keys when a person holds one of them."""
-        if exact.positive("sensitivity", sensitivity) != 1:
-            raise InvalidParameter(
-                "sensitivity",
-                sensitivity,
-                "is not 1",
-                hint="for k keys per person, select with ε / k and δ / k, and repeat",
-            )
-        return events.DiscoveredKeys(self.epsilon, self.delta)
+        """A selection of keys when a unit may touch that many of them, by one person each.
+
+        For one key per person it is 1 under add-remove and 2 under change-one: a changed person leaves one key and
+        enters another. More than one is priced by group privacy (seed 002 Prop. 6).
+        """
+        promise = ApproxDP(self.epsilon, self.delta).group(exact.whole("sensitivity", sensitivity))
+        return events.DiscoveredKeys(promise.epsilon, promise.delta)
 
     def chance(self, persons: int) -> Ball:
         """πₙ, enclosed at the ambient precision, in closed form so that no ε is too small to compute it.
@@ -67,8 +65,8 @@ class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
         if count <= turn:
             return ratio * (count * epsilon).expm1()
         hidden = 1 - ratio * (turn * epsilon).expm1()
-        shrunk = (-(count - turn) * epsilon).exp()
-        return 1 - exact.positive_part(shrunk * hidden - ratio * (1 - shrunk))
+        passed = -(count - turn) * epsilon
+        return 1 - exact.positive_part(passed.exp() * hidden + ratio * passed.expm1())
 
     def margin(self, confidence: Number = Fraction(95, 100)) -> int:
         """How many persons a key needs at least to be shown with that probability."""
@@ -107,8 +105,13 @@ class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
     ) -> list[Hashable]:
         """The keys selected, sorted by how they print; `value` maps every key found to its number of persons."""
         keys_by_count: dict[int, list[Hashable]] = {}
-        for key, count in opened(value, self).items():
-            keys_by_count.setdefault(exact.whole("persons", count), []).append(key)
+        persons = opened(value, self)
+        if not isinstance(persons, Mapping):
+            raise InvalidParameter("value", HIDDEN, "does not map keys to numbers of persons")
+        for key, count in persons.items():
+            if type(count) is not int or count < 0:
+                raise InvalidParameter("persons", HIDDEN, "is not a number of persons")
+            keys_by_count.setdefault(count, []).append(key)
         coins = source(entropy)
         shown: list[Hashable] = []
         for count, keys in keys_by_count.items():

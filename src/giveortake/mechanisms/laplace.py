@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, final
 
-from giveortake.exact import ceiling, log_up, positive
+from giveortake.exact import at_least, ceiling, log_up, positive
 from giveortake.mechanisms.additive import AdditiveNoise, miss_probability
 from giveortake.mechanisms.mechanism import source
 from giveortake.privacy import events
@@ -39,9 +39,14 @@ class Laplace(AdditiveNoise):
     def __init__(self, scale: Number) -> None:
         object.__setattr__(self, "scale", positive("scale", scale))
 
+    @classmethod
+    def calibrated(cls, *, epsilon: Number, sensitivity: Number = 1) -> Laplace:
+        """The noise for integers of that L1 sensitivity that is ε-DP."""
+        return cls(at_least("sensitivity", sensitivity) / positive("epsilon", epsilon))
+
     def event(self, sensitivity: Number = 1) -> events.Laplace:
         """A Laplace release of that L1 sensitivity."""
-        return events.Laplace(self.scale / positive("sensitivity", sensitivity))
+        return events.Laplace(self.scale / at_least("sensitivity", sensitivity))
 
     def noise(self, size: int, entropy: Entropy | None = None) -> IntArray:
         """Independent draws of the noise alone: P[k] = F((k+½)/scale) − F((k−½)/scale)."""

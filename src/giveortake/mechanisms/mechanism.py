@@ -40,7 +40,7 @@ class Mechanism(ABC, Generic[Private_contra, Public_co]):
 
 @final
 class Sensitive(Generic[Private]):
-    """A value that prints as `<sensitive>` and opens only inside a mechanism's release."""
+    """A value that prints as `<sensitive>` and opens for a mechanism only: a guard against accidents, not malice."""
 
     __slots__ = ("_hidden",)
 

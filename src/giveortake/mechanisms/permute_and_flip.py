@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
-from giveortake.exact import positive
+from giveortake.exact import at_least, positive
 from giveortake.mechanisms.selection import NoisySelection
 from giveortake.privacy import events
 
@@ -36,4 +36,4 @@ class PermuteAndFlip(NoisySelection):
 
     def event(self, sensitivity: Number = 1) -> events.Pure:
         """A selection by utilities of that sensitivity."""
-        return events.Pure(2 * positive("sensitivity", sensitivity) / self.scale)
+        return events.Pure(2 * at_least("sensitivity", sensitivity) / self.scale)

@@ -29,7 +29,9 @@ class RandomizedResponse(Mechanism[Any, Any]):
     """Tell the truth with probability e^ε / (e^ε + k − 1), else one of the other k − 1 categories at random.
 
     Guarantee [War65, KOV16]: ε-DP for the person who answers, whoever collects the answers. The ratio of the
-    probabilities of any report under any two truths is at most e^ε, and is e^ε. Rounding of numbers: none.
+    probabilities of any report under any two truths is at most e^ε, and is e^ε. What somebody answered is protected,
+    not that they did: the number of reports is public, so state the promise of a survey under change-one. Rounding
+    of numbers: none.
 
     >>> RandomizedResponse(1, categories=("yes", "no")).event()
     RandomizedResponse(epsilon=Fraction(1, 1), categories=2)
@@ -82,7 +84,7 @@ def _is_one_answer(answers: Any, categories: tuple[Hashable, ...]) -> bool:
     """Whether this is one category, rather than a sequence or a column of them."""
     if isinstance(answers, str | bytes) or not hasattr(answers, "__len__"):
         return True
-    return isinstance(answers, tuple) and answers in categories
+    return isinstance(answers, tuple) and any(isinstance(category, tuple) for category in categories)
 
 
 def _common_dtype(categories: tuple[Hashable, ...]) -> Any:

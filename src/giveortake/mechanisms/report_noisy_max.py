@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, final
 
-from giveortake.exact import log_up, positive, whole
+from giveortake.exact import at_least, log_up, positive, whole
 from giveortake.mechanisms.additive import miss_probability
 from giveortake.mechanisms.selection import NoisySelection
 from giveortake.privacy import events
@@ -36,7 +36,7 @@ class ReportNoisyMax(NoisySelection):
 
     def event(self, sensitivity: Number = 1) -> events.Pure:
         """A selection by utilities of that sensitivity."""
-        return events.Pure(2 * positive("sensitivity", sensitivity) / self.scale)
+        return events.Pure(2 * at_least("sensitivity", sensitivity) / self.scale)
 
     def margin(self, confidence: Number = Fraction(95, 100), *, candidates: int) -> Fraction:
         """Two noises, each at most scale · ln(candidates / miss) except with probability miss."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from giveortake.errors import InvalidParameter
-from giveortake.exact import GREATEST, log_up, whole
+from giveortake.exact import GREATEST, at_least, log_up, positive, whole
 from giveortake.mechanisms import columns
 from giveortake.mechanisms.additive import miss_probability
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
@@ -28,6 +28,14 @@ class NoisySelection(Mechanism["Numeric", int]):
     __slots__ = ()
 
     noise: ClassVar[Noise]
+
+    @classmethod
+    def calibrated(cls, *, epsilon: Number, sensitivity: Number = 1) -> Self:
+        """The selection by utilities of that sensitivity that is ε-DP."""
+        return cls(2 * at_least("sensitivity", sensitivity) / positive("epsilon", epsilon))
+
+    @abstractmethod
+    def __init__(self, scale: Number) -> None: ...
 
     @property
     @abstractmethod

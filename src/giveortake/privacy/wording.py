@@ -55,5 +55,5 @@ def _short_decimal(number: Fraction) -> str | None:
     if -5 < exponent < 7:
         text = f"{quotient:f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
-    mantissa = f"{quotient.scaleb(-exponent):f}"
+    mantissa = f"{Context(prec=_DIGITS).scaleb(quotient, -exponent):f}"
     return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}e{exponent}"

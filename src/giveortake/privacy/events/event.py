@@ -128,7 +128,7 @@ def _event(content: object, depth: int) -> Event:
 
 def _value(name: str, value: object, depth: int) -> object:
     match value:
-        case str() if _EXACT.fullmatch(value):
+        case str() if len(value) <= _MOST_BITS and _EXACT.fullmatch(value):
             return Fraction(value)
         case bool() | float() | None | str():
             raise InvalidParameter(name, value, "is not written as an event writes it", hint='fractions are "p/q"')

@@ -1,0 +1,117 @@
+"""Where numbers are put and how much noise they get: prepared once for equal parameters, without looking at values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, final
+
+from giveortake import exact
+from giveortake.errors import InvalidParameter
+from giveortake.mechanisms import columns
+from giveortake.mechanisms.gaussian import Gaussian
+from giveortake.mechanisms.laplace import Laplace
+from giveortake.mechanisms.lattice import Lattice
+
+if TYPE_CHECKING:
+    from giveortake.exact import Number
+    from giveortake.mechanisms.columns import Column
+
+_FAINTEST_LAPLACE = Fraction(1, 1400)  # below these scales, in steps, noise is nothing but zeros:
+_FAINTEST_NORMAL = Fraction(1, 74)  # P[noise ≠ 0] < 1e-300
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A lattice, and the noise to be added there; for numbers that are whole, or are floats, or neither."""
+
+    lattice: Lattice
+    noise: Laplace | Gaussian
+    whole: bool
+    is_float: bool
+
+    def release(self, column: Column) -> Any:
+        """The numbers on the lattice, with noise, as numbers of their own kind."""
+        noise = self.noise.noise(column.numbers.size)
+        return self.lattice.values(columns.added(self.lattice.steps(column), noise), column)
+
+    def margin(self, confidence: Number) -> int | float | Fraction:
+        """Noise and rounding together, for one number; a float is rounded up."""
+        unit = self.lattice.granularity
+        moved = Fraction(0) if self.lattice.contains(whole=self.whole) else unit / 2
+        total = self.noise.margin(confidence) * unit + moved
+        if self.is_float:
+            nearest = float(total)
+            return nearest if nearest >= total else math.nextafter(nearest, math.inf)
+        return total.numerator if total.denominator == 1 else total
+
+
+def laplace_plan(column: Column, sensitivity: Number, epsilon: Number, granularity: Number | None) -> Plan:
+    """Laplace noise that is ε-DP for that L1 sensitivity."""
+    spread, promise = exact.at_least("sensitivity", sensitivity), exact.positive("epsilon", epsilon)
+    return _laplace_plan(_Kind.of(column), spread, promise, _unit(granularity))
+
+
+def gaussian_plan(column: Column, sensitivity: Number, mu: Fraction, granularity: Number | None) -> Plan:
+    """Gaussian noise that is μ-GDP for that L2 sensitivity."""
+    return _gaussian_plan(_Kind.of(column), exact.at_least("sensitivity", sensitivity), mu, _unit(granularity))
+
+
+class _Kind(NamedTuple):
+    """All that a plan may know of values."""
+
+    whole: bool
+    is_float: bool
+    size: int
+
+    @classmethod
+    def of(cls, column: Column) -> _Kind:
+        return cls(column.is_whole, column.is_float, column.numbers.size)
+
+
+@lru_cache(maxsize=1024)
+def _laplace_plan(kind: _Kind, sensitivity: Fraction, epsilon: Fraction, granularity: Fraction | None) -> Plan:
+    lattice = _lattice(granularity, kind.whole, sensitivity, sensitivity / epsilon, Fraction(max(kind.size, 1)))
+    scale = lattice.l1_steps(sensitivity, whole=kind.whole, size=kind.size) / epsilon
+    _require_usual(scale, _FAINTEST_LAPLACE)
+    return Plan(lattice, Laplace(scale), kind.whole, kind.is_float)
+
+
+@lru_cache(maxsize=1024)
+def _gaussian_plan(kind: _Kind, sensitivity: Fraction, mu: Fraction, granularity: Fraction | None) -> Plan:
+    root = exact.sqrt_up(Fraction(kind.size)) if kind.size > 1 else Fraction(1)
+    lattice = _lattice(granularity, kind.whole, sensitivity, sensitivity / mu, root)
+    sigma = lattice.l2_steps(sensitivity, whole=kind.whole, size=kind.size) / mu
+    _require_usual(sigma, _FAINTEST_NORMAL)
+    return Plan(lattice, Gaussian(sigma), kind.whole, kind.is_float)
+
+
+def _lattice(
+    granularity: Fraction | None, whole: bool, sensitivity: Fraction, scale: Fraction, coordinates: Fraction
+) -> Lattice:
+    if granularity is not None:
+        return Lattice(granularity)
+    return Lattice.for_noise(whole=whole, sensitivity=sensitivity, scale=scale, coordinates=coordinates)
+
+
+def _unit(granularity: Number | None) -> Fraction | None:
+    return None if granularity is None else exact.positive("granularity", granularity)
+
+
+def _require_usual(scale: Fraction, faintest: Fraction) -> None:
+    """Refuse noise that rounds to nothing, or that is beyond all measure."""
+    told = f"{exact.shown(scale)} steps of the lattice"
+    if scale < faintest:
+        raise InvalidParameter(
+            "noise",
+            told,
+            "leaves no noise: it would round to zero",
+            hint="ask for less epsilon, or a finer granularity",
+        )
+    if scale > exact.GREATEST:
+        raise InvalidParameter(
+            "noise", told, "is beyond the supported range", hint="ask for more epsilon, or a coarser granularity"
+        )
