@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
-    from giveortake.mechanisms.columns import Column
+    from giveortake.mechanisms.columns import Column, Numeric
 
 _FINE = 1 << 20  # steps that a default lattice has in one sensitivity …
 _FINE_EACH = 1 << 7  # … or for every coordinate, so that rounding adds less than 1 % to the noise
@@ -71,8 +71,13 @@ class Lattice:
             return ratio
         return Fraction(ceiling(ratio)) if size <= 1 else ratio + sqrt_up(Fraction(size))
 
-    def steps(self, column: Column) -> IntArray:
-        """The nearest lattice points, counted in steps from zero."""
+    def steps(self, value: Column | Numeric) -> IntArray:
+        """The nearest lattice points, counted in steps from zero.
+
+        >>> Lattice("0.01").steps([3.14159, -0.005])
+        array([314,   0])
+        """
+        column = value if isinstance(value, columns.Column) else columns.read("value", value)
         if self.contains(whole=column.is_whole):
             unit = self.granularity.denominator
             return column.numbers if unit == 1 else narrowed(column.numbers.astype(object) * unit)
