@@ -74,7 +74,7 @@ class Lattice:
     def steps(self, value: Column | Numeric) -> IntArray:
         """The nearest lattice points, counted in steps from zero.
 
-        >>> Lattice("0.01").steps([3.14159, -0.005])
+        >>> Lattice("0.01").steps([3.14159, -0.004])
         array([314,   0])
         """
         column = value if isinstance(value, columns.Column) else columns.read("value", value)
