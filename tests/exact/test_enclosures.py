@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from giveortake import exact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 TINY = Fraction(1, 2**16384)
 
@@ -161,17 +162,13 @@ def test_the_positive_part_and_the_midpoint_are_what_they_say(number: Fraction) 
         assert exact.lower(ball) <= exact.lower(middle) <= exact.upper(ball)
 
 
-@pytest.fixture
-def _precision_is_put_back() -> Iterator[None]:
-    """Threads that enter and leave in turn may leave a precision behind; other tests must not inherit it."""
-    with exact.precision(53):
-        yield
-
-
-@pytest.mark.usefixtures("_precision_is_put_back")
-def test_an_enclosure_stays_true_while_another_thread_changes_the_precision() -> None:
+def test_the_same_bounds_come_out_while_another_thread_changes_the_precision() -> None:
     points = [Fraction(k, 7) for k in range(1, 60)]
-    truths = {x: (exact.exp_down(x), exact.exp_up(x)) for x in points}
+
+    def bounds(x: Fraction) -> list[Fraction]:
+        return [f(x) for f in (exact.exp_down, exact.exp_up, exact.sqrt_up, exact.log_down, exact.normal_cdf_up)]
+
+    alone = {x: bounds(x) for x in points}
     stop = threading.Event()
     changes = 0
 
@@ -185,16 +182,36 @@ def test_an_enclosure_stays_true_while_another_thread_changes_the_precision() ->
     thread = threading.Thread(target=hammer)
     thread.start()
     try:
-        for _ in range(20):
-            for x, (low, high) in truths.items():
-                assert exact.exp_down(x) <= high
-                assert exact.exp_up(x) >= low
-                assert exact.sqrt_down(x) ** 2 <= x <= exact.sqrt_up(x) ** 2
-                assert exact.log_down(x) <= exact.log_up(x)
-                assert exact.normal_cdf_down(x) <= exact.normal_cdf_up(x)
-                ball = exact.enclosure(x) * 3 - exact.enclosure(x) / 3
-                assert exact.lower(ball) <= x * Fraction(8, 3) <= exact.upper(ball)
+        for _ in range(10):
+            assert {x: bounds(x) for x in points} == alone
     finally:
         stop.set()
         thread.join()
     assert changes > 0
+
+
+def test_a_child_process_does_not_wait_for_a_thread_that_it_does_not_have() -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with exact.precision(100):
+            entered.set()
+            leave.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    entered.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if exact.exp_up(Fraction(1)) > 2 else 1)
+    leave.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_ball_is_true_at_any_precision() -> None:
+    for bits in (2, 3, 17, 53, 1000):
+        with exact.precision(bits):
+            for x in (Fraction(k, 7) for k in range(1, 60)):
+                ball = exact.enclosure(x) * 3 - exact.enclosure(x) / 3
+                assert exact.lower(ball) <= x * Fraction(8, 3) <= exact.upper(ball)

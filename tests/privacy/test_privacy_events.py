@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from promise_strategies import deltas, sizes
 
 from giveortake.errors import InvalidParameter, Unprovable
-from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, events, unit
+from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee, Neighbours, PureDP, Unit, events, unit
 from giveortake.privacy.events import Event, event_from_json
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "events.json").read_text(encoding="utf-8"))
@@ -234,3 +234,18 @@ def test_events_are_frozen_slotted_values(event: Event) -> None:
     for field in fields(event):
         with pytest.raises(FrozenInstanceError):
             setattr(event, field.name, 1)
+
+
+def test_an_event_of_a_foreign_kind_equals_itself_only() -> None:
+    class Foreign(Event):
+        kind = "foreign"
+
+        def __init__(self, epsilon: int) -> None:
+            object.__setattr__(self, "epsilon", epsilon)
+
+        def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> Guarantee:
+            return PureDP(1, unit=unit, neighbours=neighbours)
+
+    small, large = Foreign(1), Foreign(50)
+    assert small != large
+    assert len({small, large}) == 2

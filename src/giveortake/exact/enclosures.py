@@ -1,13 +1,14 @@
 """Certified enclosures of exp, log, sqrt and the normal law, and the directed roundings made from them.
 
 A `Ball` is an interval that provably contains the number meant (arb, [Joh17]); every operation widens it enough
-to stay true, whatever the working precision. Hence a thread that changes the precision under another can make
-an answer wider, never wrong.
+to stay true, whatever the working precision.
 """
 
 from __future__ import annotations
 
+import os
 from fractions import Fraction
+from threading import RLock
 from typing import TYPE_CHECKING, TypeAlias
 
 from flint import arb, arf, ctx, fmpq
@@ -23,10 +24,40 @@ WORKING_BITS = 192
 _MOST_BITS = 1 << 14  # a result is never longer than this; probabilities beyond it are rounded to 2^-16384 or to 0
 
 
-def precision(bits: int = WORKING_BITS) -> AbstractContextManager[object]:
-    """Within this block balls are computed with `bits` bits."""
-    manager: AbstractContextManager[object] = ctx.workprec(bits)
-    return manager
+class _Precision:
+    """A block in which balls are computed with so many bits, by one thread at a time."""
+
+    __slots__ = ("_before", "_bits")
+
+    lock = RLock()
+
+    def __init__(self, bits: int) -> None:
+        self._bits = bits
+
+    def __enter__(self) -> None:
+        _Precision.lock.acquire()
+        self._before, ctx.prec = ctx.prec, self._bits
+
+    def __exit__(self, *_: object) -> None:
+        ctx.prec = self._before
+        _Precision.lock.release()
+
+    @classmethod
+    def forget_lock(cls) -> None:
+        """In a child process, the thread that held the lock does not exist."""
+        cls.lock = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Precision.forget_lock)
+
+
+def precision(bits: int = WORKING_BITS) -> AbstractContextManager[None]:
+    """Within this block balls are computed with `bits` bits.
+
+    The precision is one for the whole process, so a lock is held: the same bound comes out in every thread.
+    """
+    return _Precision(bits)
 
 
 def enclosure(number: Fraction | int) -> Ball:

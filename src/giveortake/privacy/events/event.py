@@ -24,12 +24,12 @@ _EXACT = re.compile(r"(0|[1-9][0-9]*)/[1-9][0-9]*")
 _KINDS: dict[str, type[Event]] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Event(ABC):
     """Something that was released. Events are charged and kept; accountants price them, again and better if need be.
 
     The JSON of an event is a contract: fields are exact, `version` grows when their meaning changes, and old versions
-    stay readable.
+    stay readable. An event of a kind that is not one of the library's equals itself only.
     """
 
     kind: ClassVar[str]

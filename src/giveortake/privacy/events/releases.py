@@ -179,6 +179,8 @@ class Exponential(Event):
 class RandomizedResponse(Event):
     """One of `categories` answers, the true one e^ε times as likely as each other.
 
+    That there is an answer is public: in a survey, who takes part is not protected, only what they say.
+
     Guarantee [War65], [KOV16]: ε-DP for the person who answers.
     """
 
