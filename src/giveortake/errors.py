@@ -77,9 +77,7 @@ class BudgetExceeded(GiveOrTakeError):
     `cost` and `remaining` are what the message says, for programs.
     """
 
-    def __init__(
-        self, message: str, *, cost: object = None, remaining: object = None, hint: str | None = None
-    ) -> None:
+    def __init__(self, message: str, *, cost: object = None, remaining: object = None, hint: str | None = None) -> None:
         self.cost = cost
         self.remaining = remaining
         super().__init__(message, hint=hint)
