@@ -128,7 +128,7 @@ class SquaredMu(Currency):
         return short_up(PureDP(epsilon).gaussian().mu ** 2)
 
     def gaussian(self, squared_mu: Fraction) -> Fraction:
-        """By definition [DRS22, Thm 2.7]."""
+        """By definition [DRS22]."""
         return squared_mu
 
 
@@ -175,7 +175,7 @@ class Divergence(Currency):
         return self.order * rho
 
     def renyi(self, curve: Sequence[tuple[Fraction, Fraction]]) -> Fraction | None:
-        """The bound at the least order known that is at least α: D_α increases with α [Mir17, after Prop. 7]."""
+        """The bound at the least order known that is at least α: D_α increases with α [EH14]."""
         return min((divergence for order, divergence in curve if order >= self.order), default=None)
 
 

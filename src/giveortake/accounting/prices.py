@@ -71,7 +71,7 @@ def price(event: Event, currency: Currency, neighbours: Neighbours) -> int | Non
 def failure(event: Event, neighbours: Neighbours) -> int:
     """The δ that an event spends, in grains.
 
-    Theorem [KOV15, Thm 3.1], [MV16, Lemma 3.2]: if the output laws P, Q of a release on two neighbours are
+    Theorem [KOV15], [MV16]: if the output laws P, Q of a release on two neighbours are
     (ε, δ)-close, then P = (1−δ)P′ + δP″ and Q = (1−δ)Q′ + δQ″ with P′ and Q′ ε-close. Proof: the release is
     post-processing of the mechanism that with probability δ gives its input away and otherwise answers by
     ε-randomized response (the pair of `giveortake.privacy.dominating`); P″ and Q″ are what becomes of the first case,

@@ -12,7 +12,8 @@ another level did. Hence
 
     P[M(x)∈S] = Σⱼ P[Mⱼ(x)∈Sⱼ] ≤ Σⱼ (e^ε·P[Mⱼ(x′)∈Sⱼ] + δⱼ) = e^ε·P[M(x′)∈S] + Σδⱼ. ∎
 
-A refusal that killed would break the proof: Mⱼ would go on where the race has stopped counting on filter j.
+If refusals killed, a transcript could end with no filter alive, outside every Sⱼ; and one analyst's refused query
+would take admissible ones away from all others.
 
 Pot lemma. Let queries that are (εᵢ, δᵢ)-DP be priced by εᵢ as if they were pure, and be refused once their δᵢ would
 add up to more than δ_keys. If the filters prove (ε, δ̂)-DP for pure queries, all together are (ε, δ̂ + δ_keys)-DP.
@@ -62,9 +63,9 @@ class Race(Filter):
 
     Guarantee: (ε, δ)-DP, by the race lemma and the pot lemma above. The contestants and their proofs:
 
-    - the sum of ε, (ε, 0)-DP [RRUV16, Thm 3.6]: best for few large charges;
-    - the sum of Rényi divergences at one order α, up to the limit from which (ε, δⱼ)-DP follows ([FZ21, Thm 3.1],
-      [Lec21, Thm 1], then [CKS20, Prop. 12]); α is the best order for zCDP charges, so this filter admits whatever
+    - the sum of ε, (ε, 0)-DP [RRUV16]: best for few large charges;
+    - the sum of Rényi divergences at one order α, up to the limit from which (ε, δⱼ)-DP follows ([FZ21],
+      [Lec21], then [CKS20, Prop. 12]); α is the best order for zCDP charges, so this filter admits whatever
       the zCDP filter with the same δⱼ admits. It has most of δ: best for many small charges;
     - the same at twice and five times that order: best for a few large and many small charges together;
     - the sum of μ² ([ST22], [KTH23], proof in `GaussianDPFilter`; then [BW18, Thm 8]): best for Gaussian noise.

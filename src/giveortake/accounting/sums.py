@@ -56,10 +56,10 @@ class SingleSum(SumFilter):
 
 @final
 class PureDPFilter(SingleSum):
-    """ε adds up; seed 001, [RRUV16, Thm 3.6].
+    """ε adds up; seed 001, [RRUV16].
 
     Guarantee: ε-DP. Proof: each lᵢ ≤ cᵢ whatever came before, so L ≤ Σcᵢ ≤ ε on every transcript. ∎ Concurrently
-    [VW21, Thm 1.8].
+    [VW21].
 
     >>> guard = PureDPFilter(gt.PureDP("0.3"))
     >>> for _ in range(3):
@@ -77,7 +77,7 @@ class PureDPFilter(SingleSum):
 
 @final
 class ZCDPFilter(SingleSum):
-    """ρ adds up; [FZ21, Thm 3.1 at every order], [WRRW23, Thm 1].
+    """ρ adds up; [FZ21] at every order, [WRRW23].
 
     Guarantee: ρ-zCDP. Proof: for every α > 1, as in `RenyiDPFilter` with prices αcᵢ. ∎
     """
@@ -94,7 +94,7 @@ class GaussianDPFilter(SingleSum):
     """μ² adds up; [ST22], [KTH23].
 
     Guarantee: μ-GDP. Proof: a release that is √cᵢ-GDP is post-processing of one draw from N(0, 1) or N(√cᵢ, 1)
-    [DRS22, Thm 2.10], equally of N(0, cᵢ) or N(cᵢ, cᵢ): the increment, over the next cᵢ units of time, of a Brownian
+    [DRS22], equally of N(0, cᵢ) or N(cᵢ, cᵢ): the increment, over the next cᵢ units of time, of a Brownian
     motion without drift or with drift 1. cᵢ depends on increments that are already used, so the next one is fresh.
     As Σcᵢ ≤ μ² on every transcript, all releases are post-processing of that motion up to time μ². Its likelihood
     ratio depends on the end point alone, N(0, μ²) or N(μ², μ²), and these two are as far apart as μ-GDP allows. ∎
@@ -114,7 +114,7 @@ class RenyiDPFilter(SumFilter):
 
     Guarantee: the Rényi promise at every order listed. Proof for one order: E[e^((α−1)lᵢ) | before] ≤ e^((α−1)cᵢ)
     under P, so Zᵢ = e^((α−1)·Σ(lₖ − cₖ)) is a supermartingale and E[Z] ≤ 1 at the end. As Σcᵢ ≤ ε_α on every
-    transcript, E[e^((α−1)L)] ≤ e^((α−1)ε_α), which is D_α ≤ ε_α [FZ21, Thm 3.1], [Lec21, Thm 1]. ∎
+    transcript, E[e^((α−1)L)] ≤ e^((α−1)ε_α), which is D_α ≤ ε_α [FZ21], [Lec21]. ∎
     """
 
     __slots__ = ()
