@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from giveortake.accounting.guards import Filter
 from giveortake.accounting.race import Race
 from giveortake.accounting.sums import GaussianDPFilter, PureDPFilter, RenyiDPFilter, ZCDPFilter
-from giveortake.accounting.totals import (
+from giveortake.accounting.accounts import (
     Account,
     Snapshot,
     budget_as_json,

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 
 from giveortake.accounting.currencies import Currency, Delta, Divergence, Epsilon, Rho, SquaredMu
 from giveortake.accounting.guards import Filter
-from giveortake.accounting.totals import Account, Total
+from giveortake.accounting.accounts import Account, Total
 from giveortake.errors import InvalidParameter
 from giveortake.exact import closed_probability
 from giveortake.privacy import ApproxDP, gaussian_mu

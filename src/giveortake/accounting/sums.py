@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from giveortake.accounting.currencies import Currency, Divergence, Epsilon, Rho, SquaredMu
 from giveortake.accounting.guards import Filter
-from giveortake.accounting.totals import Total
+from giveortake.accounting.accounts import Total
 from giveortake.privacy import RenyiDP
 
 if TYPE_CHECKING:
