@@ -5,7 +5,7 @@
 ε = 0.3 (pure): adding or removing one row changes the probability of any outcome by a factor of at most 1.34986.
 """
 
-from giveortake import mechanisms, privacy
+from giveortake import ledger, mechanisms, privacy
 from giveortake.mechanisms import exponential, gaussian, histogram, laplace, randomized_response
 from giveortake.privacy import (
     ROW,
@@ -36,6 +36,7 @@ __all__ = [
     "gaussian",
     "histogram",
     "laplace",
+    "ledger",
     "mechanisms",
     "parallel",
     "privacy",
