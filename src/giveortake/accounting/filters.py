@@ -17,9 +17,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from giveortake.accounting.guards import Filter
-from giveortake.accounting.race import Race
-from giveortake.accounting.sums import GaussianDPFilter, PureDPFilter, RenyiDPFilter, ZCDPFilter
 from giveortake.accounting.accounts import (
     Account,
     Snapshot,
@@ -28,6 +25,9 @@ from giveortake.accounting.accounts import (
     exact_number,
     written_totals,
 )
+from giveortake.accounting.guards import Filter
+from giveortake.accounting.race import Race
+from giveortake.accounting.sums import GaussianDPFilter, PureDPFilter, RenyiDPFilter, ZCDPFilter
 from giveortake.errors import InvalidParameter, MismatchedPromises, Unprovable
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP
 

@@ -12,8 +12,9 @@ another level did. Hence
 
     P[M(x)∈S] = Σⱼ P[Mⱼ(x)∈Sⱼ] ≤ Σⱼ (e^ε·P[Mⱼ(x′)∈Sⱼ] + δⱼ) = e^ε·P[M(x′)∈S] + Σδⱼ. ∎
 
-If refusals killed, a transcript could end with no filter alive, outside every Sⱼ; and one analyst's refused query
-would take admissible ones away from all others.
+In other words, a history is admitted, in whatever order, if and only if it fits at least one of the filters as a
+whole; which one it will be need not be said beforehand. If refusals killed, a transcript could end with no filter
+alive, outside every Sⱼ; and one analyst's refused query would take admissible ones away from all others.
 
 Pot lemma. Let queries that are (εᵢ, δᵢ)-DP be priced by εᵢ as if they were pure, and be refused once their δᵢ would
 add up to more than δ_keys. If the filters prove (ε, δ̂)-DP for pure queries, all together are (ε, δ̂ + δ_keys)-DP.
@@ -36,11 +37,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias, final
 
+from giveortake.accounting.accounts import Account, Total
 from giveortake.accounting.currencies import Currency, Delta, Divergence, Epsilon, Rho, SquaredMu
 from giveortake.accounting.guards import Filter
-from giveortake.accounting.accounts import Account, Total
 from giveortake.errors import InvalidParameter
-from giveortake.exact import closed_probability
+from giveortake.exact import LEAST, closed_probability
 from giveortake.privacy import ApproxDP, gaussian_mu
 from giveortake.privacy.renyi import epsilon_from_order
 
@@ -83,6 +84,8 @@ class Race(Filter):
         self, budget: ApproxDP, *, keys: Number | None = None, contestants: Iterable[Contestant] | None = None
     ) -> None:
         pot = _KEYS * budget.delta if keys is None else closed_probability("keys", keys)
+        if pot > budget.delta:
+            raise InvalidParameter("keys", keys, "is more than the δ of the budget")
         chosen = lineup(budget.epsilon, budget.delta - pot) if contestants is None else tuple(contestants)
         if not chosen or pot + sum(delta for _, delta in chosen) > budget.delta:
             raise InvalidParameter(
@@ -93,7 +96,7 @@ class Race(Filter):
 
     @property
     def spent(self) -> Mapping[str, Fraction]:
-        """The use of every contestant by its symbol, up to when it died, and that of the pot as δ."""
+        """The use of every contestant by its symbol, all of it for the dead, and that of the pot as δ."""
         return {account.currency.symbol: account.spent for account in self._all_accounts()}
 
     @property
@@ -113,8 +116,8 @@ class Race(Filter):
         for total, cost in zip(self._totals, costs, strict=True):
             if cost is not None and total.fits(cost):
                 total.spent += cost
-            else:
-                total.alive = False
+            else:  # for good, and with nothing left, so that only which events were charged matters, not their order
+                total.alive, total.spent = False, total.limit
 
     def _combined_share(self, shares: list[Fraction]) -> Fraction:
         return min(shares)
@@ -142,7 +145,7 @@ def limit(currency: Currency, epsilon: Fraction, delta: Fraction) -> Fraction:
     """
     if isinstance(currency, Epsilon):
         return epsilon
-    if delta == 0:
+    if delta < LEAST:
         return Fraction(0)
     match currency:
         case Divergence():
@@ -161,7 +164,7 @@ def best_order(epsilon: Fraction, delta: Fraction, fineness: int = 16) -> Fracti
 
     Floats choose; any order is sound.
     """
-    if delta == 0:
+    if delta < LEAST:
         return Fraction(2)
 
     def worth(excess: Fraction) -> float:
