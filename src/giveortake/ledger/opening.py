@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from giveortake.ledger.sqlite import SQLiteStore
 from giveortake.ledger.store import MIGRATIONS, Store, silent
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
 
     from giveortake.ledger.store import Migrations, Notice
