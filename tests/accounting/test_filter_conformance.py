@@ -295,4 +295,7 @@ def test_what_has_no_proved_price_is_refused_by_name(budget: Guarantee, event: e
 def replace_unit(budget: Guarantee) -> Guarantee:
     kind: Any = type(budget)
     numbers = {name: getattr(budget, name, None) for name in ("epsilon", "delta", "rho", "mu", "curve")}
-    return kind(**{name: value for name, value in numbers.items() if value is not None}, unit=unit("user_id"))
+    changed: Guarantee = kind(
+        **{name: value for name, value in numbers.items() if value is not None}, unit=unit("user_id")
+    )
+    return changed

@@ -17,7 +17,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from giveortake.accounting.accounts import (
+from giveortake.accounting.balances import (
     Account,
     Snapshot,
     budget_as_json,

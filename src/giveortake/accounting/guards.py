@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
 from giveortake.accounting import prices, refusals
-from giveortake.accounting.accounts import Account, Snapshot, Total, budget_as_json, written_totals
+from giveortake.accounting.balances import Account, Snapshot, Total, budget_as_json, written_totals
 from giveortake.accounting.currencies import Epsilon
 from giveortake.errors import InvalidParameter
 from giveortake.privacy import events

@@ -37,7 +37,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias, final
 
-from giveortake.accounting.accounts import Account, Total
+from giveortake.accounting.balances import Account, Total
 from giveortake.accounting.currencies import Currency, Delta, Divergence, Epsilon, Rho, SquaredMu
 from giveortake.accounting.guards import Filter
 from giveortake.errors import InvalidParameter

@@ -13,7 +13,7 @@ from giveortake.privacy.wording import bound
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from giveortake.accounting.accounts import Total
+    from giveortake.accounting.balances import Total
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, final
 
-from giveortake.accounting.accounts import Total
+from giveortake.accounting.balances import Total
 from giveortake.accounting.currencies import Currency, Divergence, Epsilon, Rho, SquaredMu
 from giveortake.accounting.guards import Filter
 from giveortake.privacy import RenyiDP
