@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, final
 
 from giveortake.accounting.filters import filter as filter_of
-from giveortake.errors import LedgerDamaged
+from giveortake.errors import LedgerDamaged, LedgerUnavailable
 from giveortake.ledger.canonical import canonical, digest
 from giveortake.ledger.entries import RESTORE, Entry, entry
 
@@ -104,6 +104,8 @@ class Draft:
 
     def add(self, kind: str, content: dict[str, Json], filters: Mapping[int, Filter] | None = None) -> Entry:
         """Write one more entry, and the states in which it leaves the filters of some levels."""
+        if not self.writable:
+            raise LedgerUnavailable("the ledger was opened for reading only")
         previous = self.entries[-1].hash if self.entries else self.book.head.hash
         states = {level: snapshot_of(guard) for level, guard in (filters or {}).items()}
         if states:

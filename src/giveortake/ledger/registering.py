@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, LedgerUnavailable, NotFound, SameTable
+from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.exact import whole
 from giveortake.ledger.canonical import Json, canonical, plain
 from giveortake.ledger.draft import new_filter
@@ -149,8 +149,6 @@ def _capped(budget: Guarantee | None, approval_above: Guarantee | None, whom: Un
 
 
 def _add(draft: Draft, kind: str, content: dict[str, Json], budget: Guarantee | None, whom: Unit) -> None:
-    if not draft.writable:
-        raise LedgerUnavailable(f"{content['name']!r} is not registered, and the ledger was opened for reading only")
     filters = {}
     if budget is not None:
         guard = new_filter(protecting("budget", budget, whom))
