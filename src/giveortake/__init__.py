@@ -5,7 +5,8 @@
 ε = 0.3 (pure): adding or removing one row changes the probability of any outcome by a factor of at most 1.34986.
 """
 
-from giveortake import ledger, mechanisms, privacy
+from giveortake import accounting, ledger, mechanisms, privacy
+from giveortake.accounting import compose
 from giveortake.mechanisms import exponential, gaussian, histogram, laplace, randomized_response
 from giveortake.privacy import (
     ROW,
@@ -32,6 +33,8 @@ __all__ = [
     "PureDP",
     "RenyiDP",
     "__version__",
+    "accounting",
+    "compose",
     "exponential",
     "gaussian",
     "histogram",

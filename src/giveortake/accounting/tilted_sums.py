@@ -1,7 +1,7 @@
 """The sum of many independent privacy losses, near the place where a δ or an ε is asked for.
 
-Each law is tilted by e^(θL) (Esscher, Cramér), so that the sum is centred where it matters and all errors of the discrete
-Fourier transform are relative to what is being computed, however small δ is. With Λ(θ) = Σ k ln E[e^(θL)],
+Each law is tilted by e^(θL) (Esscher, Cramér), so that the sum is centred where it matters and all errors of the
+discrete Fourier transform are relative to what is computed, however small δ is. With Λ(θ) = Σ k ln E[e^(θL)],
 
     δ(ε) = P[∞] + e^(Λ(θ) − θε) · Ẽ[ e^(−θ(S−ε)) (1 − e^(−(S−ε)))₊ ]                                            (1)
 
@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from giveortake.accounting.rounding import FUNCTION_ERROR, UNIT, Complexes, Floats
+from giveortake.accounting.rounding import FUNCTION_ERROR, UNIT, Complexes, Floats, norm, spaced, total
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ _ESCAPE = math.log(1e-7)  # of the tilted sum, outside the window on each side
 _FEW = np.array([0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0])  # multiples of the normal approximation tried by Chernoff
 
 
-class NotResolved(Exception):  # noqa: N818, as all errors here
+class NotResolved(Exception):
     """Floating-point numbers cannot tell; the caller falls back on cruder bounds."""
 
 
@@ -60,14 +60,14 @@ class Tilted:
 
 
 def log_worst_weight(theta: float) -> float:
-    """ln c(θ), c(θ) = max over x > 0 of e^(−θx)(1 − e^−x)."""
+    """The logarithm of c(θ) = max over x > 0 of e^(−θx)(1 − e^−x)."""
     return theta * math.log(theta) - (1 + theta) * math.log1p(theta) if theta > 0 else 0.0
 
 
 def tilted(grid: GridLaw, count: int, step: float, theta: float, *, above: bool) -> Tilted:
     """The upper or the lower masses of a law, tilted; losses are counted from the tilted mean."""
     masses = grid.upper if above else grid.lower
-    places = (grid.stride * step) * np.arange(len(masses))
+    places = spaced(0.0, grid.stride * step, len(masses))
     exponents = theta * places
     with np.errstate(divide="ignore"):
         logs = exponents + np.log(masses)
@@ -75,22 +75,24 @@ def tilted(grid: GridLaw, count: int, step: float, theta: float, *, above: bool)
     if not math.isfinite(top):
         raise NotResolved
     mass = np.exp(logs - top)
-    total = float(np.sum(mass))
-    mass /= total
-    nearest = round(float(np.dot(mass, places)) / (grid.stride * step))
+    whole = total(mass)
+    mass /= whole
+    nearest = round(total(mass * places) / (grid.stride * step))
     shift = nearest * grid.stride * step
-    log_total = top + math.log(total) - theta * shift
+    log_total = top + math.log(whole) - theta * shift
     return Tilted(grid, count, mass, places - shift, grid.first + grid.stride * nearest, log_total)
 
 
 @final
-class Total:
+class TiltedSum:
     """The tilted sum of some laws, from above or from below.
 
     `losses[i]` has tilted probability `mass[i]`, up to `error` in the Euclidean norm and `escaped` in total.
     """
 
-    def __init__(self, laws: Sequence[tuple[GridLaw, int]], step: Fraction, theta: float, *, above: bool, most: int) -> None:
+    def __init__(
+        self, laws: Sequence[tuple[GridLaw, int]], step: Fraction, theta: float, *, above: bool, most: int
+    ) -> None:
         self.theta, self.above, self.step = theta, above, float(step)
         self.parts = [tilted(grid, count, self.step, theta, above=above) for grid, count in laws]
         self.terms = sum(part.count for part in self.parts)
@@ -99,22 +101,25 @@ class Total:
         self._exact_step = step
         self.log_mass = math.fsum(part.count * part.log_total for part in self.parts)
         self.infinite = _leak(self.parts, above=above)
+        points = max(len(part.mass) for part in self.parts)
+        self._rounding = 4 * UNIT * self.terms * (points + 1000) + 1e-9  # of sums over a law, as a logarithm
         self._choose_window(most)
         self._sum()
 
     def _choose_window(self, most: int) -> None:
-        """Where the tilted sum lies except with probability e^_ESCAPE on each side; both sides counted from the base."""
-        mean = math.fsum(part.count * float(np.dot(part.mass, part.losses)) for part in self.parts)
-        spread = math.fsum(part.count * float(np.dot(part.mass, part.losses**2)) for part in self.parts)
-        deviation = math.sqrt(max(spread, self.step**2))
-        tried = _FEW * math.sqrt(-2 * _ESCAPE) / deviation
+        """Where the tilted sum lies except with probability e^_ESCAPE on each side, counted from the base."""
+        moments = [
+            (part.count, total(part.mass * part.losses), total(part.mass * part.losses**2)) for part in self.parts
+        ]
+        variance = math.fsum(count * max(square - mean * mean, 0.0) for count, mean, square in moments)
+        tried = _FEW * math.sqrt(-2 * _ESCAPE / max(variance, self.step**2))
         ends = []
         for sign in (1.0, -1.0):
             farthest = math.fsum(part.count * float(np.max(sign * part.losses)) for part in self.parts)
             reached = min((self.log_moment(sign * t) - _ESCAPE) / t for t in tried)
-            ends.append((min(farthest, max(reached, 0.0)), farthest))
+            ends.append((min(farthest, reached), farthest))
         above, below = ends
-        self.low = -math.ceil(below[0] / self.step) - 2
+        self.low = math.floor(-below[0] / self.step) - 2
         needed = math.ceil(above[0] / self.step) + 2 - self.low + 1
         self.size = 1 << max(6, (needed - 1).bit_length())
         if self.size > most:
@@ -122,22 +127,21 @@ class Total:
         self.low -= (self.size - needed) // 2
         self.escaped_above = self._escaped(1.0, (self.low + self.size - 1) * self.step, above[1], tried)
         self.escaped_below = self._escaped(-1.0, -self.low * self.step, below[1], tried)
-        del mean
 
     def _escaped(self, sign: float, end: float, farthest: float, tried: Floats) -> float:
         """An upper bound of the probability that the tilted sum lies beyond `end`, Chernoff."""
         if farthest < end - self.step / 2:
             return 0.0
         exponent = min(self.log_moment(sign * float(t)) - float(t) * end for t in tried)
-        return math.exp(min(0.0, exponent + 1e-6))
+        return math.exp(min(0.0, exponent + self._rounding))
 
     def log_moment(self, t: float) -> float:
-        """ln Ẽ[e^(tS)] with S counted from the base; about."""
+        """About the logarithm of Ẽ[e^(tS)], S counted from the base."""
         logs = []
         for part in self.parts:
             exponents = t * part.losses
             top = float(np.max(exponents))
-            logs.append(part.count * (top + math.log(float(np.dot(part.mass, np.exp(exponents - top))))))
+            logs.append(part.count * (top + math.log(total(part.mass * np.exp(exponents - top)))))
         return math.fsum(logs)
 
     def _sum(self) -> None:
@@ -148,24 +152,26 @@ class Total:
         logs = np.zeros(size // 2 + 1)
         for part in self.parts:
             places = (part.grid.indices() - part.centre) % size
-            circle = np.bincount(places, weights=part.mass, minlength=size)
+            circle = np.bincount(places, weights=part.mass, minlength=size).astype(np.float64)
             spectrum = np.fft.rfft(circle)
             with np.errstate(divide="ignore"):
                 logs += part.count * np.log(np.abs(spectrum))
             spectra.append(spectrum)
-            error += part.count * eta * float(np.linalg.norm(circle))
-        growth = error * math.sqrt(size)
+            error += part.count * eta * norm(circle)
+        growth = error * math.sqrt(size) + self._rounding
         if not growth < 1 or terms > 2**50:
             raise NotResolved
         heard = np.flatnonzero(logs > _NEGLIGIBLE)
         product = np.zeros(size // 2 + 1, dtype=np.complex128)
-        product[heard] = _product([(spectrum[heard], part.count) for spectrum, part in zip(spectra, self.parts, strict=True)])
+        product[heard] = _product(
+            [(spectrum[heard], part.count) for spectrum, part in zip(spectra, self.parts, strict=True)]
+        )
         circle = np.fft.irfft(product, size)
-        norm = float(np.linalg.norm(circle))
-        self.error = (error + (3 * terms * UNIT + eta) * norm + math.exp(_NEGLIGIBLE)) * math.exp(growth) * 1.001
+        length = norm(circle)
+        self.error = (error + (3 * terms * UNIT + eta) * length + math.exp(_NEGLIGIBLE)) * math.exp(growth) * 1.001
         self.mass = np.roll(circle, -(self.low % size))
         self.start = float(self._base + self._exact_step * self.low)
-        self.losses = self.start + self.step * np.arange(size)
+        self.losses = spaced(self.start, self.step, size)
         reach = max(abs(self.start), abs(float(self.losses[-1])))
         slack = math.fsum(part.count * part.grid.slack for part in self.parts)
         self.slack = 1.01 * slack + 8 * UNIT * reach
@@ -175,8 +181,7 @@ class Total:
         """How far tilting and its reversal may be off, as a logarithm."""
         widest = max(float(np.max(np.abs(part.losses))) for part in self.parts)
         largest = max(abs(part.log_total) for part in self.parts)
-        points = max(len(part.mass) for part in self.parts)
-        each = 8 * FUNCTION_ERROR + 16 * UNIT * (self.theta * widest + largest + 750 + points)
+        each = (8 + 750) * FUNCTION_ERROR + 16 * UNIT * (self.theta * widest + largest + 1)
         return self.terms * each + 32 * UNIT * (self.theta * reach + abs(self.log_mass) + 1) + 4 * FUNCTION_ERROR
 
     def expectation(self, epsilon: float) -> tuple[float, float, float]:
@@ -187,7 +192,7 @@ class Total:
         weights = np.exp(-self.theta * gap) * -np.expm1(-gap)
         mass = self.mass[self.size - len(gap) :]
         factor = self.log_mass - self.theta * (epsilon - float(self._base))
-        return float(np.dot(weights, mass)), float(np.linalg.norm(weights)), factor
+        return total(weights * mass), norm(weights), factor
 
 
 def _product(factors: list[tuple[Complexes, int]]) -> Complexes:
@@ -207,6 +212,6 @@ def _product(factors: list[tuple[Complexes, int]]) -> Complexes:
 
 def _leak(parts: Sequence[Tilted], *, above: bool) -> float:
     """1 − Π (1 − P[∞])^k, rounded outwards."""
-    total = math.fsum(part.count * math.log1p(-min(part.grid.infinite[above], 1 - UNIT)) for part in parts)
-    leak = -math.expm1(total)
+    kept = math.fsum(part.count * math.log1p(-min(part.grid.infinite[above], 1 - UNIT)) for part in parts)
+    leak = -math.expm1(kept)
     return leak * (1 + 2.0**-44) if above else leak * (1 - 2.0**-44)
