@@ -136,3 +136,14 @@ def test_randomized_response_attains_the_pure_price(epsilon: Fraction, order: in
     truth, lie = exp(epsilon) / (1 + exp(epsilon)), 1 / (1 + exp(epsilon))
     moment = truth**order * lie ** (1 - order) + lie**order * truth ** (1 - order)
     assert float(Divergence(Fraction(order)).pure(epsilon)) == pytest.approx(log(moment) / (order - 1), rel=1e-9)
+
+
+def test_releases_from_samples_are_priced_by_the_promise_they_make() -> None:
+    sampled = events.Subsampled(events.Pure(1), "0.01")
+    guard = filter(PureDP(1))
+    guard.charge(sampled)
+    assert isinstance(guard.spent, Fraction)
+    assert Fraction("0.017036") < guard.spent < Fraction("0.017037")
+    assert guard.spent.denominator <= 2**100
+    assert not filter(PureDP(1)).admits(events.Subsampled(events.Gaussian(1), "0.01"))
+    assert filter(ApproxDP(1, "1e-6")).admits(events.Subsampled(events.Gaussian(20), "0.1"))

@@ -59,8 +59,8 @@ class Total:
     def resumed(self, content: Mapping[str, JSON]) -> Total:
         """This total as a snapshot says it was."""
         twin = self.copy()
-        twin.spent, twin.alive = prices.grains_up(exact_number(content.get("spent"))), content.get("alive") is True
-        if twin.spent > twin.limit or twin.written() != content:
+        twin.spent, twin.alive = prices.grains_down(exact_number(content.get("spent"))), content.get("alive") is True
+        if (twin.alive and twin.spent > twin.limit) or twin.written() != content:
             raise InvalidParameter("snapshot", content, "is not a state of this total")
         return twin
 

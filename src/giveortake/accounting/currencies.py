@@ -27,6 +27,11 @@ def short_up(irrational: Fraction) -> Fraction:
     return Fraction(ceiling(irrational * _STEPS), _STEPS)
 
 
+def short_down(irrational: Fraction) -> Fraction:
+    """The greatest multiple of 2^-100 that is not above a number: so do limits."""
+    return Fraction((irrational * _STEPS).__floor__(), _STEPS)
+
+
 @dataclass(frozen=True, slots=True)
 class Currency(ABC):
     """What is added up. A method returns None when nothing can be said about such a release in this currency."""

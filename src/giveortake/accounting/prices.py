@@ -34,15 +34,23 @@ if TYPE_CHECKING:
     from giveortake.privacy.events import Event
 
 GRAINS = 2**100 * 10**320 * math.lcm(*range(1, 101)) ** 2
-_STEP = GRAINS >> 100  # 2^-100
+_FINEST = 1 << 100
+_STEP = GRAINS // _FINEST
 _KEPT = 1 << 14  # prices remembered
 
 
 def grains_up(amount: Fraction) -> int:
-    """An amount in grains: exact if it is a whole number of them, otherwise rounded up to a multiple of 2^-100."""
-    if GRAINS % amount.denominator == 0:
+    """An amount in grains: exact if it is a whole number of them, otherwise rounded up to a multiple of 2^-100.
+
+    So is a longer binary fraction: it is an enclosure of something irrational, and would make every sum as long.
+    """
+    if GRAINS % amount.denominator == 0 and not _is_long_binary(amount.denominator):
         return amount.numerator * (GRAINS // amount.denominator)
-    return -(-(amount.numerator << 100) // amount.denominator) * _STEP
+    return -(-amount.numerator * _FINEST // amount.denominator) * _STEP
+
+
+def _is_long_binary(denominator: int) -> bool:
+    return denominator > _FINEST and denominator & (denominator - 1) == 0
 
 
 def grains_down(limit: Fraction) -> int:

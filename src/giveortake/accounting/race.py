@@ -38,7 +38,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias, final
 
 from giveortake.accounting.balances import Account, Total
-from giveortake.accounting.currencies import Currency, Delta, Divergence, Epsilon, Rho, SquaredMu
+from giveortake.accounting.currencies import Currency, Delta, Divergence, Epsilon, Rho, SquaredMu, short_down
 from giveortake.accounting.guards import Filter
 from giveortake.errors import InvalidParameter
 from giveortake.exact import LEAST, closed_probability
@@ -149,12 +149,12 @@ def limit(currency: Currency, epsilon: Fraction, delta: Fraction) -> Fraction:
         return Fraction(0)
     match currency:
         case Divergence():
-            return max(Fraction(0), epsilon - epsilon_from_order(currency.order, Fraction(0), delta))
+            return short_down(max(Fraction(0), epsilon - epsilon_from_order(currency.order, Fraction(0), delta)))
         case Rho():
             order = best_order(epsilon, delta, fineness=4096)
             return limit(Divergence(order), epsilon, delta) / order
         case SquaredMu():
-            return gaussian_mu(epsilon, delta) ** 2 if epsilon else Fraction(0)
+            return short_down(gaussian_mu(epsilon, delta) ** 2) if epsilon else Fraction(0)
     raise InvalidParameter("currency", currency, "has no limit from which (ε, δ) follows")
 
 
