@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, final
 from urllib.parse import quote
@@ -98,7 +99,7 @@ class SQLiteStore:
         with self._translated():
             self._notice_replacement()
             connection = self._connected(mode)
-            connection.execute(begin)
+            _begin(connection, begin)
             try:
                 yield Transaction(self._execute, migrations=self._migrations)
                 connection.execute("COMMIT")
@@ -152,7 +153,7 @@ class SQLiteStore:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
+        except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeDecodeError) as error:
             raise self._explained(error) from error
 
     def _explained(self, error: Exception) -> LedgerError:
@@ -178,3 +179,22 @@ class SQLiteStore:
                     f"{text} cannot be used: {error}", hint="check the disk's space and who may write to the folder"
                 )
         return LedgerDamaged(f"{text} is damaged: {error}", hint=RESTORE)
+
+
+def _begin(connection: sqlite3.Connection, begin: str) -> None:
+    """Wait for the turn to write, asking every few milliseconds: SQLite itself would sleep up to a tenth of a second."""
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        deadline, pause = time.monotonic() + _PATIENCE, 0.0005
+        while True:
+            try:
+                connection.execute(begin)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(pause)
+                pause = min(2 * pause, 0.008)
+            else:
+                return
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {1000 * _PATIENCE:.0f}")
