@@ -5,6 +5,7 @@
 ε = 0.3 (pure): adding or removing one row changes the probability of any outcome by a factor of at most 1.34986.
 """
 
+from giveortake.accounting.calibration import calibrate
 from giveortake.accounting.composition import advanced_epsilon, compose
 from giveortake.accounting.filters import (
     Filter,
@@ -34,6 +35,7 @@ __all__ = [
     "Snapshot",
     "ZCDPFilter",
     "advanced_epsilon",
+    "calibrate",
     "compose",
     "delta_interval",
     "epsilon_interval",

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Protocol, final
 
 import numpy as np
 
-from giveortake.accounting.rounding import UNIT, WIDEST, total
-from giveortake.accounting.tilted_sums import NotResolved, Tilted, TiltedSum, log_worst_weight, tilted
+from giveortake.accounting.rounding import TINY, UNIT, WIDEST, total
+from giveortake.accounting.tilted_sums import NotResolved, Tilted, TiltedSum, log_expectation, log_worst_weight, tilted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,6 +33,7 @@ _COARSE = 2048
 _STRAY = math.log(1e-4)  # ln P̃[E > E₀]
 _ROUNDS = 5
 _NUDGE = 1e-10
+_FAR = 100.0  # a factor of e^100 before the expectation: the tilt is made for other ε, and nothing is said
 
 
 class Gridded(Protocol):
@@ -156,13 +157,13 @@ class Priced:
             return heaviest.law.lattice / math.ceil(float(heaviest.law.lattice) / wanted)
         return Fraction(wanted)
 
-    def totals(self, step: Fraction) -> tuple[TiltedSum, TiltedSum | None, float]:
+    def totals(self, step: Fraction) -> tuple[TiltedSum, TiltedSum | None, Shortfall]:
         """The sum from above, from below, and E₀."""
         count = max((part.count for part in self.parts if part.law.smooth), default=1)
         laws = [(part, part.law.on(step, self._stride(part, count, step), self.rest)) for part in self.parts]
         upper = TiltedSum([(grid, part.count) for part, grid in laws], step, self.theta, above=True, most=_MOST_POINTS)
         if not all(part.known for part in self.parts):
-            return upper, None, 0.0
+            return upper, None, Shortfall(0.0, 0.0)
         lower = TiltedSum([(grid, part.count) for part, grid in laws], step, self.theta, above=False, most=_MOST_POINTS)
         return upper, lower, _shortfall(lower.parts)
 
@@ -180,18 +181,18 @@ def delta_above(summed: TiltedSum, epsilon: float) -> float:
     inside, norm, factor = summed.expectation(at)
     worst = math.exp(log_worst_weight(summed.theta))
     escaped = summed.escaped_above + (summed.escaped_below if at < summed.start else 0.0)
-    bracket = (inside + summed.error * norm + worst * escaped) * (1 + summed.relative) * (1 + 1e-9)
-    return float(summed.infinite + math.exp(min(factor, 700.0)) * bracket)
+    bracket = (inside + summed.error * norm + worst * escaped + TINY * summed.size) * (1 + summed.relative)
+    return float(summed.infinite + math.exp(factor) * bracket * (1 + 1e-9)) if factor < _FAR else 1.0
 
 
-def delta_below(summed: TiltedSum, shortfall: float, epsilon: float) -> float:
+def delta_below(summed: TiltedSum, shortfall: Shortfall, epsilon: float) -> float:
     """A lower bound of δ(ε); may be negative."""
-    at = epsilon + shortfall + summed.slack
+    at = epsilon + shortfall.amount + summed.slack
     inside, norm, factor = summed.expectation(at)
     worst = math.exp(log_worst_weight(summed.theta))
-    lost = summed.error * norm + worst * (summed.escaped_above + summed.escaped_below + math.exp(_STRAY))
+    lost = summed.error * norm + worst * (summed.escaped_above + summed.escaped_below + shortfall.stray)
     bracket = inside * (1 - 1e-9) * (1 - summed.relative) - lost * (1 + summed.relative)
-    return float(summed.infinite + math.exp(min(factor, 700.0)) * bracket)
+    return float(summed.infinite + math.exp(factor) * bracket) if factor < _FAR else -1.0
 
 
 def epsilon_bounds(parts: Sequence[Part], delta: float, delta_up: float) -> tuple[float, float]:
@@ -237,48 +238,60 @@ def delta_bounds(parts: Sequence[Part], epsilon: float) -> tuple[float, float]:
     return max(0.0, min(low, high)), high
 
 
-def _crossing(curve: Callable[[float], float], delta: float, start: float, theta: float, *, up: bool) -> float:
-    """Where a falling curve passes δ: from above a point where it is certainly at most δ, else one where it is not.
+def _crossing(curve: Callable[[float], float], delta: float, top: float, theta: float, *, up: bool) -> float:
+    """Where a falling curve passes δ between 0 and `top`: a point where it is certainly at most δ (`up`), or above δ.
 
-    Secants of the logarithm lead there; the point returned was checked. From below 0 is returned for "nothing known".
+    Secants of the logarithm lead there, and bisection where they do not. The point returned was checked, except that
+    nothing is known at the ends: `top` when going up, 0 when going down.
     """
     if up and curve(0.0) <= delta:
         return 0.0
-    goal, point = math.log(delta), start
-    slope, before = -theta, None
-    for _ in range(12):
+    low, high, goal = 0.0, top, math.log(delta)
+    nudge = _NUDGE * max(top, 1e-9)
+    point, slope = top, -theta
+    before: tuple[float, float] | None = None
+    for _ in range(80):
         value = curve(point)
-        height = math.log(value) - goal if value > 0 else -1.0
-        if before is not None and height != before[1] and point != before[0]:
-            slope = min(-1e-6, (height - before[1]) / (point - before[0]))
-        before = (point, height)
-        move = -height / slope
-        point = min(max(0.0, point + move), 2 * start + 1)
-        if abs(move) <= 1e-9 * max(start, 1e-9):
+        fits = value <= delta
+        low, high = (low, min(high, point)) if fits else (max(low, point), high)
+        if high - low <= 4 * nudge:
             break
-    nudge = _NUDGE * max(point, 1e-9)
-    for _ in range(60):
-        tried = point + nudge if up else max(0.0, point - nudge)
-        if (curve(tried) <= delta) == up:
-            return tried
-        nudge *= 4
-    return math.inf if up else 0.0
+        height = math.log(value) - goal if value > 0 else None
+        if height is not None and before is not None and point != before[0] and height < before[1] != point < before[0]:
+            slope = (height - before[1]) / (point - before[0])
+        target = high
+        if height is not None:
+            before = (point, height)
+            target = point - height / slope + (nudge if up else -nudge)
+        point = target if low < target < high else (low + high) / 2
+        if fits == up and height is not None and abs(height / slope) <= 4 * nudge:
+            break
+    return high if up else low
 
 
-def _shortfall(parts: Sequence[Tilted]) -> float:
-    """E₀: the tilted sum of the excesses stays below it except with probability e^_STRAY."""
+@final
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """E₀, and the tilted probability that the sum of the excesses is above it."""
+
+    amount: float
+    stray: float
+
+
+def _shortfall(parts: Sequence[Tilted]) -> Shortfall:
+    """By Chernoff's inequality, unless the sum of the largest excesses is no more, or next to nothing."""
     moments = [(total(p.mass * p.grid.excess), total(p.mass * p.grid.excess**2), p.count) for p in parts]
     variance = math.fsum(k * max(square - mean * mean, 0.0) for mean, square, k in moments)
-    largest = max(float(np.max(p.grid.excess)) for p in parts)
     best = math.sqrt(-2 * _STRAY / max(variance, 1e-40))
-    found = math.fsum(p.count * float(np.max(p.grid.excess)) for p in parts) * (1 + 2.0**-40) + 1e-300
+    rounding = sum(p.count for p in parts) * 4 * UNIT * (1000 + max(len(p.mass) for p in parts))
+    certain = math.fsum(p.count * float(np.max(p.grid.excess)) for p in parts) * (1 + 2.0**-40) + 1e-300
+    likely = math.inf
     for rate in (best / 64, best / 16, best / 4, best / 2, best, 2 * best, 8 * best):
-        if rate * largest > 500:
-            continue
-        logs = math.fsum(p.count * math.log(total(p.mass * np.exp(rate * p.grid.excess))) for p in parts)
-        rounding = sum(p.count for p in parts) * 4 * UNIT * (1000 + max(len(p.mass) for p in parts))
-        found = min(found, (logs + rounding - _STRAY) / rate)
-    return found
+        logs = math.fsum(p.count * log_expectation(p, rate * p.grid.excess) for p in parts)
+        likely = min(likely, (logs + rounding - _STRAY) / rate)
+    if certain <= max(likely, _NUDGE):
+        return Shortfall(max(certain, 0.0), 0.0)
+    return Shortfall(likely, math.exp(_STRAY))
 
 
 def _common_step(lattices: list[Fraction]) -> Fraction | None:

@@ -18,6 +18,7 @@ from giveortake.accounting.bounds import Part, Priced
 from giveortake.accounting.charges import Bundle, Charge, flattened
 from giveortake.accounting.gridded import GriddedCurve, GriddedLaw
 from giveortake.accounting.interval import Interval
+from giveortake.accounting.responses import responses_epsilon
 from giveortake.accounting.tilted_sums import NotResolved
 from giveortake.errors import Unprovable
 from giveortake.exact import (
@@ -30,9 +31,9 @@ from giveortake.exact import (
     open_probability,
     precision,
     probability_down,
+    probability_up,
     sqrt_down,
     sqrt_up,
-    upper,
 )
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, gaussian_delta, sequential
 from giveortake.privacy.guarantee import raised
@@ -80,6 +81,9 @@ def bundle_epsilon(bundle: Bundle, delta: Fraction) -> Interval:
     if _only_gaussian(bundle):
         return _gaussian_epsilon(bundle, delta)
     _refuse_leaks(bundle, delta)
+    closed = _closed_form(bundle, delta)
+    if closed is not None:
+        return Interval(Fraction(closed[0]), Fraction(closed[1]))
     crude = crude_epsilon(bundle, delta)
     low, high = _least_known(bundle, delta), Fraction(0)
     for parts in _directions(bundle):
@@ -89,6 +93,16 @@ def bundle_epsilon(bundle: Bundle, delta: Fraction) -> Interval:
         low, high = max(low, Fraction(found[0])), max(high, Fraction(found[1]))
     high = min(high, crude)
     return Interval(min(low, high), high)
+
+
+def _closed_form(bundle: Bundle, delta: Fraction) -> tuple[float, float] | None:
+    """For equal (ε, δ) promises alone."""
+    if bundle.mu_squared or bundle.moments or bundle.sampled or bundle.worst or len(bundle.losses) > 1:
+        return None
+    ((law, times),) = bundle.losses.items()
+    if not isinstance(law, laws.Lattice) or len(law.masses) != 2 or law.start != -law.largest:
+        return None
+    return responses_epsilon(law.largest, law.leak, times, delta)
 
 
 def _least_known(bundle: Bundle, delta: Fraction) -> Fraction:
@@ -176,21 +190,22 @@ def _epsilon_bounds(parts: list[Part], delta: Fraction, known: Fraction) -> tupl
     return found if math.isfinite(found[1]) else None
 
 
-def _refuse_leaks(bundle: Bundle, delta: Fraction) -> None:
-    leaky = [*bundle.losses.items(), *bundle.worst.items()]
-    leak = min(Fraction(1), sum((times * law.infinite for law, times in leaky), Fraction(0)))
-    if leak == 0 or leak < delta:
-        return
+def _leak(bundle: Bundle) -> Fraction:
+    """The probability that some loss is infinite, 1 − Π (1 − δ)^k, rounded up."""
+    leaky = [(law, times) for law, times in [*bundle.losses.items(), *bundle.worst.items()] if law.infinite]
+    if not leaky:
+        return Fraction(0)
     with precision():
-        kept = enclosure(1)
-        for law, times in leaky:
-            if law.infinite:
-                kept *= (times * enclosure(-law.infinite).log1p()).exp()
-        lost = upper(1 - kept)
-    if lost > delta:
+        logs = sum((times * enclosure(-law.infinite).log1p() for law, times in leaky), enclosure(0))
+        return probability_up(-logs.expm1())
+
+
+def _refuse_leaks(bundle: Bundle, delta: Fraction) -> None:
+    leak = _leak(bundle)
+    if leak > delta:
         raise Unprovable(
-            f"the charges have δ = {bound(min(leak, lost))} of their own, and no ε makes up for that",
-            hint=f"ask for a δ above {bound(min(leak, lost))}",
+            f"the charges have δ = {bound(leak)} of their own, and no ε makes up for that",
+            hint=f"ask for a δ above {bound(leak)}",
         )
 
 
@@ -225,14 +240,14 @@ def _gaussian_delta_down(bundle: Bundle, epsilon: Fraction) -> Fraction:
 def crude_epsilon(bundle: Bundle, delta: Fraction) -> Fraction:
     """An ε that needs no grid: the least of basic composition and of the sum of ρ [BS16], [KOV15]."""
     pairs, curves = _as_promises(bundle)
-    leak = sum((times * lost for _, lost, times in pairs), Fraction(0))
+    leak = _leak(bundle)
     found = []
     if not curves and leak <= delta:
-        found.append(sum((times * epsilon for epsilon, _, times in pairs), Fraction(0)))
+        found.append(sum((times * epsilon for epsilon, times in pairs), Fraction(0)))
     if leak < delta:
         if curves:
             rest = sequential(curves).epsilon_at(delta - leak)
-            found.append(rest + sum((times * epsilon for epsilon, _, times in pairs), Fraction(0)))
+            found.append(rest + sum((times * epsilon for epsilon, times in pairs), Fraction(0)))
         found.append(_concentrated(pairs, curves).epsilon_at(delta - leak))
     if not found:
         raise Unprovable("the δ asked for lies between the charges' own and what floating-point numbers can resolve")
@@ -242,19 +257,18 @@ def crude_epsilon(bundle: Bundle, delta: Fraction) -> Fraction:
 def crude_delta(bundle: Bundle, epsilon: Fraction) -> Fraction:
     """The δ that follows from the sum of ρ, and what the charges have of their own."""
     pairs, curves = _as_promises(bundle)
-    leak = sum((times * lost for _, lost, times in pairs), Fraction(0))
-    return min(Fraction(1), leak + _concentrated(pairs, curves).delta_at(epsilon))
+    return min(Fraction(1), _leak(bundle) + _concentrated(pairs, curves).delta_at(epsilon))
 
 
-def _concentrated(pairs: list[tuple[Fraction, Fraction, int]], curves: list[Guarantee]) -> Guarantee:
+def _concentrated(pairs: list[tuple[Fraction, int]], curves: list[Guarantee]) -> Guarantee:
     """ε-DP is ε²/2-zCDP [BS16, Prop. 1.4]; (ε, δ)-DP is ε-DP except with probability δ [KOV15]."""
-    rhos = [ZCDP(raised("ρ", times * epsilon**2 / 2)) for epsilon, _, times in pairs if epsilon]
+    rhos = [ZCDP(raised("ρ", times * epsilon**2 / 2)) for epsilon, times in pairs if epsilon]
     return sequential([*rhos, *curves]) if rhos or curves else PureDP(LEAST)
 
 
-def _as_promises(bundle: Bundle) -> tuple[list[tuple[Fraction, Fraction, int]], list[Guarantee]]:
-    """Pairs (ε, δ, how often) and curves that bound everything; sampling is ignored, which can only overstate."""
-    pairs: list[tuple[Fraction, Fraction, int]] = []
+def _as_promises(bundle: Bundle) -> tuple[list[tuple[Fraction, int]], list[Guarantee]]:
+    """The ε of what has one, how often, and curves of all else; sampling is ignored, which can only overstate."""
+    pairs: list[tuple[Fraction, int]] = []
     squares = bundle.mu_squared
     everything = [*bundle.losses.items(), *bundle.worst.items()]
     everything += [(law, times) for (law, _), times in bundle.sampled.items()]
@@ -262,7 +276,7 @@ def _as_promises(bundle: Bundle) -> tuple[list[tuple[Fraction, Fraction, int]], 
         if isinstance(law, laws.Normal):
             squares += times * Fraction(law.mu) ** 2 * (1 + Fraction(1, 2**40))
         else:
-            pairs.append((law.largest, law.infinite, times))
+            pairs.append((law.largest, times))
     moments = bundle.moment_promise()
     curves: list[Guarantee] = [] if moments is None else [replace(moments, unit=ROW, neighbours="add-remove")]
     if squares:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from giveortake.accounting.grid import GridLaw
 
 _NEGLIGIBLE = -60.0  # e^−60: frequencies below it are left out
-_ESCAPE = math.log(1e-7)  # of the tilted sum, outside the window on each side
+_ESCAPE = math.log(1e-11)  # of the tilted sum, outside the window on each side
 _FEW = np.array([0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0])  # multiples of the normal approximation tried by Chernoff
 
 
@@ -54,6 +54,7 @@ class Tilted:
     grid: GridLaw
     count: int
     mass: Floats
+    logs: Floats  # of the masses
     losses: Floats  # relative to `centre`, which lies on the grid
     centre: int
     log_total: float
@@ -77,10 +78,18 @@ def tilted(grid: GridLaw, count: int, step: float, theta: float, *, above: bool)
     mass = np.exp(logs - top)
     whole = total(mass)
     mass /= whole
+    logs -= top + math.log(whole)
     nearest = round(total(mass * places) / (grid.stride * step))
     shift = nearest * grid.stride * step
     log_total = top + math.log(whole) - theta * shift
-    return Tilted(grid, count, mass, places - shift, grid.first + grid.stride * nearest, log_total)
+    return Tilted(grid, count, mass, logs, places - shift, grid.first + grid.stride * nearest, log_total)
+
+
+def log_expectation(part: Tilted, exponents: Floats) -> float:
+    """About ln of the expectation of e^x under a tilted law, given x at every point."""
+    logs = part.logs + exponents
+    top = float(np.max(logs))
+    return top + math.log(total(np.exp(logs - top)))
 
 
 @final
@@ -137,12 +146,7 @@ class TiltedSum:
 
     def log_moment(self, t: float) -> float:
         """About the logarithm of Ẽ[e^(tS)], S counted from the base."""
-        logs = []
-        for part in self.parts:
-            exponents = t * part.losses
-            top = float(np.max(exponents))
-            logs.append(part.count * (top + math.log(total(part.mass * np.exp(exponents - top)))))
-        return math.fsum(logs)
+        return math.fsum(part.count * log_expectation(part, t * part.losses) for part in self.parts)
 
     def _sum(self) -> None:
         """The probabilities of the sum on the circle, by the discrete Fourier transform."""
