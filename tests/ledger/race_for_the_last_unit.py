@@ -41,7 +41,7 @@ def main() -> int:
         found = ledger.verify()
         left = [str(level.remaining) for level in ledger.levels() if level.kind == "population"]
     codes = [client.exitcode for client in clients]
-    print(json.dumps({"wins": list(wins), "left": left, "codes": codes, "reservations": found.reservations}))
+    sys.stdout.write(json.dumps({"wins": wins[:], "left": left, "codes": codes, "reservations": found.reservations}))
     return 0
 
 

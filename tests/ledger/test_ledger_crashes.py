@@ -21,7 +21,7 @@ KILLS, ROUNDS, CLIENTS = 200, 200, 32
 def test_killed_writers_leave_every_release_charged_once_within_the_cap_and_the_chain_whole(
     place: Place, tmp_path: Path
 ) -> None:
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603
         [sys.executable, HARNESS, place.where.partition("&schema")[0], tmp_path / "logs", "--kills", str(KILLS)],
         capture_output=True,
         text=True,
@@ -61,7 +61,7 @@ def test_the_check_after_the_kills_finds_what_is_wrong(tmp_path: Path) -> None:
 
 
 def test_of_thirty_two_clients_exactly_one_gets_the_last_unit(place: Place) -> None:
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603
         [sys.executable, HERE / "race_for_the_last_unit.py", place.where, str(ROUNDS)],
         capture_output=True,
         text=True,
@@ -87,7 +87,8 @@ def test_a_ledger_that_was_killed_while_it_began_begins_again(place: Place, labe
         "at = lambda label: label == sys.argv[2] and os.kill(os.getpid(), signal.SIGKILL)\n"
         "opened(sys.argv[1], at=at).population('people', budget=PureDP(1))"
     )
-    done = subprocess.run([sys.executable, "-c", code, place.where, label], capture_output=True, check=False)
+    command = [sys.executable, "-c", code, place.where, label]
+    done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
     assert done.returncode == -9, done.stderr
     with place.open() as ledger:
         assert ledger.population("people", budget=PureDP(1)).spent == 0

@@ -37,7 +37,9 @@ def served(place: FilePlace) -> Any:
     try:
         with place.open() as ledger:
             standings, report = ledger.levels(), ledger.verify()
-            answers = [ledger.reserve(TENTH, dataset="d", key=str(key), request={"sql": "SELECT 1"}) for key in range(9)]
+            answers = [
+                ledger.reserve(TENTH, dataset="d", key=str(key), request={"sql": "SELECT 1"}) for key in range(9)
+            ]
             try:
                 too_much = ledger.reserve(Pure("0.2"), dataset="d")
             except BudgetExceeded:
@@ -58,7 +60,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> FilePlace:
 def test_every_flipped_bit_is_noticed_or_changes_nothing(pristine: FilePlace, tmp_path: Path) -> None:
     expected = served(pristine)
     files = {name: (pristine.path.parent / name).read_bytes() for name in ("people.ledger", "people.ledger.mark")}
-    chosen = random.Random(20261115)
+    chosen = random.Random(20261115)  # noqa: S311
     spots = [(name, index) for name, content in files.items() for index in range(len(content))]
     written = [(name, index) for name, index in spots if files[name][index]]
     place, outcomes = FilePlace(tmp_path), []
@@ -149,7 +151,7 @@ def in_a_child(code: str, *arguments: object) -> subprocess.CompletedProcess[str
         "import giveortake.ledger.sqlite, giveortake.accounting.race\n"
     )
     command = [sys.executable, "-c", imports + code, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
 
 
 def test_a_full_disk_refuses_and_forgets_nothing(tmp_path: Path) -> None:

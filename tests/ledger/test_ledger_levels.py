@@ -174,6 +174,8 @@ def test_reopening_with_something_else_is_an_error(place: Place, change: dict[st
         assert ledger.dataset("d") == ledger.dataset("d", **said)
         with pytest.raises(LedgerMismatch):
             ledger.dataset("d", **(said | change))
+        with pytest.raises(LedgerMismatch):
+            ledger.dataset("d", **change)
         for budget, protected in ((PureDP(3), "person"), (PureDP(2), "household"), (ApproxDP(2, "1e-9"), "person")):
             with pytest.raises(LedgerMismatch):
                 ledger.population("people", budget=budget, unit=protected)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
+import sqlite3
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from ledger_places import FilePlace, Place, place, server
 
@@ -25,6 +27,7 @@ from giveortake.errors import (
 )
 from giveortake.ledger import Ledger, restore
 from giveortake.ledger.canonical import canonical, digest
+from giveortake.ledger.postgres import PostgresStore, split
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace, Pure
 
@@ -166,7 +169,7 @@ TAMPERED = [
     "DELETE FROM entries WHERE number = 4",
     "DELETE FROM entries WHERE number = 5",
     "DELETE FROM entries",
-    "UPDATE snapshots SET snapshot = replace(snapshot, '\"spent\":\"1/10\"', '\"spent\":\"0/1\"')",
+    'UPDATE snapshots SET snapshot = replace(snapshot, \'"spent":"1/10"\', \'"spent":"0/1"\')',
     "DELETE FROM snapshots",
     "UPDATE about SET value = 'x'",
     "DELETE FROM about",
@@ -203,24 +206,21 @@ def test_a_whole_chain_forged_with_good_hashes_is_noticed_by_the_mark_and_by_ver
 
 @pytest.mark.parametrize("statement", ["UPDATE entries SET body = ''", "DELETE FROM entries"])
 def test_the_database_itself_refuses_to_change_entries(place: Place, statement: str) -> None:
-    import sqlite3  # noqa: PLC0415
-
-    import psycopg  # noqa: PLC0415
-
     with place.open() as ledger:
         begin(ledger)
     with pytest.raises((sqlite3.IntegrityError, psycopg.Error), match="append-only"):
-        if isinstance(place, FilePlace):
-            connection = sqlite3.connect(place.path)
-            try:
-                connection.execute(statement)
-            finally:
-                connection.close()
-        else:
-            with psycopg.connect(place.where.partition("&")[0]) as server_connection:
-                schema = place.where.partition("schema=")[2]
-                server_connection.execute(f"SET search_path = {schema}".encode())
-                server_connection.execute(statement.encode())
+        run_plainly(place, statement)
+
+
+def run_plainly(place: Place, statement: str) -> None:
+    if isinstance(place, FilePlace):
+        with closing(sqlite3.connect(place.path)) as connection:
+            connection.execute(statement)
+    else:
+        address, schema = split(place.where)
+        with psycopg.connect(address) as session:
+            session.execute(f"SET search_path = {schema}".encode())
+            session.execute(statement.encode())
 
 
 def test_a_restored_ledger_is_closed_until_the_owner_sets_a_budget(place: Place) -> None:
@@ -336,14 +336,10 @@ def test_a_read_only_ledger_changes_nothing(place: Place) -> None:
 
 
 def test_the_passwords_of_servers_stay_out_of_messages() -> None:
-    from giveortake.ledger.postgres import PostgresStore  # noqa: PLC0415
-
     assert "secret" not in PostgresStore("postgresql://ann:secret@nowhere.invalid/db").name
 
 
 def test_files_that_are_no_ledgers_are_refused_and_left_alone(tmp_path: Path) -> None:
-    import sqlite3  # noqa: PLC0415
-
     text, other, empty = tmp_path / "notes.txt", tmp_path / "other.db", tmp_path / "empty"
     text.write_text("not a ledger" * 100)
     empty.touch()
@@ -358,7 +354,7 @@ def test_files_that_are_no_ledgers_are_refused_and_left_alone(tmp_path: Path) ->
         assert (path.read_bytes() if path.is_file() else None) == before
     with pytest.raises(LedgerUnavailable, match="does not exist"):
         FilePlace.open(_at(tmp_path / "nowhere" / "people.ledger"))
-    assert sorted(os.listdir(tmp_path)) == ["empty", "notes.txt", "other.db"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "notes.txt", "other.db"]
 
 
 def _at(path: Path) -> FilePlace:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 from giveortake.errors import ApprovalRequired, NotFound
 from giveortake.ledger import registering, spending
 from giveortake.ledger.spending import Reservation, Waiting
-from giveortake.ledger.verifying import Verification, verified
+from giveortake.ledger.verifying import Verification, burn_down, verified
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -202,6 +202,11 @@ class Ledger:
         """Every entry, in order, each checked against its hash and the entry before it."""
         with self._chain.looking() as draft:
             return list(draft.history())
+
+    def burn_down(self) -> dict[int, list[tuple[int, Fraction]]]:
+        """For the number of each level: how much of its budget was used, from 0 to 1, after which entry."""
+        with self._chain.looking() as draft:
+            return burn_down(draft)
 
     def verify(self) -> Verification:
         """Read everything again and derive it anew: hashes, order, every filter decision, every snapshot, the mark."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, final
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from giveortake.errors import (
     InvalidParameter,
@@ -240,7 +240,7 @@ def split(url: str) -> tuple[str, str]:
     schema = dict(options).get("schema", "giveortake")
     if not _SCHEMA.fullmatch(schema):
         raise InvalidParameter("schema", schema, "is not a name in lower case letters, digits and _")
-    rest = urlencode([(name, value) for name, value in options if name != "schema"], safe="/")
+    rest = urlencode([(name, value) for name, value in options if name != "schema"], safe="/", quote_via=quote)
     return urlunsplit(parts._replace(query=rest)), schema
 
 

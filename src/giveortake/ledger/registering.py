@@ -60,7 +60,9 @@ def dataset(
     if population_name is None:
         if known is None:
             raise NotFound(f"the ledger has no data set {name!r}", hint="pass population= to register it")
-        return
+        if (budget, protected, rows_per_person, domains, fingerprint, approval_above) == (None,) * 6:
+            return
+        population_name = known.population
     above = book.population(population_name)
     whom = above.unit if protected is None else _unit(protected)
     people = _rows_per_person(whom, above, rows_per_person)

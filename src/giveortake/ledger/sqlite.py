@@ -31,9 +31,9 @@ _DURABLE = (
     "PRAGMA journal_mode = DELETE",
     "PRAGMA synchronous = EXTRA",
     "PRAGMA fullfsync = ON",
-    "PRAGMA trusted_schema = OFF",
-    "PRAGMA cell_size_check = ON",
 )
+_CAUTIOUS = ("PRAGMA trusted_schema = OFF", "PRAGMA cell_size_check = ON")
+_EXTRA = 3
 _abandoned: list[sqlite3.Connection] = []  # of parent processes: closing one here could end their transactions
 
 
@@ -139,8 +139,9 @@ class SQLiteStore:
         )
         try:
             connection.text_factory = bytes  # damaged text must reach the hashes, not the decoder
-            for setting in _DURABLE[1:] if self._read_only else _DURABLE:
+            for setting in _CAUTIOUS if self._read_only else (*_CAUTIOUS, *_DURABLE):
                 connection.execute(setting)
+            self._check_durability(connection)
         except BaseException:
             connection.close()
             raise
@@ -148,6 +149,17 @@ class SQLiteStore:
             found = self.path.stat()
             self._file = found.st_dev, found.st_ino
         return connection
+
+    def _check_durability(self, connection: sqlite3.Connection) -> None:
+        """SQLite answers a setting it cannot make with the old one, in silence."""
+        (journal,), (syncs,) = (
+            connection.execute(f"PRAGMA {name}").fetchone() for name in ("journal_mode", "synchronous")
+        )
+        if not self._read_only and (journal not in {b"delete", b"memory"} or syncs != _EXTRA):
+            raise LedgerUnavailable(
+                f"{self.name} stays in journal mode {journal.decode()}, in which a damaged file forgets in silence",
+                hint="close every other program that has the file open",
+            )
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -182,7 +194,7 @@ class SQLiteStore:
 
 
 def _begin(connection: sqlite3.Connection, begin: str) -> None:
-    """Wait for the turn to write, asking every few milliseconds: SQLite itself would sleep up to a tenth of a second."""
+    """Wait for the turn to write, asking every few milliseconds: SQLite itself sleeps up to a tenth of a second."""
     connection.execute("PRAGMA busy_timeout = 0")
     try:
         deadline, pause = time.monotonic() + _PATIENCE, 0.0005

@@ -15,6 +15,8 @@ from giveortake.ledger.promises import promise_from_json
 from giveortake.ledger.spending import event_from_dict, level_event, levels_of
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.draft import Draft
     from giveortake.ledger.entries import Entry
@@ -55,6 +57,17 @@ def verified(draft: Draft) -> Verification:
     return Verification(
         book.ledger, book.head.number, len(book.reservations), answers, len(book.levels), book.head.hash
     )
+
+
+def burn_down(draft: Draft) -> dict[int, list[tuple[int, Fraction]]]:
+    """How much of each level's budget was used after each entry that charged or changed it, from 0 to 1."""
+    replay = _Replay()
+    used: dict[int, list[tuple[int, Fraction]]] = {}
+    for entry in draft.history():
+        replay.take(entry)
+        for level in map(int, entry.content.get("snapshots", ())):
+            used.setdefault(level, []).append((entry.number, replay.guards[level].share))
+    return used
 
 
 @final
