@@ -72,7 +72,6 @@ class Reserved:
     analyst: str | None
     dataset: str
     version: str
-    request: str
     question: str | None
     levels: tuple[int, ...]
     answer: int | None
@@ -211,7 +210,6 @@ class Book:
         self.revoked.discard(content["analyst"])
 
     def _reserved(self, number: int, content: dict[str, Any]) -> None:
-        request = request_digest(content)
         question = question_digest(content)
         answer = content["answered_by"]
         self.reservations[number] = Reserved(
@@ -219,7 +217,6 @@ class Book:
             content["analyst"],
             content["dataset"],
             content["version"],
-            request,
             question,
             tuple(map(int, content["levels"])),
             answer,
@@ -230,7 +227,8 @@ class Book:
             self.keys[content["analyst"], content["key"]] = number
         if answer is not None and question is not None:
             self.paid[question].levels.update(self.reservations[number].levels)
-        self.approved.pop(request, None)
+        if self.approved:
+            self.approved.pop(request_digest(content), None)
 
     def _settled(self, number: int, content: dict[str, Any]) -> None:
         reserved = self.reservations.get(content["reservation"])

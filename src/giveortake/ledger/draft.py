@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.errors import LedgerDamaged, LedgerUnavailable
-from giveortake.ledger.canonical import canonical, digest
+from giveortake.ledger.canonical import canonical, digest, plain
 from giveortake.ledger.entries import RESTORE, Entry, entry
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def new_filter(budget: Guarantee) -> Filter:
 
 def snapshot_of(guard: Filter) -> str:
     """The exact state of a filter, written in the one way that has one hash."""
-    return canonical(json.loads(json.dumps(guard.snapshot())))
+    return canonical(plain("snapshot", guard.snapshot()))
 
 
 @final

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import (
@@ -145,7 +146,12 @@ def change_budget(draft: Draft, level: Level, budget: Guarantee, reason: str) ->
 
 def event_from_dict(content: Any) -> Event:
     """The event that an entry holds."""
-    return event_from_json(json.dumps(content))
+    return _event(json.dumps(content))
+
+
+@lru_cache(maxsize=1024)
+def _event(text: str) -> Event:
+    return event_from_json(text)
 
 
 def level_event(event: Event, level: Level, asked: DataSet) -> Event:
@@ -173,7 +179,7 @@ def levels_of(book: Book, asked: DataSet, analyst: str | None) -> list[Level]:
 
 
 def _again(draft: Draft, earlier: int, content: dict[str, Any]) -> Reservation:
-    if draft.book.reservations[earlier].request != request_digest(content):
+    if request_digest(dict(draft.stored(earlier).content)) != request_digest(content):
         raise IdempotencyConflict(
             f"the idempotency key {content['key']!r} stands for another request (entry {earlier})",
             hint="use a new key for a new request",
