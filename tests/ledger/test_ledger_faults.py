@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_places import FilePlace
+from ledger_places import FilePlace, Place, place, server
 
 from giveortake.errors import BudgetExceeded, LedgerError, LedgerUnavailable
 from giveortake.ledger import Ledger
@@ -233,8 +233,7 @@ def test_a_mark_that_cannot_be_written_keeps_the_answer_in(tmp_path: Path) -> No
         ledger.verify()
 
 
-def test_a_child_that_inherits_an_open_ledger_opens_its_own(tmp_path: Path) -> None:
-    place = FilePlace(tmp_path)
+def test_a_child_that_inherits_an_open_ledger_opens_its_own(place: Place) -> None:
     with place.open() as ledger:
         ledger.population("people", budget=PureDP(10))
         ledger.dataset("d", population="people")

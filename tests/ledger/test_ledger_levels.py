@@ -289,6 +289,8 @@ def test_a_cap_given_later_counts_all_that_was_asked_before(place: Place) -> Non
         level = ledger.dataset("d", population="people")
         assert (level.budget, level.spent) == (None, None)
         ledger.reserve(TENTH, dataset="d")
+        with pytest.raises(LedgerMismatch, match="neighbours"):
+            ledger.change_budget(level, PureDP(1, neighbours="change-one"), reason="another relation")
         capped = ledger.change_budget(level, PureDP("0.2"), reason="from now on")
         assert capped.remaining == Fraction(1, 10)
         ledger.verify()

@@ -18,6 +18,7 @@ from giveortake.errors import (
     LedgerDamaged,
     LedgerError,
     LedgerForeign,
+    LedgerMismatch,
     LedgerMissing,
     LedgerRolledBack,
     LedgerTooNew,
@@ -242,6 +243,16 @@ def test_a_restored_ledger_is_closed_until_the_owner_sets_a_budget(place: Place)
         charge(ledger, "k1")
         assert left(ledger) == Fraction(3, 10)
         ledger.verify()
+
+
+def test_a_ledger_that_has_forgotten_nothing_needs_no_restore(place: Place) -> None:
+    with place.open() as ledger:
+        begin(ledger)
+        before = ledger.verify()
+    with pytest.raises(LedgerMismatch, match="just open it"):
+        restore(place.where, reason="nothing happened")
+    with place.open() as ledger:
+        assert ledger.verify() == before
 
 
 def test_a_restore_may_charge_what_was_lost_instead(place: Place) -> None:

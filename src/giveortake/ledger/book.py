@@ -14,7 +14,7 @@ from giveortake.privacy import Unit
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from giveortake.privacy import Guarantee
+    from giveortake.privacy import Guarantee, Neighbours
 
 _HASH = 32  # bytes
 Found = TypeVar("Found")
@@ -29,6 +29,7 @@ class Level:
     kind: str
     name: str
     unit: Unit
+    neighbours: Neighbours
     budget: Guarantee | None
     approval: Guarantee | None
     snapshot: str | None = None  # the hash of its filter's state
@@ -179,10 +180,10 @@ class Book:
         self.ledger = content["ledger"]
 
     def _population(self, number: int, content: dict[str, Any]) -> None:
-        self.populations[content["name"]] = self._level(number, "population", content["name"], content)
+        self.populations[content["name"]] = self._level(number, "population", content, content["budget"]["neighbours"])
 
     def _dataset(self, number: int, content: dict[str, Any]) -> None:
-        level = self._level(number, "data set", content["name"], content)
+        level = self._level(number, "data set", content, self.populations[content["population"]].neighbours)
         self.datasets[content["name"]] = DataSet(
             level,
             content["population"],
@@ -199,8 +200,8 @@ class Book:
             self.fingerprints.setdefault(content["fingerprint"], content["name"])
 
     def _analyst(self, number: int, content: dict[str, Any]) -> None:
-        level = self._level(number, "analyst", content["name"], content)
         datasets = tuple(content["datasets"])
+        level = self._level(number, "analyst", content, self.datasets[datasets[0]].level.neighbours)
         self.grants[content["name"], datasets] = Grant(level, content["name"], datasets)
 
     def _revoked(self, _number: int, content: dict[str, Any]) -> None:
@@ -254,13 +255,14 @@ class Book:
         for level in content["closed"]:
             self.levels[level].closed = number
 
-    def _level(self, number: int, kind: str, name: str, content: dict[str, Any]) -> Level:
+    def _level(self, number: int, kind: str, content: dict[str, Any], neighbours: Neighbours) -> Level:
         budget, approval = content["budget"], content["approval_above"]
         level = Level(
             number,
             kind,
-            name,
+            content["name"],
             Unit(content["unit"]),
+            neighbours,
             None if budget is None else promise_from_json(budget),
             None if approval is None else promise_from_json(approval),
         )

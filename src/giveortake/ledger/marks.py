@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sys
 from contextlib import suppress
 from dataclasses import asdict
@@ -106,9 +107,9 @@ class FileMark:
         return max(points, key=lambda point: point.number)
 
     def begin(self, point: Point) -> Point:
-        fresh = self.path.with_name(f"{self.path.name}.{os.getpid()}.new")
+        fresh = self.path.with_name(f"{self.path.name}.{secrets.token_hex(8)}.new")
         try:
-            with fresh.open("wb") as file:
+            with fresh.open("xb") as file:
                 file.write(_slot(point) * 2)
                 _sync(file.fileno())
             with suppress(FileExistsError):

@@ -222,9 +222,9 @@ def _rows_per_person(whom: Unit, above: Level, rows_per_person: int | None) -> i
 
 
 def _same_neighbours(budget: Guarantee | None, above: Level) -> None:
-    if budget is not None and above.budget is not None and budget.neighbours != above.budget.neighbours:
+    if budget is not None and budget.neighbours != above.neighbours:
         raise LedgerMismatch(
-            f"the budget counts neighbours as {budget.neighbours}, its population as {above.budget.neighbours}"
+            f"the budget counts neighbours as {budget.neighbours}, its population as {above.neighbours}"
         )
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from giveortake.errors import LedgerDamaged, LedgerMissing
+from giveortake.errors import LedgerDamaged, LedgerMismatch, LedgerMissing, LedgerRolledBack
 from giveortake.ledger.book import Book
 from giveortake.ledger.canonical import Json, plain
 from giveortake.ledger.draft import Draft, Filters, clock
+from giveortake.ledger.entries import Point
 from giveortake.ledger.opening import places
 from giveortake.ledger.registering import named
 
 if TYPE_CHECKING:
     import os
 
-    from giveortake.ledger.entries import Point
     from giveortake.ledger.marks import Mark
     from giveortake.privacy.events import Event
 
@@ -45,8 +46,7 @@ def restore(
             book = Book()
             for each in transaction.entries(1, None):
                 book.apply(each)
-            if not book.ledger:
-                raise LedgerDamaged(f"{store.name} holds no entries")
+            _check_need(book, remembered, store.name)
             draft = Draft(book, transaction, Filters(), clock, writable=True)
             for level in book.levels.values():
                 draft.filter_of(level)  # refuses what does not match the chain
@@ -60,15 +60,25 @@ def restore(
         keeper.close()
 
 
-def _remembered(keeper: Mark) -> Json:
+def _remembered(keeper: Mark) -> Point | str | None:
     try:
         found = keeper.read()
     except LedgerDamaged:
         return "damaged"
-    return None if found is None else plain("mark", asdict(found))
+    return found
 
 
-def _acknowledge(draft: Draft, reason: str, remembered: Json, charge: Event | None) -> None:
+def _check_need(book: Book, remembered: Point | str | None, name: str) -> None:
+    """A ledger that is whole and agrees with its mark has nothing to acknowledge."""
+    if not book.ledger:
+        raise LedgerDamaged(f"{name} holds no entries", hint="put a backup there first")
+    if isinstance(remembered, Point) and remembered.ledger == book.ledger:
+        with suppress(LedgerRolledBack):
+            book.agrees_with(remembered)
+            raise LedgerMismatch(f"{name} has forgotten nothing that its mark remembers", hint="just open it")
+
+
+def _acknowledge(draft: Draft, reason: str, remembered: Point | str | None, charge: Event | None) -> None:
     charged: dict[str, Json] = {}
     filters = {}
     if charge is not None:
@@ -82,7 +92,7 @@ def _acknowledge(draft: Draft, reason: str, remembered: Json, charge: Event | No
     closed: list[Json] = [] if charge is not None else [level.number for level in draft.book.populations.values()]
     content: dict[str, Json] = {
         "reason": reason,
-        "mark": remembered,
+        "mark": plain("mark", asdict(remembered) if isinstance(remembered, Point) else remembered),
         "event": None if charge is None else plain("event", charge.to_dict()),
         "levels": charged,
         "closed": closed,

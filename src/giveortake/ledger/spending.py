@@ -128,8 +128,8 @@ def change_budget(draft: Draft, level: Level, budget: Guarantee, reason: str) ->
     lowered under what is spent. The old promise is void, which is why this is an entry in the chain.
     """
     promise = protecting("budget", budget, level.unit)
-    if level.budget is not None and promise.neighbours != level.budget.neighbours:
-        raise LedgerMismatch("a budget cannot change how neighbours are counted")
+    if promise.neighbours != level.neighbours:
+        raise LedgerMismatch(f"{level.name!r} counts neighbours as {level.neighbours}, and no budget changes that")
     guard = new_filter(promise)
     content: dict[str, Json] = {
         "level": level.number,
@@ -158,8 +158,7 @@ def level_event(event: Event, level: Level, asked: DataSet) -> Event:
     """The event as the level sees it: a person with several rows is a group of rows."""
     if level.unit == asked.unit or asked.rows_per_person is None:
         return event
-    neighbours = "add-remove" if level.budget is None else level.budget.neighbours
-    return for_group(event, asked.rows_per_person, neighbours)
+    return for_group(event, asked.rows_per_person, level.neighbours)
 
 
 def levels_of(book: Book, asked: DataSet, analyst: str | None) -> list[Level]:
