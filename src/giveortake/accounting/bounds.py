@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Protocol, final
 
 import numpy as np
 
-from giveortake.accounting.rounding import TINY, UNIT, WIDEST, total
-from giveortake.accounting.tilted_sums import NotResolved, Tilted, TiltedSum, log_expectation, log_worst_weight, tilted
+from giveortake.accounting.grid import MOST_POINTS
+from giveortake.accounting.rounding import TINY, UNIT, WIDEST, NotResolved, total
+from giveortake.accounting.tilted_sums import Tilted, TiltedSum, log_expectation, log_worst_weight, tilted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-3  # of ε: the width that is aimed at
 _AIM = 0.1 * TOLERANCE
-_MOST_POINTS = 1 << 21
 _COARSE = 2048
 _STRAY = math.log(1e-4)  # ln P̃[E > E₀]
 _ROUNDS = 5
@@ -146,7 +146,7 @@ class Priced:
         wanted = math.sqrt(8 * _AIM * max(epsilon, 1e-3) / (count * max(1, len(smooth)) * (self.theta + 1)))
         wanted = min([wanted, *(part.law.reach / 16 for part in smooth if part.count == count)])
         spread = math.sqrt(math.fsum(part.count * part.law.reach**2 for part in self.parts))
-        if not smooth and common is not None and spread / float(common) < _MOST_POINTS / 64:
+        if not smooth and common is not None and spread / float(common) < MOST_POINTS / 64:
             return common
         if not smooth:
             wanted = min(wanted, _AIM * max(epsilon, 1e-3) / math.sqrt(self.count))
@@ -161,10 +161,10 @@ class Priced:
         """The sum from above, from below, and E₀."""
         count = max((part.count for part in self.parts if part.law.smooth), default=1)
         laws = [(part, part.law.on(step, self._stride(part, count, step), self.rest)) for part in self.parts]
-        upper = TiltedSum([(grid, part.count) for part, grid in laws], step, self.theta, above=True, most=_MOST_POINTS)
+        upper = TiltedSum([(grid, part.count) for part, grid in laws], step, self.theta, above=True, most=MOST_POINTS)
         if not all(part.known for part in self.parts):
             return upper, None, Shortfall(0.0, 0.0)
-        lower = TiltedSum([(grid, part.count) for part, grid in laws], step, self.theta, above=False, most=_MOST_POINTS)
+        lower = TiltedSum([(grid, part.count) for part, grid in laws], step, self.theta, above=False, most=MOST_POINTS)
         return upper, lower, _shortfall(lower.parts)
 
     @staticmethod
@@ -186,13 +186,13 @@ def delta_above(summed: TiltedSum, epsilon: float) -> float:
 
 
 def delta_below(summed: TiltedSum, shortfall: Shortfall, epsilon: float) -> float:
-    """A lower bound of δ(ε); may be negative."""
+    """A lower bound of δ(ε), possibly negative; nan when nothing is known, because the tilt is made for larger ε."""
     at = epsilon + shortfall.amount + summed.slack
     inside, norm, factor = summed.expectation(at)
     worst = math.exp(log_worst_weight(summed.theta))
     lost = summed.error * norm + worst * (summed.escaped_above + summed.escaped_below + shortfall.stray)
     bracket = inside * (1 - 1e-9) * (1 - summed.relative) - lost * (1 + summed.relative)
-    return float(summed.infinite + math.exp(factor) * bracket) if factor < _FAR else -1.0
+    return float(summed.infinite + math.exp(factor) * bracket) if factor < _FAR else math.nan
 
 
 def epsilon_bounds(parts: Sequence[Part], delta: float, delta_up: float) -> tuple[float, float]:
@@ -231,7 +231,7 @@ def delta_bounds(parts: Sequence[Part], epsilon: float) -> tuple[float, float]:
         high = min(high, delta_above(upper, epsilon))
         if lower is None:
             break
-        low = max(low, delta_below(lower, shortfall, epsilon))
+        low = max(low, np.nan_to_num(delta_below(lower, shortfall, epsilon)))
         if high - low <= 10 * TOLERANCE * high:
             break
         step /= 2
@@ -242,11 +242,11 @@ def _crossing(curve: Callable[[float], float], delta: float, top: float, theta: 
     """Where a falling curve passes δ between 0 and `top`: a point where it is certainly at most δ (`up`), or above δ.
 
     Secants of the logarithm lead there, and bisection where they do not. The point returned was checked, except that
-    nothing is known at the ends: `top` when going up, 0 when going down.
+    nothing is known at the ends: `top` when going up, 0 when going down. Where the curve is not a number, ε is too low.
     """
     if up and curve(0.0) <= delta:
         return 0.0
-    low, high, goal = 0.0, top, math.log(delta)
+    low, high, goal, checked = 0.0, top, math.log(delta), 0.0
     nudge = _NUDGE * max(top, 1e-9)
     point, slope = top, -theta
     before: tuple[float, float] | None = None
@@ -254,6 +254,7 @@ def _crossing(curve: Callable[[float], float], delta: float, top: float, theta: 
         value = curve(point)
         fits = value <= delta
         low, high = (low, min(high, point)) if fits else (max(low, point), high)
+        checked = max(checked, point) if value > delta else checked
         if high - low <= 4 * nudge:
             break
         height = math.log(value) - goal if value > 0 else None
@@ -266,7 +267,13 @@ def _crossing(curve: Callable[[float], float], delta: float, top: float, theta: 
         point = target if low < target < high else (low + high) / 2
         if fits == up and height is not None and abs(height / slope) <= 4 * nudge:
             break
-    return high if up else low
+    if up:
+        return high
+    gap = nudge
+    while checked == 0 and gap < top:  # the bound may be good in a narrow range only
+        checked = top - gap if curve(top - gap) > delta else 0.0
+        gap *= 3
+    return checked
 
 
 @final

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from giveortake.accounting.laws import Cells
-from giveortake.accounting.rounding import FUNCTION_ERROR, UNIT, Floats, Indices, exp_error, spaced
+from giveortake.accounting.rounding import FUNCTION_ERROR, UNIT, Floats, Indices, NotResolved, exp_error, spaced
 
 if TYPE_CHECKING:
     from giveortake.accounting.laws import Atoms, Law
 
+MOST_POINTS = 1 << 21
 LEAST_MASS = 1e-250  # lighter bins are left out below; their losses could not be computed
 
 
@@ -58,6 +59,8 @@ def on_grid(law: Law, step: Fraction, *, stride: int = 1, rest: float) -> GridLa
     last = max(first + 1, math.ceil((Fraction(high) - offset) / wide + Fraction(1, 2**20)))
     if atoms is not None and atoms.start is not None and low >= float(atoms.start):
         first = 0  # the grid begins at the lowest atom, exactly
+    if last - first > MOST_POINTS:
+        raise NotResolved
     points = spaced(float(offset + first * wide), float(wide), last - first + 1)
     slack = law.loss_error + 16 * UNIT * float(np.max(np.abs(points)))
     grid = _Filling(points, float(wide), slack)

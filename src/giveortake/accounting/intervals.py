@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from giveortake.accounting.charges import Bundle, Charge, flattened
 from giveortake.accounting.gridded import GriddedCurve, GriddedLaw
 from giveortake.accounting.interval import Interval
 from giveortake.accounting.responses import responses_epsilon
-from giveortake.accounting.tilted_sums import NotResolved
+from giveortake.accounting.rounding import NotResolved
 from giveortake.errors import Unprovable
 from giveortake.exact import (
     LEAST,
@@ -248,7 +249,8 @@ def crude_epsilon(bundle: Bundle, delta: Fraction) -> Fraction:
         if curves:
             rest = sequential(curves).epsilon_at(delta - leak)
             found.append(rest + sum((times * epsilon for epsilon, times in pairs), Fraction(0)))
-        found.append(_concentrated(pairs, curves).epsilon_at(delta - leak))
+        with suppress(Unprovable):  # beyond 1e300
+            found.append(_concentrated(pairs, curves).epsilon_at(delta - leak))
     if not found:
         raise Unprovable("the δ asked for lies between the charges' own and what floating-point numbers can resolve")
     return min(found)
@@ -257,7 +259,12 @@ def crude_epsilon(bundle: Bundle, delta: Fraction) -> Fraction:
 def crude_delta(bundle: Bundle, epsilon: Fraction) -> Fraction:
     """The δ that follows from the sum of ρ, and what the charges have of their own."""
     pairs, curves = _as_promises(bundle)
-    return min(Fraction(1), _leak(bundle) + _concentrated(pairs, curves).delta_at(epsilon))
+    if not curves and epsilon >= sum((times * largest for largest, times in pairs), Fraction(0)):
+        return _leak(bundle)
+    try:
+        return min(Fraction(1), _leak(bundle) + _concentrated(pairs, curves).delta_at(epsilon))
+    except Unprovable:
+        return Fraction(1)
 
 
 def _concentrated(pairs: list[tuple[Fraction, int]], curves: list[Guarantee]) -> Guarantee:

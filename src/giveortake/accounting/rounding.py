@@ -23,6 +23,10 @@ TINY = 1e-290  # an absolute error that covers everything lost to underflow
 WIDEST = 600.0  # a single loss beyond ±WIDEST is not put on a grid: e^600 is still a double
 
 
+class NotResolved(Exception):
+    """Floating-point numbers cannot tell; the caller falls back on cruder bounds."""
+
+
 def exp_error(largest: float) -> float:
     """The relative error of e^x where x was computed with a few roundings from numbers of at most this size."""
     return 2 * FUNCTION_ERROR + 8 * UNIT * largest

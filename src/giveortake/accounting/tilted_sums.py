@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from giveortake.accounting.rounding import FUNCTION_ERROR, UNIT, Complexes, Floats, norm, spaced, total
+from giveortake.accounting.rounding import FUNCTION_ERROR, UNIT, Complexes, Floats, NotResolved, norm, spaced, total
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
 _NEGLIGIBLE = -60.0  # e^−60: frequencies below it are left out
 _ESCAPE = math.log(1e-11)  # of the tilted sum, outside the window on each side
 _FEW = np.array([0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0])  # multiples of the normal approximation tried by Chernoff
-
-
-class NotResolved(Exception):
-    """Floating-point numbers cannot tell; the caller falls back on cruder bounds."""
 
 
 @final
