@@ -104,3 +104,17 @@ def test_restore_is_acknowledged_in_the_ledger(
     text = output(capsys, "show", place.where)
     assert "the disk died" in text
     assert ("closed" in text) == (not lost)
+
+
+def test_restore_writes_a_lost_ledger_anew_from_its_export(
+    place: FilePlace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export = tmp_path / "entries.jsonl"
+    export.write_text(output(capsys, "export", place.where))
+    before = output(capsys, "verify", place.where)
+    place.delete()
+    arguments = ["restore", place.where, "--reason", "deleted by accident", "--from-export"]
+    assert cli.main(["ledger", *arguments, str(tmp_path / "nowhere")]) == 2
+    assert "cannot be read as an export" in capsys.readouterr().err
+    assert "nothing is lost" in " ".join(output(capsys, *arguments, str(export)).split())
+    assert output(capsys, "verify", place.where) == before

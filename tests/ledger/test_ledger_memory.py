@@ -1,4 +1,4 @@
-"""What a ledger remembers, what it refuses to believe, and how the owner brings it back; on both backends."""
+"""What a ledger remembers and what it refuses to believe, on both backends."""
 
 from __future__ import annotations
 
@@ -14,23 +14,20 @@ import pytest
 from ledger_places import FilePlace, Place, place, server
 
 from giveortake.errors import (
-    BudgetExceeded,
     LedgerDamaged,
     LedgerError,
     LedgerForeign,
-    LedgerMismatch,
     LedgerMissing,
     LedgerRolledBack,
     LedgerTooNew,
     LedgerUnavailable,
     NotFound,
-    PopulationClosed,
 )
 from giveortake.ledger import Ledger, restore
 from giveortake.ledger.canonical import canonical, digest
 from giveortake.ledger.postgres import PostgresStore, split
 from giveortake.privacy import PureDP
-from giveortake.privacy.events import Laplace, Pure
+from giveortake.privacy.events import Laplace
 
 TENTH = Laplace(10)
 
@@ -224,80 +221,6 @@ def run_plainly(place: Place, statement: str) -> None:
             session.execute(statement.encode())
 
 
-def test_a_restored_ledger_is_closed_until_the_owner_sets_a_budget(place: Place) -> None:
-    with place.open() as ledger:
-        begin(ledger)
-        backup = place.backup()
-        charge(ledger, "k1")
-    place.put_back(backup)
-    restore(place.where, reason="the disk died; backup of Monday")
-    with place.open() as ledger:
-        acknowledged = ledger.history()[-1]
-        assert acknowledged.kind == "restored"
-        assert acknowledged.content["mark"]["number"] == 7
-        assert ledger.reserve(TENTH, dataset="d", key="k0").answer == "k0"
-        with pytest.raises(PopulationClosed, match="restored"):
-            ledger.reserve(TENTH, dataset="d", key="k1")
-        assert ledger.population("people").closed
-        ledger.change_budget(ledger.population("people"), PureDP("0.5"), reason="half is written off")
-        charge(ledger, "k1")
-        assert left(ledger) == Fraction(3, 10)
-        ledger.verify()
-
-
-def test_a_ledger_that_has_forgotten_nothing_needs_no_restore(place: Place) -> None:
-    with place.open() as ledger:
-        begin(ledger)
-        before = ledger.verify()
-    with pytest.raises(LedgerMismatch, match="just open it"):
-        restore(place.where, reason="nothing happened")
-    with place.open() as ledger:
-        assert ledger.verify() == before
-
-
-def test_a_restore_may_charge_what_was_lost_instead(place: Place) -> None:
-    with place.open() as ledger:
-        begin(ledger)
-        backup = place.backup()
-        charge(ledger, "k1")
-    place.put_back(backup)
-    with pytest.raises(BudgetExceeded):
-        restore(place.where, reason="more than there is", charge=Pure(1))
-    with pytest.raises(LedgerRolledBack):
-        place.open()
-    restore(place.where, reason="at most 0.3 was lost", charge=Pure("0.3"))
-    with place.open() as ledger:
-        assert left(ledger) == Fraction(6, 10)
-        charge(ledger, "k1")
-        ledger.verify()
-
-
-def test_a_lost_mark_can_be_acknowledged_too(place: Place) -> None:
-    with place.open() as ledger:
-        begin(ledger)
-    place.lose_mark()
-    restore(place.where, reason="moved to another machine", charge=Pure("1e-9"))
-    with place.open() as ledger:
-        charge(ledger, "k1")
-        assert ledger.history()[5].content["mark"] is None
-        ledger.verify()
-
-
-def test_the_mark_may_be_kept_elsewhere(place: Place, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    place.mark = str(tmp_path / "elsewhere" / "people.mark")
-    with place.open() as ledger:
-        begin(ledger)
-        backup = place.backup()
-        charge(ledger, "k1")
-    place.put_back(backup)
-    with pytest.raises(LedgerRolledBack):
-        place.open()
-    restore(place.where, mark=place.mark, reason="backup", charge=Pure("0.1"))
-    with place.open() as ledger:
-        ledger.verify()
-
-
 NOTED = {1: ("ALTER TABLE {s}entries ADD COLUMN note TEXT", "ALTER TABLE {s}about ADD COLUMN note TEXT")}
 
 
@@ -372,3 +295,15 @@ def _at(path: Path) -> FilePlace:
     found = FilePlace(path.parent)
     found.path, found.where = path, str(path)
     return found
+
+
+def test_a_file_that_was_switched_to_a_write_ahead_log_is_switched_back(tmp_path: Path) -> None:
+    place = FilePlace(tmp_path)
+    with place.open() as ledger:
+        begin(ledger)
+    with closing(sqlite3.connect(place.path)) as connection:
+        assert connection.execute("PRAGMA journal_mode = WAL").fetchall() == [("wal",)]
+    with place.open() as ledger:
+        charge(ledger, "k1")
+    with closing(sqlite3.connect(place.path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchall() == [("delete",)]

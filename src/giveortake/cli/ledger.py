@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from fractions import Fraction
 from math import floor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -15,6 +16,7 @@ from rich.text import Text
 
 from giveortake import ledger as ledgers
 from giveortake.cli.command import Command, terminal
+from giveortake.errors import NotFound
 from giveortake.exact import shown
 from giveortake.ledger.canonical import canonical
 from giveortake.privacy.events import Pure
@@ -75,14 +77,26 @@ def _export(ledger: Ledger, _arguments: argparse.Namespace) -> int:
 
 def _restore(arguments: argparse.Namespace) -> int:
     charge = None if arguments.lost is None else Pure(arguments.lost)
-    point = ledgers.restore(arguments.path, mark=arguments.mark, reason=arguments.reason, charge=charge)
+    export = None if arguments.from_export is None else _lines(arguments.from_export)
+    point = ledgers.restore(arguments.path, mark=arguments.mark, reason=arguments.reason, charge=charge, export=export)
     out = terminal()
+    with ledgers.open(arguments.path, mark=arguments.mark, create=False) as ledger:
+        if ledger.history()[-1].kind != "restored":
+            out.print(f"The export reaches to entry {point.number}, as far as the mark remembers: nothing is lost.")
+            return 0
     out.print(f"acknowledged in entry {point.number}: {arguments.reason}")
     if charge is None:
         out.print("Every population is closed until its budget is set anew with `ledger.change_budget`.")
     else:
         out.print(f"ε = {shown(charge.epsilon)} was charged to every level for what may be forgotten.")
     return 0
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="ascii").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotFound(f"{path} cannot be read as an export: {error}") from error
 
 
 def _standings(levels: list[Standing]) -> Table:
@@ -226,6 +240,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
             action.add_argument("--last", type=int, default=10, metavar="N", help="how many entries to list")
         if name == "restore":
             action.add_argument("--reason", required=True, help="what happened; it is kept in the ledger")
+            action.add_argument(
+                "--from-export",
+                type=Path,
+                metavar="FILE",
+                help="write the lost ledger anew from exported entries first",
+            )
             action.add_argument(
                 "--lost", metavar="EPSILON", help="charge this ε to every level instead of closing every population"
             )

@@ -42,7 +42,7 @@ def verified(draft: Draft) -> Verification:
     Guarantee: if this returns, then each charge was admissible at each of its levels when it was made, in the order of
     the chain, and what is stored as spent is what these charges add up to.
     """
-    replay = _Replay()
+    replay = Replay()
     answers = 0
     for entry in draft.history():
         replay.take(entry)
@@ -61,7 +61,7 @@ def verified(draft: Draft) -> Verification:
 
 def burn_down(draft: Draft) -> dict[int, list[tuple[int, Fraction]]]:
     """How much of each level's budget was used after each entry that charged or changed it, from 0 to 1."""
-    replay = _Replay()
+    replay = Replay()
     used: dict[int, list[tuple[int, Fraction]]] = {}
     for entry in draft.history():
         replay.take(entry)
@@ -71,13 +71,16 @@ def burn_down(draft: Draft) -> dict[int, list[tuple[int, Fraction]]]:
 
 
 @final
-class _Replay:
+class Replay:
+    """The state that the entries taken so far lead to, every filter decision made again."""
+
     def __init__(self) -> None:
         self.book = Book()
         self.guards: dict[int, Filter] = {}
         self._charged: dict[int, list[Event]] = {}
 
     def take(self, entry: Entry) -> None:
+        """Take one more entry; LedgerDamaged unless it follows from those before."""
         try:
             self._check(entry)
         except BudgetExceeded as error:
