@@ -2,7 +2,7 @@
 
 >>> import giveortake as gt
 >>> print(gt.PureDP("0.1").repeat(3))
-ε = 0.3 (pure): adding or removing one row changes the probability of any outcome by a factor of at most 1.34986.
+ε = 0.3 (pure): adding or removing one row changes the probability of any outcome by a factor of at most 1.3499.
 """
 
 from giveortake import accounting, ledger, mechanisms, privacy

@@ -163,7 +163,7 @@ def test_two_sampled_gaussian_releases_follow_the_integral(
         density, lambda x: full_delta(rate, sigma, epsilon - loss(x), removing), (-9 * sigma, 1 + 9 * sigma)
     )
     law = laws.Sampled(laws.Normal(1 / sigma), Fraction(rate), removing)
-    low, high = bounds.delta_bounds([Part(GriddedLaw(law), 2)], epsilon)
+    low, high = bounds.delta_bounds([Part(GriddedLaw(law), 2)], epsilon, epsilon)
     assert low <= truth * (1 + 1e-7)
     assert high >= truth * (1 - 1e-7)
     assert high - low < 0.02 * truth + 1e-12

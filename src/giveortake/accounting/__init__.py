@@ -2,7 +2,7 @@
 
 >>> from giveortake.accounting import events
 >>> print(compose([events.Laplace(10)] * 3))
-ε = 0.3 (pure): adding or removing one row changes the probability of any outcome by a factor of at most 1.34986.
+ε = 0.3 (pure): adding or removing one row changes the probability of any outcome by a factor of at most 1.3499.
 """
 
 from giveortake.accounting.calibration import calibrate

@@ -218,8 +218,8 @@ def epsilon_bounds(parts: Sequence[Part], delta: float, delta_up: float) -> tupl
     return max(0.0, min(low, high)), high
 
 
-def delta_bounds(parts: Sequence[Part], epsilon: float) -> tuple[float, float]:
-    """δ_low ≤ δ(ε) ≤ δ_high."""
+def delta_bounds(parts: Sequence[Part], epsilon: float, epsilon_up: float) -> tuple[float, float]:
+    """δ_low ≤ δ(ε) ≤ δ_high; ε is given as two floats, one not above it and one not below it."""
     priced = Priced(parts, epsilon=epsilon)
     low, high = 0.0, min(1.0, priced.leak + math.exp(min(0.0, priced.chernoff())))
     step = priced.first_step(max(epsilon, 0.1))
@@ -231,7 +231,7 @@ def delta_bounds(parts: Sequence[Part], epsilon: float) -> tuple[float, float]:
         high = min(high, delta_above(upper, epsilon))
         if lower is None:
             break
-        low = max(low, np.nan_to_num(delta_below(lower, shortfall, epsilon)))
+        low = max(low, np.nan_to_num(delta_below(lower, shortfall, epsilon_up)))
         if high - low <= 10 * TOLERANCE * high:
             break
         step /= 2

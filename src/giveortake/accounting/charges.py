@@ -75,7 +75,8 @@ class Bundle:
             case _:
                 law = law_of(charge)
                 if law is None:
-                    self._add_promise(charge.guarantee(unit=self.unit, neighbours=self.neighbours), times)
+                    promise = charge.guarantee(unit=self.unit, neighbours=self.neighbours)
+                    self._add_promise(promise, times, attained=not isinstance(charge, events.Geometric))
                 else:
                     self.losses[law] += times
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from giveortake.privacy import Neighbours, Unit
 
+_LARGEST = 10**9  # an ε beyond it is answered without a grid
 _SMALLEST = 1e-12  # losses narrower than this are priced without a grid
 _NARROW = Fraction(1, 2**40)
 _TRADE_DELTA, _TRADE_POINTS = Fraction(1, 10**9), 32  # where trade-off curves end, and of how many points they are made
@@ -121,7 +122,7 @@ def bundle_delta(bundle: Bundle, epsilon: Fraction) -> Interval:
     low = high = Fraction(0)
     for parts in _directions(bundle):
         try:
-            found = bounds.delta_bounds(parts, float(epsilon)) if float(epsilon) < 1e6 and _sizeable(parts) else None
+            found = _delta_bounds(parts, epsilon)
         except NotResolved:
             found = None
         if found is None:
@@ -199,6 +200,13 @@ def _leak(bundle: Bundle) -> Fraction:
     with precision():
         logs = sum((times * enclosure(-law.infinite).log1p() for law, times in leaky), enclosure(0))
         return probability_up(-logs.expm1())
+
+
+def _delta_bounds(parts: list[Part], epsilon: Fraction) -> tuple[float, float] | None:
+    if epsilon > _LARGEST or not _sizeable(parts):
+        return None
+    near = float(epsilon)
+    return bounds.delta_bounds(parts, max(0.0, math.nextafter(near, -math.inf)), math.nextafter(near, math.inf))
 
 
 def _refuse_leaks(bundle: Bundle, delta: Fraction) -> None:

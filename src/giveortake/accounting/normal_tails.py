@@ -4,9 +4,9 @@ Around the nearest node t = i/32 the tail is a Taylor series in d = x − t, |d|
 
     P[N > t + d] = P[N > t] − φ(t) · Σ (−1)^n He_n(t) d^(n+1) / (n+1)!,
 
-whose first term is a certified enclosure. Error: |He_n(t)| |d|^n / n! is at most the coefficient of degree n of
-e^(y) with y = t|d| + d²/2 ≤ 0.58 (generating function of the Hermite polynomials) and φ(t)/P[N > t] ≤ t + 1, so at
-|t| ≤ 37 the terms after n = 14 are below 2^-55 of the tail at t; all terms together are at most 2.1 times it and
+whose first term is a certified enclosure. Error: |He_n(t)| |d|^n / n! is at most the coefficient of z^n in
+e^(t|d|z + d²z²/2) (generating function of the Hermite polynomials), t|d| ≤ 0.58, and φ(t)/P[N > t] ≤ t + 1, so at
+t ≤ 37 the terms after n = 14 are below 2^-55 of the tail at t; all terms together are at most 2.1 times it and
 the tail falls by less than e^0.6 between node and x, so the 15 steps of Horner's scheme lose below 2^-46.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FARTHEST = 37.0  # beyond it the tail is below 1e-299 and given as 0
 TAIL_ERROR = 2.0**-45  # relative
-NARROW = 0.25  # `narrow` is for intervals with half-width · (|middle| + 1) up to this
+NARROW = 0.125  # `narrow` is for intervals with half-width · (|middle| + 1) up to this
 _PER_UNIT = 32
 _TERMS = 15
 
@@ -47,8 +47,9 @@ def tail(x: Floats) -> Floats:
 def narrow(middle: Floats, half: Floats) -> Floats:
     """P[|N − middle| ≤ half] for narrow intervals, within a factor 1 ± (TAIL_ERROR + 2^-49·middle²).
 
-    It is 2φ(m)h·(1 + Σ He_2n(m) h^2n / (2n+1)!). As |He_k(m)| h^k / k! is at most the coefficient of degree k of
-    e^y with y = |m|h + h²/2 ≤ NARROW, the terms from h^12 on are below 2^-60 and those kept lose a few roundings.
+    It is 2φ(m)h·(1 + Σ He_2n(m) h^2n / (2n+1)!). |He_k(m)| h^k / k! is at most the coefficient of z^k in
+    e^(|m|hz + h²z²/2); with h ≤ 1/8 and |m|h ≤ 1/8 those from z^12 on, divided by k + 1, are below 2^-54 together, and
+    those kept lose a few roundings.
     """
     before, hermite = np.ones_like(middle), middle
     square, power, series = half * half, np.ones_like(half), np.ones_like(half)
