@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from filter_strategies import BUDGETS, admitted, every_event, pure_events
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from giveortake.accounting.currencies import Delta, Epsilon, SquaredMu
 from giveortake.accounting.filters import (
     Filter,
     GaussianDPFilter,
@@ -30,14 +31,17 @@ from giveortake.errors import (
     Unprovable,
 )
 from giveortake.privacy import (
+    ROW,
     ZCDP,
     ApproxDP,
     ComputationalDP,
     GaussianDP,
     Guarantee,
+    Neighbours,
     ProbabilisticDP,
     PureDP,
     RenyiDP,
+    Unit,
     events,
     unit,
 )
@@ -148,8 +152,7 @@ def test_copies_and_restored_filters_are_independent(
     before, twin = guard.snapshot(), guard.copy()
     charged(twin, [event])
     assert guard.snapshot() == before
-    twin.restore(before)
-    assert twin == guard
+    assert filter(budget, snapshot=before) == guard
 
 
 @budgets
@@ -175,8 +178,11 @@ def test_a_snapshot_of_something_else_is_refused(budget: Guarantee) -> None:
     for content in broken:
         with pytest.raises(InvalidParameter):
             filter(budget, snapshot=content)
-    with pytest.raises(InvalidParameter):
-        guard.restore(broken[1])
+    for content in ([], "text", {**good, "totals": [{**total, "spent": "1/" + 9000 * "9"} for total in totals]}):
+        with pytest.raises(InvalidParameter):
+            filter(budget, snapshot=cast("Any", content))
+    with pytest.raises(InvalidParameter, match="already counted"):
+        guard.resume(good)
     assert guard.snapshot() == good
 
 
@@ -299,3 +305,54 @@ def replace_unit(budget: Guarantee) -> Guarantee:
         **{name: value for name, value in numbers.items() if value is not None}, unit=unit("user_id")
     )
     return changed
+
+
+def test_no_total_of_deltas_runs_in_a_race() -> None:
+    budget = ApproxDP(1, "1e-6")
+    good: Any = filter(budget).snapshot()
+    free = {"currency": "delta", "delta": "0/1", "spent": "0/1", "alive": True}
+    with pytest.raises(InvalidParameter):
+        filter(budget, snapshot={**good, "totals": [*good["totals"], free]})
+    with pytest.raises(InvalidParameter):
+        Race(budget, contestants=[(Delta(), Fraction(0))])
+    with pytest.raises(InvalidParameter, match="not negative"):
+        Race(budget, contestants=[(Epsilon(), Fraction(-1, 2)), (SquaredMu(), Fraction(1, 2))])
+
+
+class Foreign(events.Event):
+    """An event of a kind that the library does not know."""
+
+    kind = "foreign"
+
+    def __init__(self, promise: Guarantee) -> None:
+        object.__setattr__(self, "promise", promise)
+
+    def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> Guarantee:
+        promise: Guarantee = object.__getattribute__(self, "promise")
+        return promise
+
+
+def test_events_of_foreign_kinds_are_priced_one_by_one_and_by_the_right_relation() -> None:
+    guard = filter(PureDP(1))
+    guard.charge(Foreign(PureDP("0.001")))
+    assert not guard.admits(Foreign(PureDP(50)))
+    with pytest.raises(BudgetExceeded):
+        filter(PureDP(1, neighbours="change-one")).charge(Foreign(PureDP("0.1")))
+
+
+@budgets
+def test_the_budget_of_a_guard_is_fixed(budget: Guarantee) -> None:
+    guard: Any = filter(budget)
+    with pytest.raises(AttributeError):
+        guard.budget = PureDP(10**9)
+
+
+@pytest.mark.parametrize(
+    "budget", [PureDP("1e-90"), PureDP("1e300"), ZCDP("1e-25"), ApproxDP(1, "1e-300"), PureDP(1 + Fraction(1, 2**150))]
+)
+def test_what_is_affordable_is_admitted(budget: Guarantee) -> None:
+    guard = filter(budget)
+    most = guard.affordable()
+    assert most > 0
+    guard.charge(events.Pure(most))
+    assert filter(budget, snapshot=guard.snapshot()) == guard

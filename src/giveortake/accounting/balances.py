@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 JSON: TypeAlias = "str | int | list[JSON] | dict[str, JSON] | None"
 Snapshot: TypeAlias = "dict[str, JSON]"
 
+_LONGEST = 1 << 13  # characters of an exact number
 _EXACT = re.compile(r"(0|[1-9][0-9]*)/[1-9][0-9]*")
 _NAMED: dict[str, Currency] = {"epsilon": Epsilon(), "rho": Rho(), "squared-mu": SquaredMu(), "delta": Delta()}
 
@@ -103,7 +104,7 @@ def exact_text(number: Fraction) -> str:
 
 def exact_number(value: object) -> Fraction:
     """A fraction that `exact_text` wrote."""
-    if isinstance(value, str) and _EXACT.fullmatch(value):
+    if isinstance(value, str) and len(value) <= _LONGEST and _EXACT.fullmatch(value):
         return Fraction(value)
     raise InvalidParameter("snapshot", value, 'is not an exact number "p/q"')
 
@@ -125,8 +126,10 @@ def budget_as_json(budget: Guarantee) -> JSON:
 
 
 def currency_named(content: Mapping[str, JSON]) -> Currency:
-    """The currency of a total in a snapshot."""
+    """The currency of a total in a snapshot; δ is none, it fills pots only."""
     kind = content.get("currency")
+    if kind == "delta":
+        raise InvalidParameter("snapshot", kind, "is no currency of a total")
     if kind == "renyi":
         order = exact_number(content.get("order"))
         if order <= 1:
@@ -139,7 +142,7 @@ def currency_named(content: Mapping[str, JSON]) -> Currency:
 
 def written_totals(snapshot: Mapping[str, JSON], name: str = "totals") -> list[dict[str, JSON]]:
     """The totals of a snapshot, as they are written there."""
-    totals = snapshot.get(name)
+    totals = snapshot.get(name) if isinstance(snapshot, dict) else None
     if not isinstance(totals, list):
         raise InvalidParameter("snapshot", totals, f"is no list of {name}")
     return [content for content in totals if isinstance(content, dict)]

@@ -79,7 +79,7 @@ def filter(budget: Guarantee, *, snapshot: Snapshot | None = None, keys: Number 
 
 def _restored(budget: Guarantee, snapshot: Snapshot, keys: Number | None) -> Filter:
     """The filter of a snapshot. The orders and the δs are those written there, not those of today's default."""
-    if snapshot.get("version") != 1:
+    if not isinstance(snapshot, dict) or snapshot.get("version") != 1:
         raise InvalidParameter("snapshot", snapshot, "is not a snapshot of a filter")
     if keys is not None:
         raise InvalidParameter("keys", keys, "is fixed by the snapshot")
@@ -94,5 +94,5 @@ def _restored(budget: Guarantee, snapshot: Snapshot, keys: Number | None) -> Fil
         restored: Filter = Race(budget, keys=keys, contestants=contestants)
     else:
         restored = filter(budget)
-    restored.restore(snapshot)
+    restored.resume(snapshot)
     return restored

@@ -11,6 +11,7 @@ from giveortake.accounting import prices, refusals
 from giveortake.accounting.balances import Account, Snapshot, Total, budget_as_json, written_totals
 from giveortake.accounting.currencies import Epsilon
 from giveortake.errors import InvalidParameter
+from giveortake.exact import GREATEST, LEAST
 from giveortake.privacy import events
 from giveortake.privacy.wording import bound
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 Amounts: TypeAlias = "Fraction | Mapping[str, Fraction] | Mapping[Fraction, Fraction]"
 
-_LEAST_SOUGHT, _STEPS = Fraction(1, 2**90), 48  # of the bisection in `affordable`
+_LEAST_SOUGHT, _STEPS = Fraction(1, 2**180), 48  # of the bisection in `affordable`
 
 
 class Filter(ABC):
@@ -38,14 +39,19 @@ class Filter(ABC):
     A refused charge changes nothing, so a smaller one may be admitted afterwards. `charge` is atomic under a lock.
     """
 
-    __slots__ = ("_lock", "_pots", "_totals", "budget")
+    __slots__ = ("_budget", "_lock", "_pots", "_totals")
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, budget: Guarantee, totals: Iterable[Total], pots: Iterable[Total] = ()) -> None:
-        self.budget = budget
+        self._budget = budget
         self._totals = list(totals)
         self._pots = list(pots)
         self._lock = Lock()
+
+    @property
+    def budget(self) -> Guarantee:
+        """What is guarded; fixed at creation."""
+        return self._budget
 
     # -- asking and spending ----------------------------------------------------------------------------------
 
@@ -71,9 +77,11 @@ class Filter(ABC):
         low = max(
             (account.remaining for account in self.accounts if account.currency == Epsilon()), default=Fraction(0)
         )
-        high = max(2 * low, _LEAST_SOUGHT)
-        while self.admits(events.Pure(high)):
-            low, high = high, 2 * high
+        if not LEAST <= low <= GREATEST or not self.admits(events.Pure(low)):
+            low = Fraction(0)
+        high = min(GREATEST, max(2 * low, _LEAST_SOUGHT))
+        while high < GREATEST and self.admits(events.Pure(high)):
+            low, high = high, min(GREATEST, 2 * high)
         for _ in range(_STEPS):
             middle = (low + high) / 2
             low, high = (middle, high) if self.admits(events.Pure(middle)) else (low, middle)
@@ -113,8 +121,13 @@ class Filter(ABC):
         with self._lock:
             return self._written(self._totals, self._pots)
 
-    def restore(self, snapshot: Snapshot) -> None:
-        """Go back, or on, to a state of this very filter; anything else is refused and changes nothing."""
+    def resume(self, snapshot: Snapshot) -> None:
+        """Continue, as a filter to which nothing was charged yet, from a state of such a filter.
+
+        Whoever keeps snapshots answers for them: an older one gives back what was spent since. A ledger chains them.
+        """
+        if any(total.spent for total in (*self._totals, *self._pots)):
+            raise InvalidParameter("snapshot", "…", "may not replace what this filter has already counted")
         written, pots = written_totals(snapshot), written_totals(snapshot, "pots")
         if (len(written), len(pots)) != (len(self._totals), len(self._pots)):
             raise InvalidParameter("snapshot", snapshot, "has another number of totals than the filter")

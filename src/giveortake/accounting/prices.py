@@ -1,8 +1,8 @@
 """What an event costs: an exact number in each currency, short enough for sums that never grow long.
 
 All amounts are whole numbers of *grains*, one grain being 1/GRAINS. Decimals of up to 320 places, halves of squares
-of fractions with denominators up to 100, and multiples of 2^-100 are whole numbers of grains, so charges and budgets
-as people write them add up exactly. A price that is not (an irrational one, or 1/101) is rounded *up* to a multiple
+of fractions with denominators up to 1,000, and multiples of 2^-100 are whole numbers of grains, so charges and budgets
+as people write them add up exactly. A price that is not (an irrational one, or 1/1009) is rounded *up* to a multiple
 of 2^-100. Totals are therefore integers of bounded length whatever was charged, and do not depend on the order.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from giveortake.privacy import Neighbours
     from giveortake.privacy.events import Event
 
-GRAINS = 2**100 * 10**320 * math.lcm(*range(1, 101)) ** 2
+GRAINS = 2**100 * 10**320 * math.lcm(*range(1, 1001)) ** 2
 _FINEST = 1 << 100
 _STEP = GRAINS // _FINEST
 _KEPT = 1 << 14  # prices remembered
@@ -166,6 +166,7 @@ def _promise(event: Event, neighbours: Neighbours) -> Guarantee | None:
     if not isinstance(event, events.Event):
         raise InvalidParameter("event", event, "is not an event", hint='charge what ran, such as events.Pure("0.1")')
     try:
-        return event.guarantee(neighbours=neighbours)
+        promise = event.guarantee(neighbours=neighbours)
     except Unprovable:
         return None
+    return promise if promise.neighbours == neighbours else None

@@ -41,7 +41,7 @@ from giveortake.accounting.balances import Account, Total
 from giveortake.accounting.currencies import Currency, Delta, Divergence, Epsilon, Rho, SquaredMu, short_down
 from giveortake.accounting.guards import Filter
 from giveortake.errors import InvalidParameter
-from giveortake.exact import LEAST, closed_probability
+from giveortake.exact import LEAST, rational
 from giveortake.privacy import ApproxDP, gaussian_mu
 from giveortake.privacy.renyi import epsilon_from_order
 
@@ -66,8 +66,9 @@ class Race(Filter):
 
     - the sum of ε, (ε, 0)-DP [RRUV16]: best for few large charges;
     - the sum of Rényi divergences at one order α, up to the limit from which (ε, δⱼ)-DP follows ([FZ21],
-      [Lec21], then [CKS20, Prop. 12]); α is the best order for zCDP charges, so this filter admits whatever
-      the zCDP filter with the same δⱼ admits. It has most of δ: best for many small charges;
+      [Lec21], then [CKS20, Prop. 12]); α is the best order for zCDP charges up to a sixteenth of an octave, so this
+      filter admits what the zCDP filter with the same δⱼ admits, less one part in two thousand at most. It has most
+      of δ: best for many small charges;
     - the same at twice and five times that order: best for a few large and many small charges together;
     - the sum of μ² ([ST22], [KTH23], proof in `GaussianDPFilter`; then [BW18, Thm 8]): best for Gaussian noise.
 
@@ -83,10 +84,12 @@ class Race(Filter):
     def __init__(
         self, budget: ApproxDP, *, keys: Number | None = None, contestants: Iterable[Contestant] | None = None
     ) -> None:
-        pot = _KEYS * budget.delta if keys is None else closed_probability("keys", keys)
-        if pot > budget.delta:
-            raise InvalidParameter("keys", keys, "is more than the δ of the budget")
+        pot = _KEYS * budget.delta if keys is None else rational("keys", keys)
+        if not 0 <= pot <= budget.delta:
+            raise InvalidParameter("keys", keys, "is not between 0 and the δ of the budget")
         chosen = lineup(budget.epsilon, budget.delta - pot) if contestants is None else tuple(contestants)
+        if any(delta < 0 for _, delta in chosen):
+            raise InvalidParameter("contestants", chosen, "need a δ that is not negative")
         if not chosen or pot + sum(delta for _, delta in chosen) > budget.delta:
             raise InvalidParameter(
                 "contestants", chosen, f"with δ = {pot} for keys need more than the budget's δ = {budget.delta}"
@@ -143,11 +146,11 @@ def limit(currency: Currency, epsilon: Fraction, delta: Fraction) -> Fraction:
     divided by the order. μ²: the square of the μ whose curve passes through (ε, δ) [BW18, Thm 8]. A limit of 0
     belongs to a contestant that cannot start.
     """
-    if isinstance(currency, Epsilon):
-        return epsilon
-    if delta < LEAST:
-        return Fraction(0)
     match currency:
+        case Epsilon():
+            return epsilon
+        case Divergence() | Rho() | SquaredMu() if delta < LEAST:
+            return Fraction(0)
         case Divergence():
             return short_down(max(Fraction(0), epsilon - epsilon_from_order(currency.order, Fraction(0), delta)))
         case Rho():

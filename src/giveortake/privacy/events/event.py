@@ -25,7 +25,7 @@ _WORD = re.compile(r"[a-z]+(-[a-z]+)*")
 _KINDS: dict[str, type[Event]] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Event(ABC):
     """Something that was released. Events are charged and kept; accountants price them, again and better if need be.
 
