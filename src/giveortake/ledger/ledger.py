@@ -205,13 +205,14 @@ class Ledger:
 
     def burn_down(self) -> dict[int, list[tuple[int, Fraction]]]:
         """For the number of each level: how much of its budget was used, from 0 to 1, after which entry."""
-        with self._chain.looking() as draft:
-            return burn_down(draft)
+        return burn_down(self.history())
 
     def verify(self) -> Verification:
         """Read everything again and derive it anew: hashes, order, every filter decision, every snapshot, the mark."""
-        with self._chain.looking() as draft:
-            return verified(draft)
+        with self._chain.looking() as draft:  # and derive it after that, so that writers need not wait
+            entries, head = list(draft.history()), draft.book.head
+            states = {number: draft.state_of(level) for number, level in draft.book.levels.items()}
+        return verified(entries, states, head)
 
     # -- opening and closing ----------------------------------------------------------------------------------
 

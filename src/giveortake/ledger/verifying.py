@@ -15,11 +15,11 @@ from giveortake.ledger.promises import promise_from_json
 from giveortake.ledger.spending import event_from_dict, level_event, levels_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from fractions import Fraction
 
     from giveortake.accounting.filters import Filter
-    from giveortake.ledger.draft import Draft
-    from giveortake.ledger.entries import Entry
+    from giveortake.ledger.entries import Entry, Point
     from giveortake.privacy.events import Event
 
 
@@ -36,7 +36,7 @@ class Verification:
     head: str
 
 
-def verified(draft: Draft) -> Verification:
+def verified(entries: Iterable[Entry], states: Mapping[int, str | None], head: Point) -> Verification:
     """Check the chain, every decision of every filter, every stored snapshot; LedgerDamaged if anything is wrong.
 
     Guarantee: if this returns, then each charge was admissible at each of its levels when it was made, in the order of
@@ -44,26 +44,26 @@ def verified(draft: Draft) -> Verification:
     """
     replay = Replay()
     answers = 0
-    for entry in draft.history():
+    for entry in entries:
         replay.take(entry)
         answers += entry.kind == "settled"
     book = replay.book
-    if book.head != draft.book.head:
+    if book.head != head:
         raise LedgerDamaged("the chain does not end where this ledger does", hint=RESTORE)
     for level in book.levels.values():
         guard = replay.guards.get(level.number)
-        if guard is not None and draft.state_of(level) != snapshot_of(guard):
+        if guard is not None and states.get(level.number) != snapshot_of(guard):
             raise LedgerDamaged(f"what is stored as spent by {level.name!r} does not follow from history", hint=RESTORE)
     return Verification(
         book.ledger, book.head.number, len(book.reservations), answers, len(book.levels), book.head.hash
     )
 
 
-def burn_down(draft: Draft) -> dict[int, list[tuple[int, Fraction]]]:
+def burn_down(entries: Iterable[Entry]) -> dict[int, list[tuple[int, Fraction]]]:
     """How much of each level's budget was used after each entry that charged or changed it, from 0 to 1."""
     replay = Replay()
     used: dict[int, list[tuple[int, Fraction]]] = {}
-    for entry in draft.history():
+    for entry in entries:
         replay.take(entry)
         for level in map(int, entry.content.get("snapshots", ())):
             used.setdefault(level, []).append((entry.number, replay.guards[level].share))
