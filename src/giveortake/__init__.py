@@ -5,7 +5,8 @@
 ε = 0.3 (pure): adding or removing one row changes the probability of any outcome by a factor of at most 1.3499.
 """
 
-from giveortake import mechanisms, privacy
+from giveortake import accounting, ledger, mechanisms, privacy
+from giveortake.accounting import compose
 from giveortake.mechanisms import exponential, gaussian, histogram, laplace, margin, randomized_response
 from giveortake.privacy import (
     ROW,
@@ -32,10 +33,13 @@ __all__ = [
     "PureDP",
     "RenyiDP",
     "__version__",
+    "accounting",
+    "compose",
     "exponential",
     "gaussian",
     "histogram",
     "laplace",
+    "ledger",
     "margin",
     "mechanisms",
     "parallel",

@@ -7,12 +7,28 @@ An error ends in a hint when there is something the reader can do about it.
 from __future__ import annotations
 
 __all__ = [
+    "AccessDenied",
+    "ApprovalRequired",
+    "BudgetExceeded",
     "GiveOrTakeError",
+    "IdempotencyConflict",
     "InvalidParameter",
+    "LedgerBusy",
+    "LedgerDamaged",
+    "LedgerError",
+    "LedgerForeign",
+    "LedgerMismatch",
+    "LedgerMissing",
+    "LedgerRolledBack",
+    "LedgerTooNew",
+    "LedgerUnavailable",
     "MechanismSpent",
     "MismatchedPromises",
     "NotFound",
+    "PopulationClosed",
+    "SameTable",
     "SensitiveValue",
+    "Unpriced",
     "Unprovable",
 ]
 
@@ -68,6 +84,82 @@ class MechanismSpent(GiveOrTakeError, RuntimeError):
 
 class SensitiveValue(GiveOrTakeError, TypeError):
     """Something other than a mechanism tried to look inside a protected value."""
+
+
+class BudgetExceeded(GiveOrTakeError):
+    """A charge does not fit what is left of a budget. It was refused, and nothing has changed.
+
+    `cost` and `remaining` are what the message says, for programs.
+    """
+
+    def __init__(self, message: str, *, cost: object = None, remaining: object = None, hint: str | None = None) -> None:
+        self.cost = cost
+        self.remaining = remaining
+        super().__init__(message, hint=hint)
+
+
+class Unpriced(BudgetExceeded):
+    """What ran has no price in the currency of a budget, however large that is. Nothing has changed."""
+
+
+class LedgerError(GiveOrTakeError):
+    """A ledger refused: nothing was released, and nothing was charged unless the error says so."""
+
+
+class LedgerMissing(LedgerError, LookupError):
+    """The ledger that a high-water mark speaks of is not there. It is never re-created silently."""
+
+
+class LedgerForeign(LedgerError, ValueError):
+    """The file or schema is not a ledger, or not the ledger that the high-water mark belongs to."""
+
+
+class LedgerDamaged(LedgerError, RuntimeError):
+    """What is stored contradicts its own hashes."""
+
+
+class LedgerRolledBack(LedgerError, RuntimeError):
+    """The ledger has forgotten entries that its high-water mark remembers, as an old backup has."""
+
+
+class LedgerTooNew(LedgerError, RuntimeError):
+    """A later version of giveortake wrote this ledger."""
+
+
+class LedgerBusy(LedgerError, TimeoutError):
+    """Other writers held the ledger for too long; try again."""
+
+
+class LedgerUnavailable(LedgerError, OSError):
+    """The ledger cannot be read or written now: read-only, full, or out of reach."""
+
+
+class LedgerMismatch(LedgerError, ValueError):
+    """Something was opened again with another budget, unit or domain than the ledger holds."""
+
+
+class SameTable(LedgerError, ValueError):
+    """The same table is registered under another name; the owner has to say that this is meant."""
+
+
+class IdempotencyConflict(LedgerError, ValueError):
+    """The same idempotency key came with a different request."""
+
+
+class AccessDenied(LedgerError, PermissionError):
+    """The analyst was revoked, or was never admitted to the data set."""
+
+
+class ApprovalRequired(LedgerError, PermissionError):
+    """The spend is large and waits for the custodian; `request` is the number to approve."""
+
+    def __init__(self, message: str, *, request: int, hint: str | None = None) -> None:
+        self.request = request
+        super().__init__(message, hint=hint)
+
+
+class PopulationClosed(LedgerError, RuntimeError):
+    """After a restore it is unknown what was spent; the owner has to set the budget anew."""
 
 
 def _shortened(value: object, limit: int = 60) -> str:

@@ -34,6 +34,7 @@ ONE_OF_EACH: list[tuple[Event, Guarantee]] = [
     (events.Composed([events.Laplace(4), events.Exponential("0.25")]), PureDP("0.5")),
     (events.Repeated(events.Gaussian(3), 9), GaussianDP(1)),
     (events.Parallel([events.Pure("0.1"), events.Pure("0.3")], touched=2), PureDP("0.4")),
+    (events.Subsampled(events.Pure(1), 1), PureDP(1)),
 ]
 
 simple = st.one_of(
@@ -49,6 +50,9 @@ nested: st.SearchStrategy[Event] = st.recursive(
         st.builds(events.Composed, st.lists(inner, min_size=1, max_size=3)),
         st.builds(events.Repeated, inner, st.integers(1, 10**6)),
         st.builds(events.Parallel, st.lists(inner, min_size=1, max_size=3), st.integers(1, 3)),
+        st.builds(
+            events.Subsampled, inner, st.fractions(Fraction(1, 9), 1), st.sampled_from(["poisson", "fixed-size"])
+        ),
     ),
     max_leaves=8,
 )
@@ -116,6 +120,9 @@ def rewritten(**changes: Any) -> str:
         {"scale": "10/4"},
         {"scale": "05/2"},
         {"scale": "5/0"},
+        {"scale": "five"},
+        {"scale": "nan"},
+        {"scale": "poisson"},
         {"scale": "-5/2"},
         {"scale": "0/1"},
         {"scale": " 5/2"},
@@ -208,10 +215,13 @@ def test_json_that_nests_deeper_is_refused_before_it_exhausts_the_stack(levels: 
         lambda value: events.Repeated(events.Pure(1), value),
         lambda value: events.Repeated(value, 2),
         lambda value: events.Parallel([events.Pure(1)], value),
+        lambda value: events.Subsampled(events.Pure(1), value),
+        lambda value: events.Subsampled(value, "0.1"),
+        lambda value: events.Subsampled(events.Pure(1), "0.1", value),
         events.Composed,
         lambda value: events.Composed([value]),
     ],
-    ids=range(19),
+    ids=range(22),
 )
 def test_bad_fields_are_refused_at_construction(make: Any, value: Any) -> None:
     with pytest.raises(InvalidParameter):

@@ -21,6 +21,7 @@ from giveortake.privacy.events.releases import (
     Pure,
     RandomizedResponse,
 )
+from giveortake.privacy.events.sampling import Subsampled
 
 event_from_json = Event.from_json
 
@@ -40,5 +41,6 @@ __all__ = [
     "Pure",
     "RandomizedResponse",
     "Repeated",
+    "Subsampled",
     "event_from_json",
 ]

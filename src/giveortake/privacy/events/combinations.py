@@ -27,7 +27,7 @@ class Composed(Event):
     events: tuple[Event, ...]
 
     def __init__(self, events: Iterable[Event]) -> None:
-        store(self, events=_parts(events))
+        store(self, events=checked_parts(events))
 
     def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> Guarantee:
         return sequential(part.guarantee(unit=unit, neighbours=neighbours) for part in self.events)
@@ -51,7 +51,7 @@ class Repeated(Event):
     times: int
 
     def __init__(self, event: Event, times: int) -> None:
-        store(self, event=_parts([event])[0], times=whole("times", times))
+        store(self, event=checked_parts([event])[0], times=whole("times", times))
 
     def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> Guarantee:
         return self.event.guarantee(unit=unit, neighbours=neighbours).repeat(self.times)
@@ -75,7 +75,7 @@ class Parallel(Event):
     touched: int
 
     def __init__(self, events: Iterable[Event], touched: int = 1) -> None:
-        store(self, events=_parts(events), touched=whole("touched", touched))
+        store(self, events=checked_parts(events), touched=whole("touched", touched))
 
     def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> Guarantee:
         parts = (part.guarantee(unit=unit, neighbours=neighbours) for part in self.events)
@@ -86,7 +86,8 @@ class Parallel(Event):
         return 1 + max(part.depth for part in self.events)
 
 
-def _parts(events: Iterable[Event]) -> tuple[Event, ...]:
+def checked_parts(events: Iterable[Event]) -> tuple[Event, ...]:
+    """The events inside another one; anything that is no event or nests too deep is refused."""
     if not isinstance(events, Iterable):
         raise InvalidParameter("events", events, "is not a list of events")
     parts = tuple(events)

@@ -21,6 +21,7 @@ Plain: TypeAlias = "str | int | list[Plain] | dict[str, Plain]"
 DEEPEST = 32  # events nest no deeper than this
 _MOST_BITS = 1 << 13  # of a numerator or denominator, so that it can be written down
 _EXACT = re.compile(r"(0|[1-9][0-9]*)/[1-9][0-9]*")
+_WORD = re.compile(r"[a-z]+(-[a-z]+)*")
 _KINDS: dict[str, type[Event]] = {}
 
 
@@ -102,7 +103,7 @@ def _plain(value: object) -> Plain:
             return value.to_dict()
         case tuple():
             return [_plain(part) for part in value]
-        case int():
+        case int() | str():
             return value
     raise TypeError(f"an event holds a {type(value).__name__}")
 
@@ -130,6 +131,8 @@ def _value(name: str, value: object, depth: int) -> object:
     match value:
         case str() if len(value) <= _MOST_BITS and _EXACT.fullmatch(value):
             return Fraction(value)
+        case str() if _WORD.fullmatch(value):
+            return value  # a choice; where a number belongs, it is refused as none
         case bool() | float() | None | str():
             raise InvalidParameter(name, value, "is not written as an event writes it", hint='fractions are "p/q"')
         case list():

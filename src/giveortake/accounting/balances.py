@@ -1,0 +1,148 @@
+"""Running totals: one for each currency that a filter adds up, and how they are written down exactly."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias, final
+
+from giveortake.accounting import prices
+from giveortake.accounting.currencies import Currency, Delta, Divergence, Epsilon, Rho, SquaredMu
+from giveortake.errors import InvalidParameter
+from giveortake.privacy import RenyiDP
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from giveortake.privacy import Guarantee
+
+JSON: TypeAlias = "str | int | list[JSON] | dict[str, JSON] | None"
+Snapshot: TypeAlias = "dict[str, JSON]"
+
+_LONGEST = 1 << 13  # characters of an exact number
+_EXACT = re.compile(r"(0|[1-9][0-9]*)/[1-9][0-9]*")
+_NAMED: dict[str, Currency] = {"epsilon": Epsilon(), "rho": Rho(), "squared-mu": SquaredMu(), "delta": Delta()}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One running total of a filter, for people: what is added up, how much of it is used, and what its proof costs."""
+
+    currency: Currency
+    spent: Fraction
+    limit: Fraction
+    delta: Fraction
+    alive: bool
+
+    @property
+    def remaining(self) -> Fraction:
+        """What still fits, and nothing once the account is closed."""
+        return self.limit - self.spent if self.alive else Fraction(0)
+
+
+@final
+class Total:
+    """One running total inside a filter, in grains. It is plain and mutable; the filter's lock guards it."""
+
+    __slots__ = ("alive", "currency", "delta", "limit", "spent")
+
+    def __init__(
+        self, currency: Currency, limit: Fraction, delta: Fraction = Fraction(0), spent: int = 0, alive: bool = True
+    ) -> None:
+        self.currency = currency
+        self.limit = prices.grains_down(limit)
+        self.delta = delta
+        self.spent = spent
+        self.alive = alive
+
+    def resumed(self, content: Mapping[str, JSON]) -> Total:
+        """This total as a snapshot says it was."""
+        twin = self.copy()
+        twin.spent, twin.alive = prices.grains_down(exact_number(content.get("spent"))), content.get("alive") is True
+        if (twin.alive and twin.spent > twin.limit) or twin.written() != content:
+            raise InvalidParameter("snapshot", content, "is not a state of this total")
+        return twin
+
+    def copy(self) -> Total:
+        """An independent total in the same state."""
+        twin = Total(self.currency, Fraction(0), self.delta, self.spent, self.alive)
+        twin.limit = self.limit
+        return twin
+
+    def fits(self, cost: int | None) -> bool:
+        """Whether this much more stays within the limit."""
+        return self.alive and cost is not None and self.spent + cost <= self.limit
+
+    def account(self) -> Account:
+        """This total for people."""
+        return Account(self.currency, prices.amount(self.spent), prices.amount(self.limit), self.delta, self.alive)
+
+    def state(self) -> tuple[object, ...]:
+        """What makes two totals equal."""
+        return self.currency, self.limit, self.delta, self.spent, self.alive
+
+    def written(self) -> dict[str, JSON]:
+        """This total for a snapshot; the limit follows from the budget, the currency and δ."""
+        kind = next((name for name, currency in _NAMED.items() if currency == self.currency), None)
+        content: dict[str, JSON] = {
+            "currency": kind or "renyi",
+            "delta": exact_text(self.delta),
+            "spent": exact_text(prices.amount(self.spent)),
+            "alive": self.alive,
+        }
+        if isinstance(self.currency, Divergence):
+            content["order"] = exact_text(self.currency.order)
+        return content
+
+
+def exact_text(number: Fraction) -> str:
+    """A fraction as snapshots write it."""
+    return f"{number.numerator}/{number.denominator}"
+
+
+def exact_number(value: object) -> Fraction:
+    """A fraction that `exact_text` wrote."""
+    if isinstance(value, str) and len(value) <= _LONGEST and _EXACT.fullmatch(value):
+        return Fraction(value)
+    raise InvalidParameter("snapshot", value, 'is not an exact number "p/q"')
+
+
+def budget_as_json(budget: Guarantee) -> JSON:
+    """Every number of a budget, exactly, whom it protects, and its kind."""
+    content: dict[str, JSON] = {
+        "kind": type(budget).__name__,
+        "unit": budget.unit.column,
+        "neighbours": budget.neighbours,
+    }
+    for name in ("epsilon", "delta", "rho", "mu"):
+        value = getattr(budget, name, None)
+        if isinstance(value, Fraction):
+            content[name] = exact_text(value)
+    if isinstance(budget, RenyiDP):
+        content["curve"] = [[exact_text(order), exact_text(epsilon)] for order, epsilon in budget.curve]
+    return content
+
+
+def currency_named(content: Mapping[str, JSON]) -> Currency:
+    """The currency of a total in a snapshot; δ is none, it fills pots only."""
+    kind = content.get("currency")
+    if kind == "delta":
+        raise InvalidParameter("snapshot", kind, "is no currency of a total")
+    if kind == "renyi":
+        order = exact_number(content.get("order"))
+        if order <= 1:
+            raise InvalidParameter("snapshot", content, "holds an order that is not above 1")
+        return Divergence(order)
+    if isinstance(kind, str) and kind in _NAMED:
+        return _NAMED[kind]
+    raise InvalidParameter("snapshot", kind, "is no currency")
+
+
+def written_totals(snapshot: Mapping[str, JSON], name: str = "totals") -> list[dict[str, JSON]]:
+    """The totals of a snapshot, as they are written there."""
+    totals = snapshot.get(name) if isinstance(snapshot, dict) else None
+    if not isinstance(totals, list):
+        raise InvalidParameter("snapshot", totals, f"is no list of {name}")
+    return [content for content in totals if isinstance(content, dict)]

@@ -1,0 +1,147 @@
+"""Pricing what is declared together: `compose` and the theorems behind its methods.
+
+All of them hold for adaptively chosen *queries*; what must be declared beforehand is the list of charges itself. For
+charges that are chosen adaptively there are filters.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from giveortake.accounting.charges import Bundle, Charge, common_terms, flattened, listed_charges
+from giveortake.accounting.intervals import bundle_epsilon
+from giveortake.accounting.laws import two_points
+from giveortake.errors import InvalidParameter, Unprovable
+from giveortake.exact import Number, enclosure, open_probability, precision, upper
+from giveortake.privacy import ApproxDP, ComputationalDP, Guarantee, ProbabilisticDP, PureDP, events, sequential
+from giveortake.privacy.guarantee import raised
+from giveortake.privacy.wording import bound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from giveortake.privacy import Neighbours, Unit
+
+Method: TypeAlias = Literal["basic", "advanced", "optimal", "tight"]
+
+
+def compose(
+    charges: Charge | Iterable[Charge],
+    *,
+    delta: Number | None = None,
+    method: Method = "tight",
+    unit: Unit | None = None,
+    neighbours: Neighbours | None = None,
+) -> Guarantee:
+    """The promise of all charges together: events, promises, or both, nested as they come.
+
+    With `delta`, an ApproxDP at that δ, its ε rounded up:
+
+    - "basic" (seed 000 L1.2, seed 002 Prop. 8): ε and δ add; what has no ε takes an equal share of the δ that is left;
+    - "advanced" (seed 004 Theorem 6), for charges that promise (ε, δ): see `advanced_epsilon`;
+    - "optimal" [KOV15], [MV16], for the same: the least ε that follows from the pairs (ε, δ) alone;
+    - "tight": the least ε that follows from the distributions of the privacy losses, see `epsilon_interval`.
+
+    Without it, the promises are added in a currency that all of them share, by "basic" and "tight" alike.
+
+    >>> gt.compose([gt.PureDP("0.1")] * 100, delta="1e-6", method="basic")
+    ApproxDP('10', '1e-6')
+    >>> print(f"{float(gt.compose([gt.PureDP('0.1')] * 100, delta='1e-6').epsilon):.6f}")
+    4.774568
+    """
+    if method not in get_args(Method):
+        raise InvalidParameter("method", method, "is unknown", hint=f"there are {', '.join(get_args(Method))}")
+    listed = listed_charges(charges)
+    terms = common_terms(listed, unit, neighbours)
+    if delta is None:
+        if method in {"advanced", "optimal"}:
+            raise InvalidParameter("delta", delta, f"is missing, and {method} composition trades ε for it")
+        return sequential(_promise(charge, *terms) for charge in listed)
+    allowed = open_probability("delta", delta)
+    match method:
+        case "basic":
+            epsilon = basic_epsilon([_promise(charge, *terms) for charge in listed], allowed)
+        case "advanced":
+            epsilon = advanced_epsilon(_pairs(listed, *terms), allowed)
+        case "optimal":
+            bundle = Bundle(*terms)
+            for own_epsilon, own_delta, times in _pairs(listed, *terms):
+                bundle.losses[two_points(own_epsilon, own_delta)] += times
+            epsilon = bundle_epsilon(bundle, allowed).high
+        case _:
+            epsilon = bundle_epsilon(flattened(listed, unit=terms[0], neighbours=terms[1]), allowed).high
+    return ApproxDP(raised("ε", epsilon), allowed, unit=terms[0], neighbours=terms[1])
+
+
+def basic_epsilon(promises: list[Guarantee], delta: Fraction) -> Fraction:
+    """Σε if Σδ ≤ δ; curves are added in their own currency and stated at the δ that the pairs leave."""
+    if any(isinstance(promise, ComputationalDP) for promise in promises):
+        raise Unprovable(
+            "a computational promise does not imply a statistical one",
+            hint="compose without delta: ε and δ add, and the promise stays computational",
+        )
+    pairs = [p for p in promises if isinstance(p, PureDP | ApproxDP | ProbabilisticDP)]
+    curves = [p for p in promises if not isinstance(p, PureDP | ApproxDP | ProbabilisticDP)]
+    left = delta - sum((Fraction(0) if isinstance(p, PureDP) else p.delta for p in pairs), Fraction(0))
+    _refuse_if_exceeded(left, delta, strict=bool(curves))
+    rest = sequential(curves).epsilon_at(left) if curves else Fraction(0)
+    return rest + sum((p.epsilon for p in pairs), Fraction(0))
+
+
+def advanced_epsilon(pairs: Iterable[tuple[Fraction, Fraction, int]], delta: Fraction) -> Fraction:
+    """√(2 ln(1/δ′) Σε²) + Σε(e^ε − 1) with δ′ = δ − Σδ, rounded up, for triples (ε, δ, how often).
+
+    Theorem (seed 004 Theorem 6, [DRV10, Thm 3.3]). For different ε: by Lemma 7 the expected losses are at most
+    ε(e^ε − 1), and Azuma's inequality takes the sum of the squares of their ranges.
+
+    >>> print(f"{float(advanced_epsilon([(Fraction(1, 10), Fraction(0), 100)], Fraction(1, 10**6))):.9f}")
+    6.308230951
+    """
+    listed = list(pairs)
+    left = delta - sum((times * own for _, own, times in listed), Fraction(0))
+    _refuse_if_exceeded(left, delta, strict=True)
+    squares = sum((times * epsilon**2 for epsilon, _, times in listed), Fraction(0))
+    with precision():
+        means = sum((times * enclosure(e) * enclosure(e).expm1() for e, _, times in listed), enclosure(0))
+        return upper((2 * -enclosure(left).log() * enclosure(squares)).sqrt() + means)
+
+
+def _refuse_if_exceeded(left: Fraction, delta: Fraction, *, strict: bool) -> None:
+    if left < 0 or (strict and left == 0):
+        raise Unprovable(
+            f"the charges have δ = {bound(delta - left)} of their own, which leaves nothing of {bound(delta)}",
+            hint=f"ask for a δ above {bound(delta - left)}",
+        )
+
+
+def _promise(charge: Charge, unit: Unit, neighbours: Neighbours) -> Guarantee:
+    return charge if isinstance(charge, Guarantee) else charge.guarantee(unit=unit, neighbours=neighbours)
+
+
+def _pairs(charges: Iterable[Charge], unit: Unit, neighbours: Neighbours) -> list[tuple[Fraction, Fraction, int]]:
+    """The charges as (ε, δ, how often); refused if one promises no such pair."""
+    found: list[tuple[Fraction, Fraction, int]] = []
+    for charge, times in _leaves(charges, 1):
+        match _promise(charge, unit, neighbours):
+            case PureDP(epsilon=epsilon):
+                found.append((epsilon, Fraction(0), times))
+            case ApproxDP(epsilon=epsilon, delta=delta) | ProbabilisticDP(epsilon=epsilon, delta=delta):
+                found.append((epsilon, delta, times))
+            case other:
+                raise Unprovable(
+                    f"{type(other).__name__} is no pair (ε, δ), and this method composes only such pairs",
+                    hint='use method="tight", or state it with .approximate(delta) first',
+                )
+    return found
+
+
+def _leaves(charges: Iterable[Charge], times: int) -> Iterable[tuple[Charge, int]]:
+    for charge in charges:
+        match charge:
+            case events.Composed(events=parts):
+                yield from _leaves(parts, times)
+            case events.Repeated(event=event, times=more):
+                yield from _leaves([event], times * more)
+            case _:
+                yield charge, times

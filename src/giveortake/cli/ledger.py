@@ -1,0 +1,264 @@
+"""`giveortake ledger`: verify, show and export a ledger, and acknowledge one that was restored."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from fractions import Fraction
+from math import floor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from giveortake import ledger as ledgers
+from giveortake.cli.command import Command, terminal
+from giveortake.errors import NotFound
+from giveortake.exact import shown
+from giveortake.ledger.canonical import canonical
+from giveortake.privacy.events import Pure
+
+if TYPE_CHECKING:
+    import argparse
+
+    from rich.console import Console
+
+    from giveortake.ledger import Entry, Ledger, Standing
+
+_BAR = 12
+_WIDTH = 48  # of a burn-down
+_STEPS = "▁▂▃▄▅▆▇█"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do one of the four things."""
+    if arguments.action == "restore":
+        return _restore(arguments)
+    with ledgers.open(arguments.path, mark=arguments.mark, create=False, read_only=True) as ledger:
+        return {"verify": _verify, "show": _show, "export": _export}[arguments.action](ledger, arguments)
+
+
+def _verify(ledger: Ledger, arguments: argparse.Namespace) -> int:
+    report = ledger.verify()
+    if arguments.json:
+        sys.stdout.write(json.dumps(asdict(report)) + "\n")
+        return 0
+    out = terminal()
+    out.print(f"[bold green]whole[/]  {ledger.name}", soft_wrap=True)
+    out.print(
+        f"{report.entries} entries follow one another, {report.reservations} reservations were admissible when they "
+        f"were made, {report.answers} have an answer, and what {report.levels} levels have spent follows from them."
+    )
+    out.print(f"last hash  {report.head}", soft_wrap=True)
+    return 0
+
+
+def _show(ledger: Ledger, arguments: argparse.Namespace) -> int:
+    levels, used, history = ledger.levels(), ledger.burn_down(), ledger.history()
+    if arguments.json:
+        sys.stdout.write(json.dumps(_as_json(ledger, levels, used)) + "\n")
+        return 0
+    out = terminal()
+    out.print(f"[bold]{ledger.name}[/]  {len(history)} entries\n", soft_wrap=True)
+    out.print(_standings(levels))
+    _draw_burn_down(out, levels, used)
+    _print_last(out, history, arguments.last)
+    return 0
+
+
+def _export(ledger: Ledger, _arguments: argparse.Namespace) -> int:
+    for entry in ledger.history():
+        sys.stdout.write(canonical({"entry": json.loads(entry.body), "hash": entry.hash}) + "\n")
+    return 0
+
+
+def _restore(arguments: argparse.Namespace) -> int:
+    charge = None if arguments.lost is None else Pure(arguments.lost)
+    export = None if arguments.from_export is None else _lines(arguments.from_export)
+    point = ledgers.restore(arguments.path, mark=arguments.mark, reason=arguments.reason, charge=charge, export=export)
+    out = terminal()
+    with ledgers.open(arguments.path, mark=arguments.mark, create=False) as ledger:
+        if ledger.history()[-1].kind != "restored":
+            out.print(f"The export reaches to entry {point.number}, as far as the mark remembers: nothing is lost.")
+            return 0
+    out.print(f"acknowledged in entry {point.number}: {arguments.reason}")
+    if charge is None:
+        out.print("Every population is closed until its budget is set anew with `ledger.change_budget`.")
+    else:
+        out.print(f"ε = {shown(charge.epsilon)} was charged to every level for what may be forgotten.")
+    return 0
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="ascii").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotFound(f"{path} cannot be read as an export: {error}") from error
+
+
+def _standings(levels: list[Standing]) -> Table:
+    table = Table("level", "name", "protects", "budget", pad_edge=False, box=None)
+    table.add_column("used", no_wrap=True)
+    table.add_column("left", justify="right")
+    for level in levels:
+        if level.share is None:
+            table.add_row(level.kind, Text(level.name), str(level.unit), "none of its own", "", "")
+            continue
+        bar = Text(_bar(level.share), style="red" if level.share == 1 else "cyan")
+        budget = f"{level.budget!r}".partition(", unit=")[0].rstrip(")") + ")"
+        left = "closed" if level.closed else _amount(level.remaining)
+        table.add_row(level.kind, Text(level.name), str(level.unit), Text(budget), bar, left)
+    return table
+
+
+def _draw_burn_down(out: Console, levels: list[Standing], used: dict[int, list[tuple[int, Fraction]]]) -> None:
+    grid = Table.grid(padding=(0, 2))
+    for level in levels:
+        if level.number in used:
+            points = [1 - share for _, share in used[level.number]]
+            grid.add_row(f"  {level.kind}", Text(level.name), Text(sparkline(points), style="cyan"), _last(points))
+    out.print("\n[bold]Burn-down[/]  what was left of each budget, charge by charge")
+    out.print(grid)
+
+
+def _print_last(out: Console, history: list[Entry], count: int) -> None:
+    table = Table("entry", "at", "kind", pad_edge=False, box=None)
+    table.add_column("what", no_wrap=True, overflow="ellipsis")
+    for entry in history[len(history) - min(count, len(history)) :]:
+        table.add_row(str(entry.number), entry.at[:19], entry.kind, Text(_summary(entry)))
+    out.print(f"\n[bold]The last {min(count, len(history))} entries[/]")
+    out.print(table)
+
+
+def _summary(entry: Entry) -> str:
+    content = entry.content
+    match entry.kind:
+        case "reserved":
+            who = content["analyst"] or "the owner"
+            return f"{who} on {content['dataset']}: {_event(content['event'])}"
+        case "settled":
+            return f"an answer to {content['reservation']}"
+        case "population" | "dataset" | "analyst" | "version":
+            return str(content["name"])
+        case _:
+            return str(content.get("reason") or content.get("analyst") or content.get("ledger") or "")
+
+
+def _event(event: dict[str, Any]) -> str:
+    """What ran, in a few words.
+
+    >>> _event({"event": "laplace", "version": 1, "noise_multiplier": "10/1"})
+    'laplace, noise multiplier 10'
+    """
+    words = [str(event["event"])]
+    for name, value in event.items():
+        if isinstance(value, list):
+            words.append(f"{len(value)} {name}")
+        elif isinstance(value, dict):
+            words.append(f"{name} {_event(value)}")
+        elif name not in {"event", "version"}:
+            words.append(f"{name.replace('_', ' ')} {str(value).removesuffix('/1')}")
+    return ", ".join(words)
+
+
+def sparkline(points: list[Fraction]) -> str:
+    """Numbers from 0 to 1 as a line of blocks, the lowest of those that share a column.
+
+    >>> sparkline([Fraction(1), Fraction(1, 2), Fraction(0)])
+    '█▅▁'
+    """
+    columns = min(_WIDTH, len(points))
+    line = []
+    for column in range(columns):
+        part = points[column * len(points) // columns : (column + 1) * len(points) // columns]
+        line.append(_STEPS[min(len(_STEPS) - 1, floor(min(part) * len(_STEPS)))])
+    return "".join(line)
+
+
+def _bar(share: Fraction) -> str:
+    full = floor(share * _BAR) if share < 1 else _BAR
+    return "█" * full + "░" * (_BAR - full) + f" {floor(100 * share)} %"
+
+
+def _last(points: list[Fraction]) -> str:
+    return f"{floor(100 * points[-1])} % left"
+
+
+def _amount(amount: object) -> str:
+    if isinstance(amount, Fraction):
+        return shown(amount)
+    if isinstance(amount, Mapping):
+        return next((f"{name} ≤ {shown(value)}" for name, value in amount.items()), "")
+    return ""
+
+
+def _as_json(ledger: Ledger, levels: list[Standing], used: dict[int, list[tuple[int, Fraction]]]) -> dict[str, Any]:
+    return {
+        "ledger": ledger.name,
+        "levels": [
+            {
+                "number": level.number,
+                "kind": level.kind,
+                "name": level.name,
+                "unit": level.unit.column,
+                "budget": None if level.budget is None else repr(level.budget),
+                "spent": _exact(level.spent),
+                "remaining": _exact(level.remaining),
+                "closed": level.closed,
+                "burn_down": [[number, _exact(share)] for number, share in used.get(level.number, [])],
+            }
+            for level in levels
+        ],
+    }
+
+
+def _exact(amount: object) -> object:
+    if isinstance(amount, Fraction):
+        return str(amount)
+    if isinstance(amount, Mapping):
+        return {name: _exact(value) for name, value in amount.items()}
+    return amount
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, title="actions")
+    for name, words in (
+        ("verify", "derive everything again from the first entry, and say whether it holds"),
+        ("show", "who may spend what, what is left, how it burned down, and the last entries"),
+        ("export", "print every entry as a line of JSON with its hash"),
+        ("restore", "accept an old copy as the truth from now on; only the owner can decide that"),
+    ):
+        action = actions.add_parser(name, help=words, description=words)
+        action.add_argument("path", metavar="PATH", help="the ledger's file, or a PostgreSQL URL")
+        action.add_argument("--mark", metavar="PATH", help="where its high-water mark is kept, if not beside it")
+        if name in {"verify", "show"}:
+            action.add_argument("--json", action="store_true", help="for programs")
+        if name == "show":
+            action.add_argument("--last", type=int, default=10, metavar="N", help="how many entries to list")
+        if name == "restore":
+            action.add_argument("--reason", required=True, help="what happened; it is kept in the ledger")
+            action.add_argument(
+                "--from-export",
+                type=Path,
+                metavar="FILE",
+                help="write the lost ledger anew from exported entries first",
+            )
+            action.add_argument(
+                "--lost", metavar="EPSILON", help="charge this ε to every level instead of closing every population"
+            )
+
+
+COMMAND = Command(
+    summary="verify, show and export a ledger of budgets and answers",
+    description="Look at a ledger: whether it is whole, what is left of every budget, and all that happened.",
+    examples=(
+        "giveortake ledger verify trips.ledger",
+        "giveortake ledger show trips.ledger --last 20",
+        "giveortake ledger export trips.ledger > entries.jsonl",
+    ),
+    add_arguments=_add_arguments,
+    run=run,
+)

@@ -1,0 +1,19 @@
+"""A ledger that never forgets: budgets of people, data sets and analysts, what was charged, and what was answered.
+
+>>> with open(":memory:") as book:
+...     _ = book.population("patients", budget=gt.PureDP(1), unit="person_id")
+...     _ = book.dataset("visits", population="patients")
+...     paid = book.reserve(gt.privacy.events.Laplace(4), dataset="visits", key="my first question")
+...     answer = book.settle(paid, {"n": 41})
+...     book.verify().answers
+1
+"""
+
+from giveortake.ledger.entries import Entry
+from giveortake.ledger.ledger import Ledger, Standing
+from giveortake.ledger.opening import open_ledger as open  # noqa: A004 (gt.ledger.open is its name)
+from giveortake.ledger.restoring import restore
+from giveortake.ledger.spending import Reservation
+from giveortake.ledger.verifying import Verification
+
+__all__ = ["Entry", "Ledger", "Reservation", "Standing", "Verification", "open", "restore"]

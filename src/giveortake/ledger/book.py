@@ -1,0 +1,308 @@
+"""What the entries of a ledger say, taken together: a pure fold over the chain, with no opinion of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar, final
+
+from giveortake.errors import LedgerDamaged, LedgerRolledBack, NotFound
+from giveortake.ledger.canonical import canonical, digest
+from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, Entry, Point
+from giveortake.ledger.promises import promise_from_json
+from giveortake.privacy import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from giveortake.privacy import Guarantee, Neighbours
+
+_HASH = 32  # bytes
+Found = TypeVar("Found")
+
+
+@final
+@dataclass(slots=True)
+class Level:
+    """Something that charges are counted against. Its number is that of the entry that made it."""
+
+    number: int
+    kind: str
+    name: str
+    unit: Unit
+    neighbours: Neighbours
+    budget: Guarantee | None
+    approval: Guarantee | None
+    snapshot: str | None = None  # the hash of its filter's state
+    closed: int | None = None  # the entry that closed it
+
+
+@final
+@dataclass(slots=True)
+class DataSet:
+    """A table of a population, and the versions it has had."""
+
+    level: Level
+    population: str
+    unit: Unit
+    rows_per_person: int | None
+    domains: Any
+    versions: list[tuple[str, str | None]]  # name and fingerprint, oldest first
+
+    @property
+    def version(self) -> str:
+        """The version that questions are answered from now."""
+        return self.versions[-1][0]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """That an analyst may ask some data sets of one population, together within one cap."""
+
+    level: Level
+    analyst: str
+    datasets: tuple[str, ...]
+
+
+@final
+@dataclass(slots=True)
+class Reserved:
+    """One reservation, and the entry that holds its answer, once there is one."""
+
+    number: int
+    analyst: str | None
+    dataset: str
+    version: str
+    question: str | None
+    levels: tuple[int, ...]
+    answer: int | None
+
+
+@final
+@dataclass(slots=True)
+class Paid:
+    """A stored answer, and the levels that have paid for it."""
+
+    answer: int
+    levels: set[int]
+
+
+@final
+@dataclass(slots=True)
+class Book:
+    """The state of a ledger after its last entry."""
+
+    ledger: str = ""
+    populations: dict[str, Level] = field(default_factory=dict)
+    datasets: dict[str, DataSet] = field(default_factory=dict)
+    grants: dict[tuple[str, tuple[str, ...]], Grant] = field(default_factory=dict)
+    levels: dict[int, Level] = field(default_factory=dict)
+    revoked: set[str] = field(default_factory=set)
+    fingerprints: dict[str, str] = field(default_factory=dict)
+    keys: dict[tuple[str | None, str], int] = field(default_factory=dict)
+    reservations: dict[int, Reserved] = field(default_factory=dict)
+    paid: dict[str, Paid] = field(default_factory=dict)
+    waiting: dict[str, int] = field(default_factory=dict)  # requests that need approval, by their digest
+    approved: dict[str, int] = field(default_factory=dict)  # and those that have it
+    _hashes: bytearray = field(default_factory=bytearray)
+
+    @property
+    def head(self) -> Point:
+        """The last entry."""
+        number = len(self._hashes) // _HASH
+        return Point(self.ledger, number, self.hash_of(number))
+
+    def hash_of(self, number: int) -> str:
+        """The hash of one entry."""
+        return self._hashes[(number - 1) * _HASH : number * _HASH].hex() if number else NOTHING
+
+    def apply(self, entry: Entry) -> None:
+        """Take one more entry into account."""
+        if entry.number != self.head.number + 1 or entry.previous != self.head.hash:
+            raise LedgerDamaged(f"entry {entry.number} does not follow entry {self.head.number}", hint=RESTORE)
+        if (entry.number == 1) != (entry.kind == "ledger"):
+            raise LedgerDamaged(f"entry {entry.number} cannot be of kind {entry.kind!r}", hint=RESTORE)
+        handler = getattr(self, f"_{entry.kind}", None)
+        if entry.kind not in KINDS or handler is None:
+            raise LedgerDamaged(f"entry {entry.number} is of the unknown kind {entry.kind!r}", hint=RESTORE)
+        try:
+            handler(entry.number, entry.content)
+            for level, snapshot in entry.content.get("snapshots", {}).items():
+                self.levels[int(level)].snapshot = snapshot
+        except (LookupError, TypeError, ValueError) as error:
+            raise LedgerDamaged(f"entry {entry.number} does not fit the entries before it", hint=RESTORE) from error
+        self._hashes += bytes.fromhex(entry.hash)
+
+    def agrees_with(self, mark: Point) -> bool:
+        """Whether the mark needs no moving. A ledger that has forgotten what the mark remembers is refused."""
+        head = self.head
+        if head.number < mark.number:
+            raise LedgerRolledBack(
+                f"the ledger ends at entry {head.number}, but its mark remembers entry {mark.number}: it is an old "
+                "copy, or it has lost its end",
+                hint=RESTORE,
+            )
+        if self.hash_of(mark.number) != mark.hash:
+            raise LedgerRolledBack(
+                f"entry {mark.number} is not the one that the mark remembers: this is another history", hint=RESTORE
+            )
+        return head.number == mark.number
+
+    # -- looking things up ------------------------------------------------------------------------------------
+
+    def population(self, name: str) -> Level:
+        """The level of a population."""
+        return self._found("population", name, self.populations)
+
+    def dataset(self, name: str) -> DataSet:
+        """A data set."""
+        return self._found("data set", name, self.datasets)
+
+    def grants_of(self, analyst: str, dataset: str | None = None) -> list[Grant]:
+        """What an analyst was granted, on one data set or on any."""
+        return [
+            grant
+            for (name, datasets), grant in self.grants.items()
+            if name == analyst and (dataset is None or dataset in datasets)
+        ]
+
+    def _found(self, what: str, name: str, among: dict[str, Found]) -> Found:
+        if name not in among:
+            there = ", ".join(among) or "none"
+            raise NotFound(f"the ledger has no {what} {name!r}", hint=f"there are: {there}")
+        return among[name]
+
+    # -- one method for each kind of entry --------------------------------------------------------------------
+
+    def _ledger(self, _number: int, content: dict[str, Any]) -> None:
+        if content["format"] != FORMAT:
+            raise LedgerDamaged(f"the format {content['format']!r} is unknown")
+        self.ledger = content["ledger"]
+
+    def _population(self, number: int, content: dict[str, Any]) -> None:
+        self.populations[content["name"]] = self._level(number, "population", content, content["budget"]["neighbours"])
+
+    def _dataset(self, number: int, content: dict[str, Any]) -> None:
+        level = self._level(number, "data set", content, self.populations[content["population"]].neighbours)
+        self.datasets[content["name"]] = DataSet(
+            level,
+            content["population"],
+            level.unit,
+            content["rows_per_person"],
+            content["domains"],
+            [],
+        )
+        self._version(number, content)
+
+    def _version(self, _number: int, content: dict[str, Any]) -> None:
+        self.datasets[content["name"]].versions.append((content["version"], content["fingerprint"]))
+        if content["fingerprint"] is not None:
+            self.fingerprints.setdefault(content["fingerprint"], content["name"])
+
+    def _analyst(self, number: int, content: dict[str, Any]) -> None:
+        datasets = tuple(content["datasets"])
+        level = self._level(number, "analyst", content, self.datasets[datasets[0]].level.neighbours)
+        self.grants[content["name"], datasets] = Grant(level, content["name"], datasets)
+
+    def _revoked(self, _number: int, content: dict[str, Any]) -> None:
+        self.revoked.add(content["analyst"])
+
+    def _readmitted(self, _number: int, content: dict[str, Any]) -> None:
+        self.revoked.discard(content["analyst"])
+
+    def _reserved(self, number: int, content: dict[str, Any]) -> None:
+        question = question_digest(content)
+        answer = content["answered_by"]
+        self.reservations[number] = Reserved(
+            number,
+            content["analyst"],
+            content["dataset"],
+            content["version"],
+            question,
+            tuple(map(int, content["levels"])),
+            answer,
+        )
+        if content["key"] is not None:
+            if (content["analyst"], content["key"]) in self.keys:
+                raise LedgerDamaged(f"entry {number} uses an idempotency key twice", hint=RESTORE)
+            self.keys[content["analyst"], content["key"]] = number
+        if answer is not None and question is not None:
+            self.paid[question].levels.update(self.reservations[number].levels)
+        if self.approved:
+            self.approved.pop(request_digest(content), None)
+
+    def _settled(self, number: int, content: dict[str, Any]) -> None:
+        reserved = self.reservations.get(content["reservation"])
+        if reserved is None or reserved.answer is not None:
+            raise LedgerDamaged(f"entry {number} settles what is not waiting for an answer", hint=RESTORE)
+        reserved.answer = number
+        if reserved.question is not None:
+            self.paid.setdefault(reserved.question, Paid(number, set(reserved.levels)))
+
+    def _requested(self, number: int, content: dict[str, Any]) -> None:
+        self.waiting[request_digest(content)] = number
+
+    def _approved(self, number: int, content: dict[str, Any]) -> None:
+        self.waiting.pop(content["request"], None)
+        self.approved[content["request"]] = number
+
+    def _budget(self, _number: int, content: dict[str, Any]) -> None:
+        level = self.levels[content["level"]]
+        level.budget = promise_from_json(content["budget"])
+        level.closed = None
+
+    def _restored(self, number: int, content: dict[str, Any]) -> None:
+        for level in content["closed"]:
+            self.levels[level].closed = number
+
+    def _level(self, number: int, kind: str, content: dict[str, Any], neighbours: Neighbours) -> Level:
+        budget, approval = content["budget"], content["approval_above"]
+        level = Level(
+            number,
+            kind,
+            content["name"],
+            Unit(content["unit"]),
+            neighbours,
+            None if budget is None else promise_from_json(budget),
+            None if approval is None else promise_from_json(approval),
+        )
+        self.levels[number] = level
+        return level
+
+
+KINDS = frozenset(
+    {
+        "analyst",
+        "approved",
+        "budget",
+        "dataset",
+        "ledger",
+        "population",
+        "readmitted",
+        "requested",
+        "reserved",
+        "restored",
+        "revoked",
+        "settled",
+        "version",
+    }
+)
+
+
+def request_digest(content: dict[str, Any]) -> str:
+    """What an idempotency key stands for, in 64 characters: everything that was asked, but not when."""
+    return digest(canonical({name: content[name] for name in ("analyst", "dataset", "event", "key", "request")}))
+
+
+def question_digest(content: dict[str, Any]) -> str | None:
+    """What a stored answer answers: the question, the data version it was asked of, and what was spent on it."""
+    if content["question"] is None:
+        return None
+    return digest(canonical({name: content[name] for name in ("dataset", "event", "question", "version")}))
+
+
+def charges(entry: Entry) -> Iterator[tuple[int, Any]]:
+    """The levels that an entry charges, each with the event in its own unit, as JSON."""
+    if entry.kind in {"reserved", "restored"}:
+        for level, grouped in entry.content["levels"].items():
+            yield int(level), grouped or entry.content["event"]

@@ -1,0 +1,147 @@
+"""Transactions on a chain: take in what others wrote, compare with the mark, then commit, mark and release."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from threading import RLock
+from typing import TYPE_CHECKING, final
+
+from giveortake.errors import LedgerForeign, LedgerMissing, LedgerRolledBack, LedgerUnavailable
+from giveortake.ledger.book import Book
+from giveortake.ledger.draft import Draft, Filters, clock
+from giveortake.ledger.entries import RESTORE
+from giveortake.ledger.forks import watch
+from giveortake.ledger.store import silent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from giveortake.ledger.marks import Mark
+    from giveortake.ledger.store import Notice, Store, Transaction
+
+
+@final
+class Chain:
+    """A database, its mark, and the state that the entries read so far add up to."""
+
+    def __init__(
+        self,
+        store: Store,
+        mark: Mark,
+        *,
+        read_only: bool = False,
+        at: Notice = silent,
+        now: Callable[[], str] = clock,
+    ) -> None:
+        self.lock = RLock()
+        self.read_only = read_only
+        self._store = store
+        self._mark = mark
+        self._at = at
+        self._now = now
+        self._book = Book()
+        self._filters = Filters()
+        self._process = os.getpid()
+        self._closed = False
+        watch(self)
+
+    @property
+    def name(self) -> str:
+        """Where the ledger is."""
+        return self._store.name
+
+    @property
+    def length(self) -> int:
+        """How many entries have been read so far."""
+        return self._book.head.number
+
+    def close(self) -> None:
+        """Let go of the database. Everything is safe already."""
+        with self.lock:
+            self._closed = True
+            self._store.close()
+            self._mark.close()
+
+    def after_fork(self) -> None:
+        """In a child process: begin anew with a lock and a connection of its own."""
+        self.lock = RLock()
+        self._process = os.getpid()
+        self._store.abandon()
+        self._mark.abandon()
+
+    @contextmanager
+    def changing(self) -> Iterator[Draft]:
+        """Commit, then mark, then go on: whoever leaves this block without an error may release."""
+        if self.read_only:
+            with self.looking() as draft:
+                yield draft
+            return
+        with self._held():
+            with self._store.writing() as transaction:
+                self._at("begun")
+                draft = self._caught_up(transaction, writable=True)
+                yield draft
+                if draft.entries:
+                    self._at("written")
+            if draft.entries:
+                self._at("committed")
+                self._take(draft)
+                self._move_mark()
+                self._at("marked")
+
+    @contextmanager
+    def looking(self) -> Iterator[Draft]:
+        """Look at one state without changing anything."""
+        with self._held(), self._store.reading() as transaction:
+            yield self._caught_up(transaction, writable=False)
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        if self._process != os.getpid():  # a fork that Python did not see
+            self.after_fork()
+        with self.lock:
+            if self._closed:
+                raise LedgerUnavailable(f"the ledger {self.name} is closed", hint="open it again")
+            yield
+
+    def _caught_up(self, transaction: Transaction, *, writable: bool) -> Draft:
+        """Take in what other processes have written, and compare with the mark.
+
+        The mark is read before the entries: a ledger that is only being read may then be ahead of it, never behind.
+        """
+        mark = self._mark.read()
+        if mark is None:
+            raise LedgerMissing(f"the high-water mark of {self.name} is gone", hint=RESTORE)
+        self._read(transaction)
+        if self._book.ledger != mark.ledger:
+            raise LedgerForeign(f"{self.name} is not the ledger that its mark belongs to", hint=RESTORE)
+        if not self._book.agrees_with(mark) and writable:
+            self._mark.move(self._book.head)
+            self._at("mark moved")
+        return Draft(self._book, transaction, self._filters, self._now, writable=writable)
+
+    def _read(self, transaction: Transaction) -> None:
+        head = self._book.head
+        entries = transaction.entries(max(head.number, 1), None)
+        if head.number:
+            last = next(entries, None)
+            if last is None or last.hash != head.hash:
+                raise LedgerRolledBack(
+                    f"entry {head.number} of {self.name} was there a moment ago and is not any more", hint=RESTORE
+                )
+        for entry in entries:
+            self._book.apply(entry)
+
+    def _take(self, draft: Draft) -> None:
+        for entry in draft.entries:
+            self._book.apply(entry)
+        for level, snapshot, guard in draft.charged:
+            self._filters.keep(level, snapshot, guard)
+
+    def _move_mark(self) -> None:
+        """Move the mark to the ledger's end unless another writer already did; the ledger's own lock orders marks."""
+        mark = self._mark.read()
+        if mark is None or mark.number < self._book.head.number:
+            with self._store.writing() as transaction:
+                self._caught_up(transaction, writable=True)

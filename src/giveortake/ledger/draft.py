@@ -1,0 +1,119 @@
+"""One transaction as the ledger sees it: what the book says, the filters of its levels, and what is to be added."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, final
+
+from giveortake.accounting.filters import filter as filter_of
+from giveortake.errors import LedgerDamaged, LedgerUnavailable
+from giveortake.ledger.canonical import canonical, digest, plain
+from giveortake.ledger.entries import RESTORE, Entry, entry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from giveortake.accounting.filters import Filter
+    from giveortake.ledger.book import Book, Level
+    from giveortake.ledger.canonical import Json
+    from giveortake.ledger.store import Transaction
+    from giveortake.privacy import Guarantee
+
+
+def clock() -> str:
+    """The time of day. It is written down for people and decides nothing."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def new_filter(budget: Guarantee) -> Filter:
+    """A filter that has admitted nothing yet."""
+    return filter_of(budget)
+
+
+def snapshot_of(guard: Filter) -> str:
+    """The exact state of a filter, written in the one way that has one hash."""
+    return canonical(plain("snapshot", guard.snapshot()))
+
+
+@final
+class Filters:
+    """The filters of a ledger's levels, each trusted only while the chain vouches for its state."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[str, Filter]] = {}
+
+    def of(self, level: Level, transaction: Transaction) -> Filter | None:
+        """The filter of a level as the chain left it; None if the level has no cap of its own."""
+        if level.budget is None or level.snapshot is None:
+            return None
+        kept = self._kept.get(level.number)
+        if kept is not None and kept[0] == level.snapshot:
+            return kept[1]
+        text = transaction.snapshot(level.number)
+        if text is None or not text.isascii() or digest(text) != level.snapshot:
+            raise LedgerDamaged(
+                f"what is stored as spent by the {level.kind} {level.name!r} is not what the chain says", hint=RESTORE
+            )
+        guard = filter_of(level.budget, snapshot=json.loads(text))
+        self._kept[level.number] = level.snapshot, guard
+        return guard
+
+    def keep(self, level: int, snapshot: str, guard: Filter) -> None:
+        """Remember a filter whose state has been committed."""
+        self._kept[level] = snapshot, guard
+
+
+@final
+class Draft:
+    """Entries that are written and not yet committed."""
+
+    def __init__(
+        self, book: Book, transaction: Transaction, filters: Filters, now: Callable[[], str], *, writable: bool
+    ) -> None:
+        self.book = book
+        self.entries: list[Entry] = []
+        self.charged: list[tuple[int, str, Filter]] = []
+        self._transaction = transaction
+        self._filters = filters
+        self._now = now
+        self.writable = writable
+
+    def filter_of(self, level: Level) -> Filter | None:
+        """The filter of a level. It is shared: copy it before charging it."""
+        return self._filters.of(level, self._transaction)
+
+    def state_of(self, level: Level) -> str | None:
+        """What the database holds as the state of a level's filter, unchecked."""
+        return self._transaction.snapshot(level.number)
+
+    def stored(self, number: int) -> Entry:
+        """An entry of the chain, checked against the hash that the book remembers."""
+        found = self._transaction.entry(number)
+        if found.hash != self.book.hash_of(number):
+            raise LedgerDamaged(f"entry {number} was replaced", hint=RESTORE)
+        return found
+
+    def history(self) -> Iterator[Entry]:
+        """All entries of the chain."""
+        return self._transaction.entries(1, self.book.hash_of(0))
+
+    def next_number(self) -> int:
+        """The number of the entry that is added next."""
+        return self.book.head.number + len(self.entries) + 1
+
+    def add(self, kind: str, content: dict[str, Json], filters: Mapping[int, Filter] | None = None) -> Entry:
+        """Write one more entry, and the states in which it leaves the filters of some levels."""
+        if not self.writable:
+            raise LedgerUnavailable("the ledger was opened for reading only")
+        previous = self.entries[-1].hash if self.entries else self.book.head.hash
+        states = {level: snapshot_of(guard) for level, guard in (filters or {}).items()}
+        if states:
+            content = content | {"snapshots": {str(level): digest(state) for level, state in states.items()}}
+        new = entry(self.next_number(), kind, self._now(), previous, content)
+        self._transaction.append(new)
+        for level, state in states.items():
+            self._transaction.keep_snapshot(level, state)
+        self.entries.append(new)
+        self.charged += [(level, digest(state), (filters or {})[level]) for level, state in states.items()]
+        return new

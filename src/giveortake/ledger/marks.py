@@ -1,0 +1,183 @@
+"""The high-water mark: how far the ledger has come, kept apart from it, so that a ledger that forgot is found out.
+
+The order is always: commit, then mark, then release. A ledger ahead of its mark crashed between the first two, and
+the mark is moved; a ledger behind its mark has lost entries whose answers may be out, and is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+from contextlib import suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Protocol, final
+
+from giveortake.errors import LedgerDamaged, LedgerUnavailable
+from giveortake.ledger.canonical import canonical, digest
+from giveortake.ledger.entries import RESTORE, Point
+from giveortake.ledger.store import silent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from giveortake.ledger.store import Notice
+
+_SLOT = 512  # one sector: a write of it is whole or not there on nearly all disks, and checked where it is not
+
+
+class Mark(Protocol):
+    """A place that remembers one point. Writers are serialised by the ledger's own lock."""
+
+    def read(self) -> Point | None:
+        """The point, or None if there never was one."""
+        ...
+
+    def begin(self, point: Point) -> Point:
+        """Remember a first point, unless another process was faster; whichever is remembered is returned."""
+        ...
+
+    def move(self, point: Point) -> None:
+        """Remember this point durably, from now on."""
+        ...
+
+    def replace(self, point: Point) -> None:
+        """Begin anew at a point that the owner has acknowledged."""
+        ...
+
+    def abandon(self) -> None:
+        """Forget what belongs to the parent process."""
+        ...
+
+    def close(self) -> None:
+        """Let go."""
+        ...
+
+
+@final
+class MemoryMark:
+    """The mark of a ledger that lives in memory and ends with it."""
+
+    def __init__(self) -> None:
+        self._point: Point | None = None
+
+    def read(self) -> Point | None:
+        return self._point
+
+    def begin(self, point: Point) -> Point:
+        self._point = self._point or point
+        return self._point
+
+    def move(self, point: Point) -> None:
+        self._point = point
+
+    def replace(self, point: Point) -> None:
+        self._point = point
+
+    def abandon(self) -> None:
+        """It was copied with the process."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+@final
+class FileMark:
+    """A file with two slots that are written in turns, each with a checksum.
+
+    Guarantee: after `move` returns, the point survives a power failure. A write that is torn spoils the older slot
+    only, so that the point before it remains, which is behind the ledger and will be moved.
+    """
+
+    def __init__(self, path: Path, at: Notice = silent) -> None:
+        self.path = path
+        self._at = at
+
+    def read(self) -> Point | None:
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise LedgerUnavailable(f"the mark {self.path} cannot be read: {error.strerror}") from error
+        points = [point for slot in (0, 1) if (point := _read_slot(content, slot)) is not None]
+        if not points:
+            raise LedgerDamaged(f"the high-water mark {self.path} is damaged", hint=RESTORE)
+        return max(points, key=lambda point: point.number)
+
+    def begin(self, point: Point) -> Point:
+        fresh = self.path.with_name(f"{self.path.name}.{secrets.token_hex(8)}.new")
+        try:
+            with fresh.open("xb") as file:
+                file.write(_slot(point) * 2)
+                _sync(file.fileno())
+            with suppress(FileExistsError):
+                os.link(fresh, self.path)  # whole or not at all, and never over another one
+            _sync_folder(self.path)
+        except OSError as error:
+            raise LedgerUnavailable(f"no mark can be kept at {self.path}: {error.strerror}") from error
+        finally:
+            with suppress(OSError):
+                fresh.unlink(missing_ok=True)
+        self._at("mark begun")
+        return self.read() or point
+
+    def move(self, point: Point) -> None:
+        try:
+            with self.path.open("r+b", buffering=0) as file:
+                content = file.read(2 * _SLOT)
+                first, second = _read_slot(content, 0), _read_slot(content, 1)
+                older = 0 if first is None or (second is not None and first.number <= second.number) else 1
+                file.seek(older * _SLOT)
+                file.write(_slot(point))
+                self._at("mark written")
+                _sync(file.fileno())
+        except OSError as error:
+            raise LedgerUnavailable(
+                f"the mark {self.path} cannot be written: {error.strerror}",
+                hint="what was being charged stays charged; its answer was not released",
+            ) from error
+
+    def replace(self, point: Point) -> None:
+        with suppress(FileNotFoundError):
+            self.path.unlink()
+        self.begin(point)
+
+    def abandon(self) -> None:
+        """Nothing is held between calls."""
+
+    def close(self) -> None:
+        """Nothing is held between calls."""
+
+
+def _slot(point: Point) -> bytes:
+    body = canonical(asdict(point))
+    line = f"{body} {digest(body)}"
+    return line.ljust(_SLOT - 1).encode("ascii") + b"\n"
+
+
+def _read_slot(content: bytes, slot: int) -> Point | None:
+    try:
+        body, _, check = content[slot * _SLOT : (slot + 1) * _SLOT].decode("ascii").rstrip().rpartition(" ")
+    except UnicodeDecodeError:
+        return None
+    return Point(**json.loads(body)) if body and digest(body) == check else None
+
+
+def _sync(descriptor: int) -> None:
+    if sys.platform == "darwin":
+        import fcntl  # noqa: PLC0415 (not on every platform)
+
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(descriptor)
+
+
+def _sync_folder(path: Path) -> None:
+    if os.name == "posix":
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,0 +1,147 @@
+"""Opening a ledger that is there, beginning one that never was, and nothing in between."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from giveortake.errors import InvalidParameter, LedgerForeign, LedgerMissing, LedgerUnavailable, NotFound
+from giveortake.ledger.chain import Chain
+from giveortake.ledger.draft import clock
+from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, Point, entry
+from giveortake.ledger.ledger import Ledger
+from giveortake.ledger.marks import FileMark, Mark, MemoryMark
+from giveortake.ledger.sqlite import SQLiteStore
+from giveortake.ledger.store import MIGRATIONS, Store, silent
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from giveortake.ledger.store import Migrations, Notice
+
+MEMORY = ":memory:"
+_SERVERS = ("postgresql://", "postgres://")
+
+
+def open_ledger(
+    where: str | os.PathLike[str],
+    *,
+    mark: str | os.PathLike[str] | None = None,
+    create: bool = True,
+    read_only: bool = False,
+) -> Ledger:
+    """Open the ledger at a path or a PostgreSQL URL (`?schema=name` chooses one of several); ":memory:" forgets.
+
+    A new one is begun if there never was one. `mark` says where the high-water mark is kept, a path or another
+    PostgreSQL URL: beside the file unless said otherwise, best on a disk that is not backed up with the ledger.
+
+    >>> book = open_ledger(":memory:")
+    >>> _ = book.population("patients", budget=gt.PureDP("0.3"), unit="person_id")
+    >>> _ = book.dataset("visits", population="patients")
+    >>> held = book.settle(book.reserve(gt.privacy.events.Laplace(10), dataset="visits", key="q1"), {"n": 41})
+    >>> book.population("patients").remaining
+    Fraction(1, 5)
+    """
+    return opened(where, mark=mark, create=create, read_only=read_only)
+
+
+def opened(
+    where: str | os.PathLike[str],
+    *,
+    mark: str | os.PathLike[str] | None = None,
+    create: bool = True,
+    read_only: bool = False,
+    migrations: Migrations = MIGRATIONS,
+    at: Notice = silent,
+    now: Callable[[], str] = clock,
+) -> Ledger:
+    """As `open_ledger`, for tests that watch what happens `at` each step, change the clock or the schema."""
+    store, keeper = places(where, mark, read_only=read_only, migrations=migrations, at=at)
+    try:
+        found = _mark_of(store, keeper, create=create and not read_only)
+        if not read_only:
+            _prepare(store, found, at, now)
+        return Ledger(Chain(store, keeper, read_only=read_only, at=at, now=now))
+    except BaseException:
+        store.close()
+        keeper.close()
+        raise
+
+
+def _mark_of(store: Store, keeper: Mark, *, create: bool) -> Point:
+    """The mark, begun now if there never was a ledger. Marks begin before ledgers do: that orders these questions."""
+    found = keeper.read()
+    there = store.exists()
+    if found is None and there:
+        found = keeper.read()
+    if found is None and there:
+        raise LedgerForeign(
+            f"{store.name} has no high-water mark: it is not a ledger, or a copy, or its mark is lost", hint=RESTORE
+        )
+    if found is None:
+        if not create:
+            raise NotFound(f"there is no ledger at {store.name}")
+        return keeper.begin(Point(secrets.token_hex(16), 0, NOTHING))
+    if found.number and not there and not store.exists():
+        raise LedgerMissing(f"the ledger {store.name} is gone; its mark remembers {found.number} entries", hint=RESTORE)
+    return found
+
+
+def places(where: str | os.PathLike[str], mark: str | os.PathLike[str] | None, **options: Any) -> tuple[Store, Mark]:
+    """Where the ledger and its mark are kept."""
+    at = options.get("at", silent)
+    address = _address(where)
+    if address.startswith(_SERVERS):
+        from giveortake.ledger.postgres import PostgresMark, PostgresStore  # noqa: PLC0415 (an extra, heavy)
+
+        keeper: Mark = PostgresMark(address) if mark is None else _mark_at(mark, at)
+        return PostgresStore(address, **options), keeper
+    if address == MEMORY:
+        return SQLiteStore(None, **options), MemoryMark()
+    path = Path(address).absolute()
+    if not path.parent.is_dir():
+        raise LedgerUnavailable(f"the folder {path.parent} of the ledger does not exist")
+    if path.is_dir():
+        raise LedgerForeign(f"{path} is a folder, not a ledger")
+    return SQLiteStore(path, **options), _mark_at(f"{path}.mark" if mark is None else mark, at)
+
+
+def _mark_at(place: str | os.PathLike[str], at: Notice) -> Mark:
+    address = _address(place)
+    if address.startswith(_SERVERS):
+        from giveortake.ledger.postgres import PostgresMark  # noqa: PLC0415 (an extra, heavy)
+
+        return PostgresMark(address)
+    path = Path(address).absolute()
+    if not path.parent.is_dir():
+        raise LedgerUnavailable(f"the folder {path.parent} of the high-water mark does not exist")
+    return FileMark(path, at)
+
+
+def _address(where: str | os.PathLike[str]) -> str:
+    address = str(where)
+    if not address.strip() or "\0" in address:
+        raise InvalidParameter("ledger", where, "is neither a path nor a PostgreSQL URL")
+    return address
+
+
+def _prepare(store: Store, found: Point, at: Notice, now: Callable[[], str]) -> None:
+    """Begin a ledger whose mark has just begun, or bring the tables of an older version up to date, whole."""
+    if found.number == 0:
+        with store.create() as transaction:
+            if next(transaction.entries(1, None), None) is None:
+                transaction.append(entry(1, "ledger", now(), NOTHING, {"format": FORMAT, "ledger": found.ledger}))
+                at("begun ledger written")
+        at("begun ledger committed")
+    with store.reading() as transaction:
+        outdated = transaction.outdated()
+    if outdated:
+        with store.writing() as transaction:
+            if transaction.outdated():
+                transaction.migrate()
+                at("migrated")
+                for _ in transaction.entries(1, NOTHING):
+                    pass  # what does not verify is not migrated
+        at("migration committed")

@@ -1,0 +1,257 @@
+"""A ledger in PostgreSQL, for teams: one schema per ledger, one row lock that orders all writers.
+
+psycopg is imported here alone, when a PostgreSQL URL is opened.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, final
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+from giveortake.errors import (
+    InvalidParameter,
+    LedgerBusy,
+    LedgerDamaged,
+    LedgerError,
+    LedgerMissing,
+    LedgerUnavailable,
+    NotFound,
+)
+from giveortake.ledger.entries import RESTORE, Point
+from giveortake.ledger.store import MIGRATIONS, Transaction, silent
+
+try:
+    import psycopg
+    from psycopg import errors as refusals
+except ImportError as missing:  # pragma: no cover (the tests install it)
+    raise NotFound("a PostgreSQL ledger needs psycopg", hint="pip install 'giveortake[postgres]'") from missing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from giveortake.ledger.store import Migrations, Notice
+
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,50}")
+_PATIENCE = 60  # seconds
+_CREATION = 0x676F_744C  # an advisory lock, held while a schema is created
+_REFUSAL = "BEGIN RAISE EXCEPTION ''entries are append-only''; END"
+_CHANGES = "BEFORE UPDATE OR DELETE OR TRUNCATE"
+_APPEND_ONLY = (
+    f"CREATE FUNCTION {{s}}append_only() RETURNS trigger LANGUAGE plpgsql AS '{_REFUSAL}'",
+    f"CREATE TRIGGER append_only {_CHANGES} ON {{s}}entries FOR EACH STATEMENT EXECUTE FUNCTION {{s}}append_only()",
+)
+_abandoned: list[Any] = []  # connections of parent processes, which are neither used nor closed here
+
+
+class _Connected:
+    """A connection to one schema, made when it is first needed and again after it broke."""
+
+    def __init__(self, url: str, *, read_only: bool = False) -> None:
+        self.address, self.schema = split(url)
+        self.name = f"{_without_password(self.address)} schema {self.schema}"
+        self._read_only = read_only
+        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+
+    def abandon(self) -> None:
+        if self._connection is not None:
+            _abandoned.append(self._connection)
+            self._connection = None
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
+        if self._connection is not None and (self._connection.closed or self._connection.broken):
+            self.close()
+        if self._connection is None:
+            self._connection = psycopg.connect(self.address, autocommit=True, connect_timeout=_PATIENCE)
+            try:
+                self._prepare(self._connection)
+            except BaseException:
+                self.close()
+                raise
+        return self._connection
+
+    def _prepare(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+        """Refuse a server that may forget commits, and ask for durable ones where the server's default is weaker."""
+        for setting in ("fsync", "full_page_writes"):
+            if _shown(connection, setting) == "off":
+                raise LedgerUnavailable(
+                    f"the server runs with {setting} = off and may forget what it has committed",
+                    hint=f"set {setting} = on in postgresql.conf",
+                )
+        if _shown(connection, "synchronous_commit") in {"off", "local", "remote_write"}:
+            connection.execute("SET synchronous_commit = on")
+        connection.execute(f"SET lock_timeout = '{_PATIENCE}s'")
+        connection.execute(f"SET idle_in_transaction_session_timeout = '{_PATIENCE}s'")  # a client that vanished
+        if self._read_only:
+            connection.execute("SET default_transaction_read_only = on")
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            raise self._explained(error) from error
+
+    def _explained(self, error: psycopg.Error) -> LedgerError:
+        text = str(error).strip().partition("\n")[0]
+        match error:
+            case refusals.LockNotAvailable():
+                return LedgerBusy(f"{self.name} was held by other writers for {_PATIENCE} s", hint="try again")
+            case refusals.UndefinedTable() | refusals.InvalidSchemaName() | refusals.UndefinedColumn():
+                return LedgerMissing(f"{self.name} does not hold the ledger any more: {text}", hint=RESTORE)
+            case refusals.DataCorrupted() | refusals.IndexCorrupted() | refusals.UniqueViolation():
+                return LedgerDamaged(f"{self.name} is damaged: {text}", hint=RESTORE)
+        return LedgerUnavailable(
+            f"{self.name} cannot be used: {text}",
+            hint="if a charge was on its way it may have arrived: the same idempotency key will find it",
+        )
+
+
+@final
+class PostgresStore(_Connected):
+    """One schema of a database.
+
+    Writers queue for a lock on the row that names the schema's version, and read what is committed after they have
+    it. READ COMMITTED is what makes that right: a SERIALIZABLE snapshot would be taken before the wait.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        read_only: bool = False,
+        migrations: Migrations = MIGRATIONS,
+        at: Notice = silent,
+    ) -> None:
+        super().__init__(url, read_only=read_only)
+        self._migrations = migrations
+        self._at = at
+
+    def exists(self) -> bool:
+        with self._translated():
+            return _has_schema(self._connected(), self.schema)
+
+    @contextmanager
+    def create(self) -> Iterator[Transaction]:
+        with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED") as transaction:
+            connection = self._connected()
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATION,))
+            if not _has_schema(connection, self.schema):
+                connection.execute(f'CREATE SCHEMA "{self.schema}"'.encode())
+                transaction.create_tables(_APPEND_ONLY)
+                self._at("tables created")
+            yield transaction
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        if self._read_only:
+            raise LedgerUnavailable(f"{self.name} was opened for reading only")
+        with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED") as transaction:
+            locked = f"SELECT value FROM \"{self.schema}\".about WHERE name = 'schema' FOR UPDATE"  # noqa: S608
+            self._connected().execute(locked.encode())
+            yield transaction
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as transaction:
+            yield transaction
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Transaction]:
+        with self._translated():
+            connection = self._connected()
+            connection.execute(begin.encode())
+            try:
+                yield Transaction(self._execute, f'"{self.schema}".', self._migrations)
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(psycopg.Error):
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _execute(self, statement: str, values: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
+        found = self._connected().execute(statement.replace("?", "%s").encode(), values)
+        return found if found.description is not None else ()
+
+
+@final
+class PostgresMark(_Connected):
+    """The mark in a schema of its own, by default in the ledger's database, and on a connection of its own."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._table = f'"{self.schema}_mark".mark'
+
+    def read(self) -> Point | None:
+        with self._translated():
+            connection = self._connected()
+            if not _has_schema(connection, f"{self.schema}_mark"):
+                return None
+            wanted = f"SELECT ledger, number, hash FROM {self._table}"  # noqa: S608 (the name was checked)
+            found = connection.execute(wanted.encode()).fetchall()
+        if len(found) != 1:
+            raise LedgerDamaged(f"the high-water mark of {self.name} is damaged", hint=RESTORE)
+        return Point(*found[0])
+
+    def begin(self, point: Point) -> Point:
+        with self._translated():
+            connection = self._connected()
+            with connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATION,))
+                if not _has_schema(connection, f"{self.schema}_mark"):
+                    connection.execute(f'CREATE SCHEMA "{self.schema}_mark"'.encode())
+                    connection.execute(
+                        f"CREATE TABLE {self._table} (ledger TEXT PRIMARY KEY, number BIGINT NOT NULL, "
+                        "hash TEXT NOT NULL)".encode()
+                    )
+                    connection.execute(
+                        f"INSERT INTO {self._table} VALUES (%s, %s, %s)".encode(),  # noqa: S608
+                        (point.ledger, point.number, point.hash),
+                    )
+        return self.read() or point
+
+    def move(self, point: Point) -> None:
+        with self._translated():
+            self._connected().execute(
+                f"UPDATE {self._table} SET number = %s, hash = %s WHERE ledger = %s".encode(),  # noqa: S608
+                (point.number, point.hash, point.ledger),
+            )
+
+    def replace(self, point: Point) -> None:
+        with self._translated():
+            self._connected().execute(f'DROP SCHEMA IF EXISTS "{self.schema}_mark" CASCADE'.encode())
+        self.begin(point)
+
+
+def split(url: str) -> tuple[str, str]:
+    """The address of the server and database, and the schema that `?schema=` names.
+
+    >>> split("postgresql://ann@db/clinic?schema=visits&sslmode=require")
+    ('postgresql://ann@db/clinic?sslmode=require', 'visits')
+    """
+    parts = urlsplit(url)
+    options = parse_qsl(parts.query, keep_blank_values=True)
+    schema = dict(options).get("schema", "giveortake")
+    if not _SCHEMA.fullmatch(schema):
+        raise InvalidParameter("schema", schema, "is not a name in lower case letters, digits and _")
+    rest = urlencode([(name, value) for name, value in options if name != "schema"], safe="/", quote_via=quote)
+    return urlunsplit(parts._replace(query=rest)), schema
+
+
+def _shown(connection: psycopg.Connection[tuple[Any, ...]], setting: str) -> str:
+    row = connection.execute("SELECT current_setting(%s)", (setting,)).fetchone()
+    return "" if row is None else str(row[0])
+
+
+def _has_schema(connection: psycopg.Connection[tuple[Any, ...]], schema: str) -> bool:
+    return connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone() is not None
+
+
+def _without_password(address: str) -> str:
+    return re.sub(r"(//[^:/@]*):[^@]*@", r"\1@", address)

@@ -1,0 +1,118 @@
+"""Budgets as JSON and back, exactly; and what one event on rows means to a person who has several."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from giveortake.errors import InvalidParameter, LedgerDamaged, LedgerMismatch, Unprovable
+from giveortake.privacy import (
+    ROW,
+    ZCDP,
+    ApproxDP,
+    GaussianDP,
+    Guarantee,
+    Neighbours,
+    PureDP,
+    RenyiDP,
+    Unit,
+    events,
+)
+
+if TYPE_CHECKING:
+    from giveortake.ledger.canonical import Json
+
+_KINDS: dict[str, type[Guarantee]] = {
+    "pure": PureDP,
+    "approx": ApproxDP,
+    "zcdp": ZCDP,
+    "gaussian": GaussianDP,
+    "renyi": RenyiDP,
+}
+_NUMBERS = {"pure": ["epsilon"], "approx": ["epsilon", "delta"], "zcdp": ["rho"], "gaussian": ["mu"]}
+
+SomePromise = TypeVar("SomePromise", bound=Guarantee)
+
+
+def promise_to_json(promise: Guarantee) -> dict[str, Json]:
+    """Everything about a promise as text; fractions are written "p/q"."""
+    for kind, found in _KINDS.items():
+        if type(promise) is found:
+            numbers: dict[str, Json] = {name: _written(getattr(promise, name)) for name in _NUMBERS.get(kind, ())}
+            if isinstance(promise, RenyiDP):
+                numbers = {"curve": [[_written(order), _written(epsilon)] for order, epsilon in promise.curve]}
+            return {"promise": kind, **numbers, "unit": promise.unit.column, "neighbours": promise.neighbours}
+    raise InvalidParameter("budget", promise, "is not a promise that a budget can be kept in")
+
+
+def promise_from_json(content: dict[str, Any]) -> Guarantee:
+    """The promise that `promise_to_json` wrote."""
+    kind = content["promise"]
+    if kind not in _KINDS:
+        raise LedgerDamaged(f"the ledger holds a budget of the unknown kind {kind!r}")
+    terms: Any = {"unit": Unit(content["unit"]), "neighbours": content["neighbours"]}
+    if kind == "renyi":
+        return RenyiDP([(Fraction(order), Fraction(epsilon)) for order, epsilon in content["curve"]], **terms)
+    numbers = [Fraction(content[name]) for name in _NUMBERS[kind]]
+    return _KINDS[kind](*numbers, **terms)
+
+
+def protecting(name: str, promise: SomePromise, protected: Unit) -> SomePromise:
+    """The budget as a promise to `protected`. One that was written without a unit takes it from where it is used."""
+    if not isinstance(promise, Guarantee):
+        raise InvalidParameter(name, promise, "is not a promise", hint='write, for example, PureDP("1")')
+    if promise.unit == protected:
+        return promise
+    if promise.unit == ROW:
+        return replace(promise, unit=protected)
+    raise LedgerMismatch(
+        f"the {name} protects {promise.unit}, but it is declared for {protected}",
+        hint="write the budget for the unit that is protected there",
+    )
+
+
+def for_group(event: events.Event, size: int, neighbours: Neighbours) -> events.Event:
+    """What an event on single rows is to a person with at most `size` rows.
+
+    Guarantee (group privacy, seed 000 L1.7, seed 002 Prop. 6): k rows are k steps of the neighbouring relation. Noise
+    that is calibrated to a sensitivity Δ faces at most kΔ; other events are restated by what they promise to groups.
+    """
+    if size == 1:
+        return event
+    match event:
+        case events.Laplace():
+            return events.Laplace(event.noise_multiplier / size)
+        case events.Gaussian():
+            return events.Gaussian(event.noise_multiplier / size)
+        case events.Geometric():
+            return events.Geometric(event.scale, event.sensitivity * size)
+        case events.DiscreteGaussian():
+            return events.DiscreteGaussian(event.sigma, event.sensitivity * size)
+        case events.Exponential():
+            return events.Exponential(event.epsilon * size)
+        case events.Composed():
+            return events.Composed([for_group(part, size, neighbours) for part in event.events])
+        case events.Repeated():
+            return events.Repeated(for_group(event.event, size, neighbours), event.times)
+    return _restated(event.guarantee(neighbours=neighbours).group(size))
+
+
+def _restated(promise: Guarantee) -> events.Event:
+    match promise:
+        case PureDP():
+            return events.Pure(promise.epsilon)
+        case ApproxDP():
+            return events.Approx(promise.epsilon, promise.delta)
+        case ZCDP():
+            return events.ZCDP(promise.rho)
+        case GaussianDP():
+            return events.Gaussian(1 / promise.mu)
+    raise Unprovable(
+        f"no event is known that makes the promise {promise!r}",
+        hint="bound what a person contributes, and declare the data set with the person as its unit",
+    )
+
+
+def _written(number: Fraction) -> str:
+    return f"{number.numerator}/{number.denominator}"

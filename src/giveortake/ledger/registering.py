@@ -1,0 +1,232 @@
+"""Populations, data sets and analysts: how they enter the chain, and why they cannot be redefined."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, NotFound, SameTable
+from giveortake.exact import whole
+from giveortake.ledger.canonical import Json, canonical, plain
+from giveortake.ledger.draft import new_filter
+from giveortake.ledger.promises import promise_to_json, protecting
+from giveortake.privacy import ROW, Guarantee, Unit, unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from giveortake.ledger.book import DataSet, Level
+    from giveortake.ledger.draft import Draft
+
+_LONGEST = 200
+
+
+def population(
+    draft: Draft, name: str, budget: Guarantee | None, protected: Unit | str | None, approval_above: Guarantee | None
+) -> None:
+    """Register the people protected, or find them registered as said."""
+    known = draft.book.populations.get(named("population", name))
+    if known is not None and budget is None and protected is None and approval_above is None:
+        return
+    if budget is None:
+        if known is None:
+            raise NotFound(f"the ledger has no population {name!r}", hint="pass budget= to register it")
+        budget = known.budget
+    assert budget is not None  # noqa: S101 (a population always has one)
+    whom = _unit(protected) if protected is not None else budget.unit if known is None else known.unit
+    content: dict[str, Json] = {"name": name, **_capped(budget, approval_above, whom)}
+    if known is not None:
+        _same(draft, known, content, "population")
+    else:
+        _add(draft, "population", content, budget, whom)
+
+
+def dataset(
+    draft: Draft,
+    name: str,
+    *,
+    population_name: str | None,
+    budget: Guarantee | None,
+    protected: Unit | str | None,
+    rows_per_person: int | None,
+    domains: object,
+    fingerprint: str | None,
+    version: str,
+    owner_confirms: str | None,
+    approval_above: Guarantee | None,
+) -> None:
+    """Register a table of a population, or find it registered as said."""
+    book = draft.book
+    known = book.datasets.get(named("data set", name))
+    if population_name is None:
+        if known is None:
+            raise NotFound(f"the ledger has no data set {name!r}", hint="pass population= to register it")
+        if (budget, protected, rows_per_person, domains, fingerprint, approval_above) == (None,) * 6:
+            return
+        population_name = known.population
+    above = book.population(population_name)
+    whom = above.unit if protected is None else _unit(protected)
+    people = _rows_per_person(whom, above, rows_per_person)
+    content: dict[str, Json] = {
+        "name": name,
+        "population": population_name,
+        "rows_per_person": people,
+        "domains": plain("domains", domains),
+        "version": named("version", version),
+        "fingerprint": None if fingerprint is None else named("fingerprint", fingerprint),
+        **_capped(budget, approval_above, whom),
+    }
+    _same_neighbours(budget, above)
+    if known is not None:
+        _same(draft, known.level, content, "data set", ignore=("version", "fingerprint"))
+        _same_table(known, name, fingerprint)
+        return
+    content["owner_confirms"] = _confirmed(draft, name, fingerprint, owner_confirms)
+    _add(draft, "dataset", content, budget, whom)
+
+
+def new_version(draft: Draft, name: str, version: str, fingerprint: str | None, owner_confirms: str | None) -> None:
+    """The data changed: later answers are about the new version, and compose with the earlier ones."""
+    known = draft.book.dataset(named("data set", name))
+    if (version, fingerprint) == known.versions[-1]:
+        return
+    if version in {earlier for earlier, _ in known.versions}:
+        raise LedgerMismatch(f"the data set {name!r} already had a version {version!r}", hint="name it anew")
+    draft.add(
+        "version",
+        {
+            "name": name,
+            "version": named("version", version),
+            "fingerprint": None if fingerprint is None else named("fingerprint", fingerprint),
+            "owner_confirms": _confirmed(draft, name, fingerprint, owner_confirms),
+        },
+    )
+
+
+def analyst(
+    draft: Draft, name: str, datasets: Iterable[str], budget: Guarantee | None, approval_above: Guarantee | None
+) -> tuple[str, ...]:
+    """Let an analyst ask some data sets of one population, together within one cap."""
+    book = draft.book
+    if named("analyst", name) in book.revoked:
+        raise AccessDenied(f"the analyst {name!r} was revoked", hint=f"`ledger.readmit({name!r})` takes that back")
+    names = tuple(sorted({datasets} if isinstance(datasets, str) else set(datasets)))
+    if not names:
+        raise InvalidParameter("datasets", names, "is empty", hint="name the data sets that the analyst may ask")
+    populations = {book.dataset(dataset).population for dataset in names}
+    if len(populations) > 1:
+        raise LedgerMismatch(
+            f"one cap cannot span the populations {', '.join(sorted(populations))}: they are different people",
+            hint="register the analyst once for each population",
+        )
+    above = book.population(populations.pop())
+    _same_neighbours(budget, above)
+    content: dict[str, Json] = {
+        "name": name,
+        "datasets": list(names),
+        **_capped(budget, approval_above, above.unit),
+    }
+    known = book.grants.get((name, names))
+    if known is not None:
+        _same(draft, known.level, content, "analyst")
+    else:
+        _add(draft, "analyst", content, budget, above.unit)
+    return names
+
+
+def named(what: str, name: object) -> str:
+    """A name that can be read again."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > _LONGEST:
+        raise InvalidParameter(what, name, f"is not a name of 1 to {_LONGEST} printable characters")
+    return name
+
+
+def _capped(budget: Guarantee | None, approval_above: Guarantee | None, whom: Unit) -> dict[str, Json]:
+    return {
+        "unit": whom.column,
+        "budget": None if budget is None else promise_to_json(protecting("budget", budget, whom)),
+        "approval_above": None
+        if approval_above is None
+        else promise_to_json(protecting("approval_above", approval_above, whom)),
+    }
+
+
+def _add(draft: Draft, kind: str, content: dict[str, Json], budget: Guarantee | None, whom: Unit) -> None:
+    filters = {}
+    if budget is not None:
+        guard = new_filter(protecting("budget", budget, whom))
+        content["filter"] = plain("filter", guard.snapshot())  # what the promise was from the beginning
+        filters = {draft.next_number(): guard}
+    draft.add(kind, content, filters)
+
+
+def _same(draft: Draft, known: Level, content: dict[str, Json], what: str, ignore: tuple[str, ...] = ()) -> None:
+    """Refuse a second definition that differs from the first, naming what differs."""
+    first: dict[str, Any] = dict(draft.stored(known.number).content)
+    first["budget"] = None if known.budget is None else promise_to_json(known.budget)  # it may have been changed since
+    for field, value in content.items():
+        if field not in ignore and canonical(first[field]) != canonical(value):
+            raise LedgerMismatch(
+                f"the {what} {known.name!r} is in the ledger with another {field}: {_short(first[field])}, "
+                f"not {_short(value)}",
+                hint="open it as it was registered; a budget is changed by `ledger.change_budget`, which is recorded",
+            )
+
+
+def _short(value: object, limit: int = 120) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _same_table(known: DataSet, name: str, fingerprint: str | None) -> None:
+    held = known.versions[-1][1]
+    if fingerprint is not None and fingerprint != held:
+        raise LedgerMismatch(
+            f"the table is not the one that {name!r} was registered with (version {known.version!r})",
+            hint=f"`ledger.new_version({name!r}, version=…, fingerprint=…)` says that the data changed",
+        )
+
+
+def _confirmed(draft: Draft, name: str, fingerprint: str | None, owner_confirms: str | None) -> str | None:
+    """The owner's word that the same table under a second name is meant, if it is needed."""
+    other = None if fingerprint is None else draft.book.fingerprints.get(fingerprint)
+    if other is None or other == name:
+        return None
+    if owner_confirms is None:
+        raise SameTable(
+            f"the table of {name!r} is registered as {other!r} already: the same people would pay from two budgets",
+            hint='use that name, or pass owner_confirms="why this is meant", which is recorded',
+        )
+    return named("owner_confirms", owner_confirms)
+
+
+def _rows_per_person(whom: Unit, above: Level, rows_per_person: int | None) -> int | None:
+    if whom == above.unit:
+        if rows_per_person is not None:
+            raise InvalidParameter(
+                "rows_per_person",
+                rows_per_person,
+                f"is not needed: data set and population both protect {whom}",
+            )
+        return None
+    if above.unit == ROW:
+        raise LedgerMismatch(
+            f"the population {above.name!r} protects {above.unit}, the data set {whom}",
+            hint="register a population of people",
+        )
+    if rows_per_person is None:
+        raise LedgerMismatch(
+            f"the data set protects {whom}, but its population {above.name!r} protects {above.unit}",
+            hint=f"declare rows_per_person, the most that {above.unit} can have: each charge then counts as a group",
+        )
+    return whole("rows_per_person", rows_per_person)
+
+
+def _same_neighbours(budget: Guarantee | None, above: Level) -> None:
+    if budget is not None and budget.neighbours != above.neighbours:
+        raise LedgerMismatch(
+            f"the budget counts neighbours as {budget.neighbours}, its population as {above.neighbours}"
+        )
+
+
+def _unit(value: Unit | str) -> Unit:
+    return unit(value) if isinstance(value, str) else value

@@ -1,0 +1,136 @@
+"""What an owner does when a ledger was lost: say so, in the chain, and pay for what may be forgotten."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from giveortake.errors import LedgerDamaged, LedgerMismatch, LedgerMissing, LedgerRolledBack
+from giveortake.ledger.book import Book
+from giveortake.ledger.canonical import Json, canonical, plain
+from giveortake.ledger.draft import Draft, Filters, clock, snapshot_of
+from giveortake.ledger.entries import NOTHING, Point, read_entry
+from giveortake.ledger.opening import places
+from giveortake.ledger.registering import named
+from giveortake.ledger.verifying import Replay
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable
+
+    from giveortake.ledger.marks import Mark
+    from giveortake.ledger.store import Store
+    from giveortake.privacy.events import Event
+
+
+def restore(
+    where: str | os.PathLike[str],
+    *,
+    reason: str,
+    mark: str | os.PathLike[str] | None = None,
+    charge: Event | None = None,
+    export: Iterable[str] | None = None,
+) -> Point:
+    """Accept a ledger that is behind its mark, or has none, as the truth from now on. Only the owner can decide that.
+
+    Guarantee: what the ledger has forgotten is never given out again as budget by default. Without `charge` every
+    population is closed until the owner sets its budget anew; with `charge`, an event at least as large as all that
+    was lost, it is charged to every level. The acknowledgement, the old mark and the reason are in the chain.
+
+    `export` holds the lines that `giveortake ledger export` wrote, from which a lost ledger is written anew. If they
+    reach as far as the mark remembers, nothing is lost, and nothing is closed or charged.
+    """
+    named("reason", reason)
+    store, keeper = places(where, mark)
+    try:
+        if export is not None:
+            _write_anew(store, export)
+        if not store.exists():
+            raise LedgerMissing(f"there is no ledger at {store.name}", hint="put the backup there first")
+        remembered = _remembered(keeper)
+        with store.writing() as transaction:
+            if transaction.outdated():
+                transaction.migrate()
+            book = Book()
+            for each in transaction.entries(1, None):
+                book.apply(each)
+            if _has_forgotten_nothing(book, remembered, store.name):
+                if export is None:
+                    raise LedgerMismatch(f"{store.name} has forgotten nothing that its mark remembers", hint="open it")
+                return book.head
+            draft = Draft(book, transaction, Filters(), clock, writable=True)
+            for level in book.levels.values():
+                draft.filter_of(level)  # refuses what does not match the chain
+            _acknowledge(draft, reason, remembered, charge)
+        for each in draft.entries:
+            book.apply(each)
+        keeper.replace(book.head)
+        return book.head
+    finally:
+        store.close()
+        keeper.close()
+
+
+def _remembered(keeper: Mark) -> Point | str | None:
+    try:
+        found = keeper.read()
+    except LedgerDamaged:
+        return "damaged"
+    return found
+
+
+def _has_forgotten_nothing(book: Book, remembered: Point | str | None, name: str) -> bool:
+    """Whether a ledger reaches as far as its mark remembers, so that there is nothing to acknowledge."""
+    if not book.ledger:
+        raise LedgerDamaged(f"{name} holds no entries", hint="put a backup there first")
+    if not isinstance(remembered, Point) or remembered.ledger != book.ledger:
+        return False
+    try:
+        book.agrees_with(remembered)
+    except LedgerRolledBack:
+        return False
+    return True
+
+
+def _write_anew(store: Store, export: Iterable[str]) -> None:
+    """Write a ledger from exported lines, each checked and every filter decision derived again."""
+    if store.exists():
+        raise LedgerMismatch(f"there is something at {store.name} already", hint="move it away first")
+    entries, replay, previous = [], Replay(), NOTHING
+    for number, line in enumerate(filter(str.strip, export), start=1):
+        try:
+            kept = json.loads(line)
+            found = read_entry(number, canonical(kept["entry"]), kept["hash"], previous)
+        except (LookupError, TypeError, ValueError) as error:
+            raise LedgerDamaged(f"line {number} of the export is not an entry") from error
+        replay.take(found)
+        entries.append(found)
+        previous = found.hash
+    with store.create() as transaction:
+        for each in entries:
+            transaction.append(each)
+        for level, guard in replay.guards.items():
+            transaction.keep_snapshot(level, snapshot_of(guard))
+
+
+def _acknowledge(draft: Draft, reason: str, remembered: Point | str | None, charge: Event | None) -> None:
+    charged: dict[str, Json] = {}
+    filters = {}
+    if charge is not None:
+        for level in draft.book.levels.values():
+            charged[str(level.number)] = None
+            guard = draft.filter_of(level)
+            if guard is not None:
+                guard = guard.copy()
+                guard.charge(charge)
+                filters[level.number] = guard
+    closed: list[Json] = [] if charge is not None else [level.number for level in draft.book.populations.values()]
+    content: dict[str, Json] = {
+        "reason": reason,
+        "mark": plain("mark", asdict(remembered) if isinstance(remembered, Point) else remembered),
+        "event": None if charge is None else plain("event", charge.to_dict()),
+        "levels": charged,
+        "closed": closed,
+    }
+    draft.add("restored", content, filters)

@@ -1,0 +1,275 @@
+"""Reserving and settling: the only way in which a budget is spent and an answer is kept."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.errors import (
+    AccessDenied,
+    BudgetExceeded,
+    IdempotencyConflict,
+    InvalidParameter,
+    LedgerMismatch,
+    NotFound,
+    PopulationClosed,
+)
+from giveortake.ledger.book import charges, question_digest, request_digest
+from giveortake.ledger.canonical import Json, plain
+from giveortake.ledger.draft import new_filter
+from giveortake.ledger.promises import for_group, promise_to_json, protecting
+from giveortake.ledger.registering import named
+from giveortake.privacy.events import Event, event_from_json
+
+if TYPE_CHECKING:
+    from giveortake.accounting.filters import Filter
+    from giveortake.ledger.book import Book, DataSet, Level
+    from giveortake.ledger.draft import Draft
+    from giveortake.privacy import Guarantee
+
+_LONGEST_KEY = 500
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A charge that is durably in the ledger, and its answer if that is there too.
+
+    `charged` names the levels that paid for it now; none did when every level had paid for a stored answer before.
+    `fresh` says that this call wrote it, and not an earlier one with the same idempotency key.
+    """
+
+    number: int
+    dataset: str
+    version: str
+    charged: tuple[str, ...]
+    fresh: bool
+    settled: bool
+    answer: Any = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A spend that the custodian has to approve first."""
+
+    request: int
+    level: str
+
+
+def reserve(
+    draft: Draft,
+    event: Event,
+    *,
+    dataset: str,
+    analyst: str | None,
+    key: str | None,
+    request: object,
+    question: str | None,
+    version: str | None,
+) -> Reservation | Waiting:
+    """Charge every level that has not paid yet, or none of them.
+
+    Guarantee: the decision and the charge are one transaction that no other writer can enter. A level that refuses
+    leaves all levels as they were. The same key and request give the reservation that is there, at no cost.
+    """
+    if not isinstance(event, Event):
+        raise InvalidParameter("event", event, "is not an event", hint='charge what ran, such as events.Pure("0.1")')
+    asked = draft.book.dataset(dataset)
+    levels = levels_of(draft.book, asked, analyst)
+    content: dict[str, Any] = {
+        "analyst": analyst,
+        "dataset": dataset,
+        "event": event.to_dict(),
+        "key": None if key is None else _checked_key(key),
+        "request": plain("request", request),
+        "question": None if question is None else plain("question", question),
+        "version": asked.version,
+        "answered_by": None,
+    }
+    earlier = None if key is None else draft.book.keys.get((analyst, key))
+    if earlier is not None:
+        return _again(draft, earlier, content)
+    if version is not None and version != asked.version:
+        raise LedgerMismatch(f"{dataset!r} is at version {asked.version!r} now, not {version!r}", hint="ask again")
+    answered = question_digest(content)
+    paid = None if answered is None else draft.book.paid.get(answered)
+    if paid is not None:
+        content["answered_by"] = paid.answer
+        levels = [level for level in levels if level.number not in paid.levels]
+    waiting = _waiting(draft, levels, event, asked, content)
+    if waiting is not None:
+        return waiting
+    if paid is not None and not levels and key is None:
+        return _reservation(draft, draft.stored(paid.answer).content["reservation"], fresh=False)
+    return _charge(draft, levels, event, asked, content)
+
+
+def settle(draft: Draft, number: int, answer: object) -> Any:
+    """Keep the answer of a reservation unless there is one already, and return the one that is kept."""
+    reserved = draft.book.reservations.get(number)
+    if reserved is None:
+        raise NotFound(f"entry {number} is not a reservation")
+    if reserved.analyst in draft.book.revoked:
+        raise AccessDenied(f"the analyst {reserved.analyst!r} was revoked; the charge stands")
+    if reserved.answer is None:
+        kept = plain("answer", answer)
+        draft.add("settled", {"reservation": number, "answer": kept})
+        return kept
+    return draft.stored(reserved.answer).content["answer"]
+
+
+def change_budget(draft: Draft, level: Level, budget: Guarantee, reason: str) -> None:
+    """A new promise in place of the old one: all of the level's history is run again under the new filter.
+
+    Guarantee: nothing is admitted anew unless everything admitted before fits the new budget, so a cap is never
+    lowered under what is spent. The old promise is void, which is why this is an entry in the chain.
+    """
+    promise = protecting("budget", budget, level.unit)
+    if promise.neighbours != level.neighbours:
+        raise LedgerMismatch(f"{level.name!r} counts neighbours as {level.neighbours}, and no budget changes that")
+    guard = new_filter(promise)
+    content: dict[str, Json] = {
+        "level": level.number,
+        "budget": promise_to_json(promise),
+        "reason": named("reason", reason),
+        "filter": plain("filter", guard.snapshot()),
+    }
+    for entry in draft.history():
+        for charged, event in charges(entry):
+            if charged == level.number:
+                _rerun(guard, level, entry.number, event_from_dict(event))
+    draft.add("budget", content, {level.number: guard})
+
+
+def event_from_dict(content: Any) -> Event:
+    """The event that an entry holds."""
+    return _event(json.dumps(content))
+
+
+@lru_cache(maxsize=1024)
+def _event(text: str) -> Event:
+    return event_from_json(text)
+
+
+def level_event(event: Event, level: Level, asked: DataSet) -> Event:
+    """The event as the level sees it: a person with several rows is a group of rows."""
+    if level.unit == asked.unit or asked.rows_per_person is None:
+        return event
+    return for_group(event, asked.rows_per_person, level.neighbours)
+
+
+def levels_of(book: Book, asked: DataSet, analyst: str | None) -> list[Level]:
+    """Every level that a question of this analyst to this data set has to be admitted by."""
+    levels = [book.population(asked.population), asked.level]
+    if analyst is None:
+        return levels
+    if analyst in book.revoked:
+        raise AccessDenied(f"the analyst {analyst!r} was revoked", hint="ask the custodian")
+    grants = book.grants_of(analyst, asked.level.name)
+    if not grants:
+        raise AccessDenied(
+            f"the analyst {analyst!r} may not ask {asked.level.name!r}",
+            hint=f"the custodian admits them by `ledger.analyst({analyst!r}, datasets=[{asked.level.name!r}], …)`",
+        )
+    return [*levels, *(grant.level for grant in grants)]
+
+
+def _again(draft: Draft, earlier: int, content: dict[str, Any]) -> Reservation:
+    if request_digest(dict(draft.stored(earlier).content)) != request_digest(content):
+        raise IdempotencyConflict(
+            f"the idempotency key {content['key']!r} stands for another request (entry {earlier})",
+            hint="use a new key for a new request",
+        )
+    return _reservation(draft, earlier, fresh=False)
+
+
+def _waiting(
+    draft: Draft, levels: list[Level], event: Event, asked: DataSet, content: dict[str, Any]
+) -> Waiting | None:
+    """Whether some level finds this spend large, more than its threshold would admit, and nobody has approved it."""
+    request = request_digest(content)
+    if request in draft.book.approved:
+        return None
+    for level in levels:
+        if level.approval is not None and not new_filter(level.approval).admits(level_event(event, level, asked)):
+            known = draft.book.waiting.get(request)
+            if known is None:
+                known = draft.add("requested", {name: content[name] for name in _REQUESTED}).number
+            return Waiting(known, level.name)
+    return None
+
+
+_REQUESTED = ("analyst", "dataset", "event", "key", "request")
+
+
+def _charge(draft: Draft, levels: list[Level], event: Event, asked: DataSet, content: dict[str, Any]) -> Reservation:
+    charged: dict[int, Filter] = {}
+    content["levels"] = {}
+    for level in levels:
+        if level.closed is not None:
+            raise PopulationClosed(
+                f"the {level.kind} {level.name!r} is closed: the ledger was restored (entry {level.closed}) and what "
+                "was spent before that is not known",
+                hint="the owner sets a new budget with `ledger.change_budget`",
+            )
+        seen = level_event(event, level, asked)
+        content["levels"][str(level.number)] = None if seen == event else seen.to_dict()
+        guard = draft.filter_of(level)
+        if guard is not None:
+            charged[level.number] = _admitted(guard, level, seen)
+    new = draft.add("reserved", content, charged)
+    answer = content["answered_by"]
+    return Reservation(
+        new.number,
+        content["dataset"],
+        content["version"],
+        tuple(level.name for level in levels),
+        fresh=True,
+        settled=answer is not None,
+        answer=None if answer is None else draft.stored(answer).content["answer"],
+    )
+
+
+def _admitted(guard: Filter, level: Level, event: Event) -> Filter:
+    """The filter after the charge. The one given stays as it is, and nothing is committed yet."""
+    after = guard.copy()
+    try:
+        after.charge(event)
+    except BudgetExceeded as refusal:
+        raise type(refusal)(
+            f"the {level.kind} {level.name!r} refuses: {refusal.message}",
+            cost=refusal.cost,
+            remaining=refusal.remaining,
+            hint=refusal.hint,
+        ) from None
+    return after
+
+
+def _rerun(guard: Filter, level: Level, number: int, event: Event) -> None:
+    try:
+        guard.charge(event)
+    except BudgetExceeded as refusal:
+        raise BudgetExceeded(
+            f"the {level.kind} {level.name!r} has spent more than the new budget allows (entry {number} would not "
+            f"be admitted: {refusal.message})",
+            cost=refusal.cost,
+            remaining=refusal.remaining,
+            hint="a cap can be raised, or lowered to what is spent",
+        ) from None
+
+
+def _reservation(draft: Draft, number: int, *, fresh: bool) -> Reservation:
+    reserved = draft.book.reservations[number]
+    answer = None if reserved.answer is None else draft.stored(reserved.answer).content["answer"]
+    return Reservation(
+        number, reserved.dataset, reserved.version, (), fresh, settled=reserved.answer is not None, answer=answer
+    )
+
+
+def _checked_key(key: object) -> str:
+    if isinstance(key, str) and 0 < len(key) <= _LONGEST_KEY:
+        return key
+    raise InvalidParameter("key", key, f"is not a text of 1 to {_LONGEST_KEY} characters")

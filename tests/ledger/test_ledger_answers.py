@@ -1,0 +1,219 @@
+"""One suite for both backends: reserving, settling, asking again, and who has paid for a stored answer."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ledger_places import Place, place, server
+
+from giveortake.errors import BudgetExceeded, IdempotencyConflict, InvalidParameter, LedgerMismatch, NotFound
+from giveortake.ledger import Ledger
+from giveortake.ledger import open as open_ledger
+from giveortake.privacy import PureDP
+from giveortake.privacy.events import Laplace, Pure
+
+TENTH = Laplace(10)
+
+
+def clinic(ledger: Ledger) -> None:
+    ledger.population("patients", budget=PureDP(1))
+    ledger.dataset("visits", population="patients")
+    ledger.analyst("ann", datasets=["visits"], budget=PureDP("0.5"))
+    ledger.analyst("bob", datasets=["visits"], budget=PureDP("0.5"))
+
+
+def spent(ledger: Ledger) -> dict[str, Fraction]:
+    return {level.name: level.spent for level in ledger.levels() if level.budget is not None}
+
+
+def test_the_same_key_and_request_give_the_stored_answer_and_one_charge(place: Place) -> None:
+    with place.open() as ledger:
+        clinic(ledger)
+        paid = ledger.reserve(TENTH, dataset="visits", analyst="ann", key="k", request={"sql": "a", "n": 1})
+        again = ledger.reserve(TENTH, dataset="visits", analyst="ann", key="k", request={"n": 1, "sql": "a"})
+        assert (paid.fresh, again.fresh, again.number, again.settled) == (True, False, paid.number, False)
+        assert ledger.settle(again, {"n": [1, 2.5, None]}) == {"n": [1, 2.5, None]}
+    with place.open() as ledger:
+        held = ledger.reserve(TENTH, dataset="visits", analyst="ann", key="k", request={"sql": "a", "n": 1})
+        assert (held.settled, held.answer, held.charged) == (True, {"n": [1, 2.5, None]}, ())
+        assert spent(ledger) == {"patients": Fraction(1, 10), "ann": Fraction(1, 10), "bob": 0}
+
+
+def test_the_same_key_for_another_request_is_a_conflict_and_keys_belong_to_an_analyst(place: Place) -> None:
+    with place.open() as ledger:
+        clinic(ledger)
+        ledger.dataset("bills", population="patients")
+        ledger.analyst("ann", datasets=["bills"])
+        ledger.reserve(TENTH, dataset="visits", analyst="ann", key="k", request="a")
+        with pytest.raises(IdempotencyConflict):
+            ledger.reserve(TENTH, dataset="visits", analyst="ann", key="k", request="b")
+        with pytest.raises(IdempotencyConflict):
+            ledger.reserve(Laplace(20), dataset="visits", analyst="ann", key="k", request="a")
+        with pytest.raises(IdempotencyConflict):
+            ledger.reserve(TENTH, dataset="bills", analyst="ann", key="k", request="a")
+        other = ledger.reserve(TENTH, dataset="visits", analyst="bob", key="k", request="b")
+        owner = ledger.reserve(TENTH, dataset="visits", key="k", request="c")
+        assert other.fresh
+        assert owner.fresh
+        assert spent(ledger)["patients"] == Fraction(3, 10)
+        with pytest.raises(InvalidParameter):
+            ledger.reserve(TENTH, dataset="visits", key="")
+
+
+def test_a_reservation_that_never_settles_counts_as_spent(place: Place) -> None:
+    with place.open() as ledger:
+        clinic(ledger)
+        ledger.reserve(Pure("0.5"), dataset="visits", analyst="ann")
+    with place.open() as ledger:
+        assert spent(ledger)["patients"] == Fraction(1, 2)
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve(Pure("1e-9"), dataset="visits", analyst="ann")
+        ledger.verify()
+
+
+def test_settling_inserts_if_absent_and_returns_what_the_ledger_holds(place: Place) -> None:
+    with place.open() as ledger, place.open() as other:
+        clinic(ledger)
+        paid = ledger.reserve(TENTH, dataset="visits")
+        assert other.settle(paid.number, "first") == "first"
+        assert ledger.settle(paid, "second") == "first"
+        assert ledger.verify().answers == 1
+        with pytest.raises(NotFound):
+            ledger.settle(1, "not a reservation")
+        waiting = ledger.reserve(TENTH, dataset="visits")
+        for wrong in (float("nan"), object(), {1: 2}, [float("inf")], {"x": b"bytes"}):
+            with pytest.raises(InvalidParameter):
+                ledger.settle(waiting, wrong)
+
+
+def test_a_stored_answer_is_free_only_for_levels_that_have_paid(place: Place) -> None:
+    with place.open() as ledger:
+        clinic(ledger)
+        asked = {"dataset": "visits", "question": "n, bounds 0..5", "event": TENTH}
+
+        def ask(analyst: str, key: str | None = None) -> tuple[object, tuple[str, ...]]:
+            paid = ledger.reserve(analyst=analyst, key=key, **asked)  # type: ignore[arg-type]
+            answer = paid.answer if paid.settled else ledger.settle(paid, f"drawn for {analyst}")
+            return answer, paid.charged
+
+        assert ask("ann") == ("drawn for ann", ("patients", "visits", "ann"))
+        assert ask("ann") == ("drawn for ann", ())
+        assert ask("ann", "another key") == ("drawn for ann", ())
+        assert ask("bob") == ("drawn for ann", ("bob",))
+        assert ask("bob") == ("drawn for ann", ())
+        assert spent(ledger) == dict.fromkeys(("patients", "ann", "bob"), Fraction(1, 10))
+        asked["event"] = Laplace(20)
+        assert ask("ann")[1] == ("patients", "visits", "ann")
+        ledger.new_version("visits", version="2")
+        assert ask("ann")[1] == ("patients", "visits", "ann")
+        ledger.verify()
+
+
+def test_a_level_that_came_later_has_not_paid(place: Place) -> None:
+    with place.open() as ledger:
+        clinic(ledger)
+        ledger.settle(ledger.reserve(TENTH, dataset="visits", analyst="ann", question="q"), 1)
+        ledger.dataset("bills", population="patients")
+        ledger.analyst("ann", datasets=["visits", "bills"], budget=PureDP("0.1"))
+        again = ledger.reserve(TENTH, dataset="visits", analyst="ann", question="q")
+        assert (again.charged, again.answer) == (("ann",), 1)
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve(TENTH, dataset="bills", analyst="ann")
+        ledger.verify()
+
+
+def test_a_question_about_an_old_version_is_not_charged_to_the_new_one(place: Place) -> None:
+    with place.open() as ledger:
+        clinic(ledger)
+        first = ledger.reserve(TENTH, dataset="visits", key="k", question="q")
+        ledger.settle(first, 1)
+        ledger.new_version("visits", version="2", fingerprint="ab")
+        with pytest.raises(LedgerMismatch, match="version '2'"):
+            ledger.reserve(TENTH, dataset="visits", question="q", version="1")
+        assert ledger.reserve(TENTH, dataset="visits", key="k", question="q").answer == 1
+        assert ledger.reserve(TENTH, dataset="visits", question="q").answer is None
+        assert spent(ledger)["patients"] == Fraction(2, 10)
+
+
+def test_order_is_by_number_whatever_the_clock_says(place: Place) -> None:
+    years = count()
+
+    def drunk() -> str:
+        return (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=3652 * (-1) ** next(years))).isoformat()
+
+    with place.open(now=drunk) as ledger:
+        clinic(ledger)
+        for key in "abc":
+            ledger.settle(ledger.reserve(TENTH, dataset="visits", key=key), key)
+    with place.open() as ledger:
+        history = ledger.history()
+        assert [entry.number for entry in history] == list(range(1, len(history) + 1))
+        assert {entry.at[:4] for entry in history} == {"2016", "2036"}
+        assert ledger.reserve(TENTH, dataset="visits", key="b").answer == "b"
+        assert spent(ledger)["patients"] == Fraction(3, 10)
+        ledger.verify()
+
+
+def test_threads_may_share_a_ledger_and_several_may_be_open(place: Place) -> None:
+    with place.open() as ledger, place.open() as other:
+        clinic(ledger)
+
+        def ask(number: int) -> bool:
+            try:
+                (ledger, other)[number % 2].reserve(TENTH, dataset="visits", key=str(number))
+            except BudgetExceeded:
+                return False
+            return True
+
+        with ThreadPoolExecutor(8) as pool:
+            assert sum(pool.map(ask, range(24))) == 10
+        assert spent(ledger) == spent(other)
+        assert ledger.verify() == other.verify()
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["north", "south"]),
+            st.sampled_from([None, "ann", "bob"]),
+            st.sampled_from(["1/10", "1/3", "1/7", "1e-9"]),
+            st.sampled_from([None, "q"]),
+        ),
+        max_size=25,
+    )
+)
+def test_levels_add_up_as_a_list_of_charges_does(asked: list[tuple[str, str | None, str, str | None]]) -> None:
+    caps = {"people": Fraction(1), "north": Fraction(1, 2), "ann": Fraction(2, 5), "bob": Fraction(3, 5)}
+    plainly = dict.fromkeys(caps, Fraction(0))
+    paid: dict[tuple[str, str], set[str]] = {}
+    with open_ledger(":memory:") as ledger:
+        ledger.population("people", budget=PureDP(caps["people"]))
+        ledger.dataset("north", population="people", budget=PureDP(caps["north"]))
+        ledger.dataset("south", population="people")
+        for analyst in ("ann", "bob"):
+            ledger.analyst(analyst, datasets=["north", "south"], budget=PureDP(caps[analyst]))
+        for dataset, who, amount, question in asked:
+            levels = {"people", dataset, *([who] if who else [])}
+            owed = levels - (paid.get((dataset, amount), set()) if question else set())
+            fits = all(plainly[level] + Fraction(amount) <= caps[level] for level in owed & set(caps))
+            try:
+                reserved = ledger.reserve(Pure(amount), dataset=dataset, analyst=who, question=question)
+            except BudgetExceeded:
+                assert not fits
+                continue
+            assert fits
+            assert set(reserved.charged) == owed
+            if not reserved.settled:
+                ledger.settle(reserved, amount)
+            for level in owed & set(caps):
+                plainly[level] += Fraction(amount)
+            if question:
+                paid.setdefault((dataset, amount), set()).update(levels)
+        assert {level.name: level.spent for level in ledger.levels() if level.budget is not None} == plainly
+        ledger.verify()

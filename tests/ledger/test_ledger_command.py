@@ -1,0 +1,120 @@
+"""`giveortake ledger`: what people and programs read about a ledger."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from ledger_places import FilePlace
+
+from giveortake import cli
+from giveortake.privacy import ApproxDP, PureDP
+from giveortake.privacy.events import Composed, Laplace, Pure, Repeated
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FilePlace:
+    monkeypatch.setenv("COLUMNS", "100")
+    found = FilePlace(tmp_path)
+    with found.open() as ledger:
+        ledger.population("patients", budget=PureDP(1), unit="person_id")
+        ledger.population("staff", budget=ApproxDP(1, "1e-6"))
+        ledger.dataset("visits", population="patients")
+        ledger.dataset("shifts", population="staff")
+        ledger.analyst("ann", datasets=["visits"], budget=PureDP("0.5"))
+        for _ in range(4):
+            ledger.settle(ledger.reserve(Laplace(10), dataset="visits", analyst="ann"), [1])
+        ledger.reserve(Composed([Repeated(Laplace(100), 3), Pure("0.01")]), dataset="shifts")
+    return found
+
+
+def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert cli.main(["ledger", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_verify_says_that_a_ledger_is_whole(place: FilePlace, capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, "verify", place.where)
+    assert text.startswith("whole ")
+    assert "15 entries follow one another, 5 reservations" in text
+    report = json.loads(output(capsys, "verify", place.where, "--json"))
+    assert (report["entries"], report["answers"], report["head"] in text) == (15, 4, True)
+
+
+def test_show_draws_what_is_left_and_how_it_went(place: FilePlace, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [" ".join(line.split()) for line in output(capsys, "show", place.where, "--last", "3").splitlines()]
+    assert "population patients one person_id PureDP('1') ████░░░░░░░░ 40 % 0.6" in lines
+    assert "data set visits one person_id none of its own" in lines
+    assert "population patients ██▇▆▅ 60 % left" in lines
+    assert "analyst ann █▇▅▄▂ 20 % left" in lines
+    assert "The last 3 entries" in lines
+    assert lines[-1].endswith("reserved the owner on shifts: composed, 2 events")
+
+
+def test_show_gives_programs_exact_numbers(place: FilePlace, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(output(capsys, "show", place.where, "--json"))
+    patients = next(level for level in found["levels"] if level["name"] == "patients")
+    assert (patients["spent"], patients["remaining"]) == ("2/5", "3/5")
+    assert [share for _, share in patients["burn_down"]] == ["0", "1/10", "1/5", "3/10", "2/5"]
+
+
+def test_an_export_can_be_checked_with_five_lines(place: FilePlace, capsys: pytest.CaptureFixture[str]) -> None:
+    previous = "0" * 64
+    lines = output(capsys, "export", place.where).splitlines()
+    for line in lines:
+        kept = json.loads(line)
+        body = json.dumps(kept["entry"], sort_keys=True, separators=(",", ":"))
+        assert sha256(body.encode()).hexdigest() == kept["hash"]
+        assert kept["entry"]["previous"] == previous
+        previous = kept["hash"]
+    assert len(lines) == 15
+
+
+def test_a_damaged_or_missing_ledger_is_an_error_with_a_hint(
+    place: FilePlace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    backup = place.backup()
+    with place.open() as ledger:
+        ledger.reserve(Laplace(10), dataset="visits")
+    place.put_back(backup)
+    assert cli.main(["ledger", "verify", place.where]) == 2
+    assert "docs/how-to-restore-a-ledger.md" in capsys.readouterr().err
+    assert cli.main(["ledger", "verify", f"{place.where}.not"]) == 2
+    assert "there is no ledger" in capsys.readouterr().err
+    assert not Path(f"{place.where}.not").exists()
+    assert cli.main(["ledger"]) == 2
+    assert "ACTION" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("lost", "said"), [([], "closed until"), (["--lost", "0.1"], "ε = 0.1 was charged")])
+def test_restore_is_acknowledged_in_the_ledger(
+    place: FilePlace, capsys: pytest.CaptureFixture[str], lost: list[str], said: str
+) -> None:
+    backup = place.backup()
+    with place.open() as ledger:
+        ledger.reserve(Laplace(10), dataset="visits")
+    place.put_back(backup)
+    assert cli.main(["ledger", "restore", place.where]) == 2
+    assert "--reason" in capsys.readouterr().err
+    text = output(capsys, "restore", place.where, "--reason", "the disk died", *lost)
+    assert "acknowledged in entry 16" in text
+    assert said in " ".join(text.split())
+    text = output(capsys, "show", place.where)
+    assert "the disk died" in text
+    assert ("closed" in text) == (not lost)
+
+
+def test_restore_writes_a_lost_ledger_anew_from_its_export(
+    place: FilePlace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export = tmp_path / "entries.jsonl"
+    export.write_text(output(capsys, "export", place.where))
+    before = output(capsys, "verify", place.where)
+    place.delete()
+    arguments = ["restore", place.where, "--reason", "deleted by accident", "--from-export"]
+    assert cli.main(["ledger", *arguments, str(tmp_path / "nowhere")]) == 2
+    assert "cannot be read as an export" in capsys.readouterr().err
+    assert "nothing is lost" in " ".join(output(capsys, *arguments, str(export)).split())
+    assert output(capsys, "verify", place.where) == before

@@ -1,0 +1,95 @@
+"""Processes that are killed and clients that race, on both backends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ledger_places import FilePlace, Place, place, server
+
+from giveortake.privacy import PureDP
+from giveortake.privacy.events import Laplace
+
+HERE = Path(__file__).parent
+HARNESS = HERE.parents[1] / "benchmarks" / "crash_harness.py"
+KILLS, ROUNDS, CLIENTS = 200, 200, 32
+
+
+def test_killed_writers_leave_every_release_charged_once_within_the_cap_and_the_chain_whole(
+    place: Place, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [sys.executable, HARNESS, place.where.partition("&schema")[0], tmp_path / "logs", "--kills", str(KILLS)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stderr, done.returncode) == ("", 0), done.stdout
+    found = json.loads(done.stdout)
+    assert found["problems"] == []
+    assert found["kills"] >= KILLS
+    steps = {"begun", "written", "committed", "mark moved", "marked", "any moment"}
+    assert steps | ({"mark written"} if isinstance(place, FilePlace) else set()) <= set(found["by step"])
+    assert found["charges"] >= found["releases"] > 0
+    assert found["refused"] > 0  # the caps were reached
+
+
+def test_the_check_after_the_kills_finds_what_is_wrong(tmp_path: Path) -> None:
+    sys.path.insert(0, str(HARNESS.parent))
+    try:
+        import crash_harness  # noqa: PLC0415
+    finally:
+        sys.path.remove(str(HARNESS.parent))
+    place = FilePlace(tmp_path)
+    with place.open() as ledger:
+        ledger.population("people-0", budget=PureDP("0.3"))
+        ledger.dataset("data-0", population="people-0")
+        ledger.analyst("writer-0", datasets=["data-0"])
+        paid = ledger.reserve(Laplace(100), dataset="data-0", analyst="writer-0", key="question-0")
+        ledger.settle(paid, {"noise": "1"})
+    (tmp_path / "logs").mkdir()
+    log = tmp_path / "logs" / "writer-0.jsonl"
+    line = {"number": 0, "analyst": "writer-0", "key": "question-0", "answer": {"noise": "1"}}
+    for wrong, expected in (({}, []), ({"answer": {"noise": "2"}}, ["released"]), ({"key": "q"}, ["released"])):
+        log.write_text(json.dumps(line | wrong) + "\n")
+        found = crash_harness.Found()
+        crash_harness.check(place.where, tmp_path / "logs", found)
+        assert [problem.split()[0] for problem in found.problems] == expected
+
+
+def test_of_thirty_two_clients_exactly_one_gets_the_last_unit(place: Place) -> None:
+    done = subprocess.run(
+        [sys.executable, HERE / "race_for_the_last_unit.py", place.where, str(ROUNDS)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stderr, done.returncode) == ("", 0), done.stdout
+    found = json.loads(done.stdout)
+    assert found["wins"] == [1] * ROUNDS
+    assert found["left"] == ["0"] * ROUNDS
+    assert found["codes"] == [0] * 8
+    assert found["reservations"] == 3 * ROUNDS
+
+
+BEGINNING = ["mark begun", "tables created", "begun ledger written", "begun ledger committed", "mark moved"]
+
+
+@pytest.mark.parametrize("label", BEGINNING)
+def test_a_ledger_that_was_killed_while_it_began_begins_again(place: Place, label: str) -> None:
+    if label == "mark begun" and not isinstance(place, FilePlace):
+        label = "tables created"  # a mark in PostgreSQL begins in one transaction, without steps
+    code = (
+        "import os, signal, sys; from giveortake.ledger.opening import opened; from giveortake.privacy import PureDP;\n"
+        "at = lambda label: label == sys.argv[2] and os.kill(os.getpid(), signal.SIGKILL)\n"
+        "opened(sys.argv[1], at=at).population('people', budget=PureDP(1))"
+    )
+    command = [sys.executable, "-c", code, place.where, label]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert done.returncode == -9, done.stderr
+    with place.open() as ledger:
+        assert ledger.population("people", budget=PureDP(1)).spent == 0
+        assert ledger.verify().entries == 2

@@ -1,0 +1,122 @@
+"""What PostgreSQL alone can do to a ledger: end sessions, crash, refuse to write, forget on purpose."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg
+import pytest
+from ledger_places import ServerPlace, server, start_server
+
+from giveortake.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerUnavailable
+from giveortake.ledger import open as open_ledger
+from giveortake.ledger import postgres
+from giveortake.ledger.postgres import PostgresStore
+from giveortake.privacy import PureDP
+from giveortake.privacy.events import Laplace
+
+TENTH = Laplace(10)
+
+
+@pytest.fixture
+def place(server: str) -> ServerPlace:
+    found = ServerPlace(server)
+    with found.open() as ledger:
+        ledger.population("people", budget=PureDP(1))
+        ledger.dataset("d", population="people")
+    return found
+
+
+def test_a_session_that_the_server_ends_is_an_error_and_then_a_new_session(place: ServerPlace) -> None:
+    with place.open() as ledger:
+        ledger.reserve(TENTH, dataset="d", key="a")
+        place.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+        with pytest.raises(LedgerUnavailable, match="idempotency key"):
+            ledger.reserve(TENTH, dataset="d", key="b")
+        for _ in range(2):  # the mark has a session of its own
+            try:
+                ledger.reserve(TENTH, dataset="d", key="b")
+            except LedgerUnavailable:
+                continue
+        assert ledger.verify().reservations == 2
+
+
+def wait_until_gone(pid_file: Path) -> None:
+    pid = int(pid_file.read_text().split()[0])
+    while pid_file.exists() or Path(f"/proc/{pid}").exists():
+        time.sleep(0.02)
+
+
+def test_a_server_that_crashes_keeps_what_was_committed() -> None:
+    folder = Path(tempfile.mkdtemp(prefix="pg"))
+    running = start_server(folder / "data")
+    try:
+        place = ServerPlace(running.get_uri())
+        with place.open() as ledger:
+            ledger.population("people", budget=PureDP(1))
+            ledger.dataset("d", population="people")
+            for key in "abc":
+                ledger.settle(ledger.reserve(TENTH, dataset="d", key=key), key)
+            os.kill(running.get_pid(), signal.SIGQUIT)  # an immediate shutdown: nothing is written, recovery follows
+            wait_until_gone(folder / "data" / "postmaster.pid")
+            with pytest.raises(LedgerError):
+                ledger.reserve(TENTH, dataset="d", key="d")
+            running.ensure_postgres_running()
+        with place.open() as ledger:
+            assert [ledger.reserve(TENTH, dataset="d", key=key).answer for key in "abc"] == list("abc")
+            assert ledger.verify().reservations == 3
+    finally:
+        running.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_database_that_cannot_be_written_refuses_to_charge(place: ServerPlace) -> None:
+    options = "&options=-c%20default_transaction_read_only%3Don"
+    with pytest.raises(LedgerUnavailable, match="read-only"), open_ledger(place.where + options) as ledger:
+        ledger.reserve(TENTH, dataset="d")
+    with open_ledger(place.where + options, read_only=True) as ledger:
+        assert ledger.verify().reservations == 0
+
+
+@pytest.mark.parametrize("weaker", ["off", "local", "remote_write"])
+def test_a_weaker_commit_is_made_durable(place: ServerPlace, weaker: str) -> None:
+    store = PostgresStore(f"{place.where}&options=-c%20synchronous_commit%3D{weaker}")
+    with store.writing() as transaction:
+        assert list(transaction._execute("SELECT current_setting('synchronous_commit')", ())) == [("on",)]
+    store.close()
+
+
+def test_a_server_that_does_not_sync_is_refused(place: ServerPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "_shown", lambda _connection, setting: "off" if setting == "fsync" else "on")
+    with pytest.raises(LedgerUnavailable, match="fsync = off"):
+        place.open()
+
+
+def test_a_ledger_that_is_held_too_long_is_busy(place: ServerPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "_PATIENCE", 1)
+    with psycopg.connect(place.address) as other, place.open() as ledger:
+        other.execute(f"SELECT * FROM {place.schema}.about FOR UPDATE".encode())
+        with pytest.raises(LedgerBusy, match="try again"):
+            ledger.reserve(TENTH, dataset="d")
+        other.rollback()
+        ledger.reserve(TENTH, dataset="d")
+
+
+def test_a_server_out_of_reach_is_unavailable() -> None:
+    with pytest.raises(LedgerUnavailable):
+        open_ledger("postgresql://nobody@127.0.0.1:1/nothing")
+
+
+def test_a_dropped_mark_or_schema_is_missed(place: ServerPlace) -> None:
+    with place.open() as ledger:
+        place.sql(f"DELETE FROM {place.schema}_mark.mark")
+        with pytest.raises(LedgerDamaged, match="mark"):
+            ledger.reserve(TENTH, dataset="d")
+        place.delete()
+    with pytest.raises(LedgerDamaged, match="mark"):
+        place.open()
