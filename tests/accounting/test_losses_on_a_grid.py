@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from giveortake.accounting import bounds, laws
+from giveortake.accounting import bounds, events, laws
 from giveortake.accounting.bounds import Part
+from giveortake.accounting.charges import flattened
 from giveortake.accounting.grid import GridLaw, on_grid
 from giveortake.accounting.gridded import GriddedCurve, GriddedLaw
+from giveortake.accounting.intervals import _directions, bundle_delta
 from giveortake.accounting.normal_tails import NARROW, TAIL_ERROR, narrow, tail
 from giveortake.accounting.rounding import FUNCTION_ERROR, NotResolved
 from giveortake.accounting.tilted_sums import TiltedSum
@@ -158,3 +160,15 @@ def test_what_doubles_cannot_tell_is_not_told() -> None:
         bounds.epsilon_bounds([Part(GriddedLaw(laws.two_points(Fraction(2000))), 1)], 1e-6, 1e-6)
     with pytest.raises(NotResolved):
         bounds.epsilon_bounds([Part(GriddedLaw(laws.two_points(Fraction(1))), 2**60)], 1e-6, 1e-6)
+
+
+@pytest.mark.parametrize(
+    "event", [events.Subsampled(events.Pure(2), "0.9"), events.Subsampled(events.Gaussian(1), "0.2")]
+)
+def test_sampled_releases_are_priced_both_for_adding_and_for_removing(event: events.Subsampled) -> None:
+    bundle = flattened(events.Repeated(event, 3))
+    removing, adding = _directions(bundle)
+    assert [part.law.law.removing for part in (*removing, *adding)] == [True, False]  # type: ignore[attr-defined]
+    found = bundle_delta(bundle, Fraction(1, 5)).high
+    for parts in (removing, adding):
+        assert bounds.delta_bounds(parts, 0.2, 0.2)[0] <= found
