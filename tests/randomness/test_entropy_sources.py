@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from giveortake import exact, randomness
+from giveortake import randomness
 from giveortake.randomness import SYSTEM_ENTROPY, Entropy, SystemEntropy, discrete_gaussian, rounded_laplace
 from giveortake.randomness.entropy import integer, word, words
 from recorded_entropy import RecordedEntropy, ScriptedEntropy
@@ -129,11 +129,10 @@ def test_concurrent_threads_never_share_noise() -> None:
             drawn[number] += noise()
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    with exact.precision(53):  # put back at the end, whatever the threads leave behind
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     everything = [value for values in drawn for value in values]
     assert len(everything) == 8 * 5 * 210
     assert len(set(everything)) == len(everything)

@@ -36,7 +36,12 @@ class _Precision:
 
     def __enter__(self) -> None:
         _Precision.lock.acquire()
-        self._before, ctx.prec = ctx.prec, self._bits
+        self._before = ctx.prec
+        try:
+            ctx.prec = self._bits
+        except BaseException:
+            _Precision.lock.release()
+            raise
 
     def __exit__(self, *_: object) -> None:
         ctx.prec = self._before
