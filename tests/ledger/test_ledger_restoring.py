@@ -173,7 +173,7 @@ def test_a_ledger_of_today_can_be_read_for_ever(tmp_path: Path) -> None:
     with place.open() as ledger:
         assert {entry.kind for entry in ledger.history()} == KINDS
         assert {level.name: str(level.spent) for level in ledger.levels() if isinstance(level.budget, PureDP)} == {
-            "patients": "11/20",
-            "ann": "3/20",
+            "patients": "3/5",
+            "ann": "1/5",
         }
         ledger.verify()

@@ -76,6 +76,7 @@ class Reserved:
     question: str | None
     levels: tuple[int, ...]
     answer: int | None
+    lost: int | None = None  # the restoration after which nobody knows whether it was answered
 
 
 @final
@@ -104,6 +105,7 @@ class Book:
     paid: dict[str, Paid] = field(default_factory=dict)
     waiting: dict[str, int] = field(default_factory=dict)  # requests that need approval, by their digest
     approved: dict[str, int] = field(default_factory=dict)  # and those that have it
+    lost: int | None = None  # the last restoration after which nobody knows what was spent
     _hashes: bytearray = field(default_factory=bytearray)
 
     @property
@@ -229,7 +231,7 @@ class Book:
         if answer is not None and question is not None:
             self.paid[question].levels.update(self.reservations[number].levels)
         if self.approved:
-            self.approved.pop(request_digest(content), None)
+            self.approved.pop(approval_digest(content), None)
 
     def _settled(self, number: int, content: dict[str, Any]) -> None:
         reserved = self.reservations.get(content["reservation"])
@@ -240,7 +242,7 @@ class Book:
             self.paid.setdefault(reserved.question, Paid(number, set(reserved.levels)))
 
     def _requested(self, number: int, content: dict[str, Any]) -> None:
-        self.waiting[request_digest(content)] = number
+        self.waiting[approval_digest(content)] = number
 
     def _approved(self, number: int, content: dict[str, Any]) -> None:
         self.waiting.pop(content["request"], None)
@@ -254,6 +256,11 @@ class Book:
     def _restored(self, number: int, content: dict[str, Any]) -> None:
         for level in content["closed"]:
             self.levels[level].closed = number
+        for reserved in self.reservations.values():
+            if reserved.answer is None:
+                reserved.lost = number
+        if content["event"] is None:
+            self.lost = number
 
     def _level(self, number: int, kind: str, content: dict[str, Any], neighbours: Neighbours) -> Level:
         budget, approval = content["budget"], content["approval_above"]
@@ -265,6 +272,7 @@ class Book:
             neighbours,
             None if budget is None else promise_from_json(budget),
             None if approval is None else promise_from_json(approval),
+            closed=None if budget is None else self.lost,
         )
         self.levels[number] = level
         return level
@@ -289,9 +297,17 @@ KINDS = frozenset(
 )
 
 
+_ASKED = ("analyst", "dataset", "event", "key", "question", "request")
+
+
 def request_digest(content: dict[str, Any]) -> str:
     """What an idempotency key stands for, in 64 characters: everything that was asked, but not when."""
-    return digest(canonical({name: content[name] for name in ("analyst", "dataset", "event", "key", "request")}))
+    return digest(canonical({name: content.get(name) for name in _ASKED}))
+
+
+def approval_digest(content: dict[str, Any]) -> str:
+    """What an approval is for: what was asked, of which version of the data."""
+    return digest(canonical({name: content.get(name) for name in (*_ASKED, "version")}))
 
 
 def question_digest(content: dict[str, Any]) -> str | None:

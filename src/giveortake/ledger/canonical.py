@@ -41,8 +41,10 @@ def plain(name: str, value: object, depth: int = 0) -> Json:
     if depth > _DEEPEST:
         raise InvalidParameter(name, "…", f"nests deeper than {_DEEPEST} levels")
     match value:
-        case None | bool() | str():
+        case None | bool():
             return value
+        case str():
+            return _text(name, value)
         case int() if value.bit_length() < 3 * _MOST_DIGITS:
             return int(value)
         case float() if math.isfinite(value):
@@ -56,7 +58,16 @@ def plain(name: str, value: object, depth: int = 0) -> Json:
         case Mapping():
             if not all(isinstance(key, str) for key in value):
                 raise InvalidParameter(name, value, "has a key that is not a text, which JSON cannot keep")
-            return {key: plain(name, part, depth + 1) for key, part in value.items()}
+            return {_text(name, key): plain(name, part, depth + 1) for key, part in value.items()}
     raise InvalidParameter(
         name, value, f"holds a {type(value).__name__} that JSON cannot keep", hint="pass texts, numbers, lists, dicts"
     )
+
+
+def _text(name: str, value: str) -> str:
+    """A text that is written in one way only: halves of surrogate pairs would merge when they are read again."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidParameter(name, "…", "holds half a character, which cannot be written down") from None
+    return value

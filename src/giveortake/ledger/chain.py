@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+import time
+from contextlib import ExitStack, contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, final
 
-from giveortake.errors import LedgerForeign, LedgerMissing, LedgerRolledBack, LedgerUnavailable
+from giveortake.errors import LedgerBusy, LedgerForeign, LedgerMissing, LedgerRolledBack, LedgerUnavailable
 from giveortake.ledger.book import Book
 from giveortake.ledger.draft import Draft, Filters, clock
 from giveortake.ledger.entries import RESTORE
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from giveortake.ledger.marks import Mark
     from giveortake.ledger.store import Notice, Store, Transaction
+
+_PATIENCE = 2.0  # seconds that a reader waits for a writer that has committed and is about to mark
 
 
 @final
@@ -44,6 +47,7 @@ class Chain:
         self._filters = Filters()
         self._process = os.getpid()
         self._closed = False
+        self._inside = False  # changed by whoever holds the lock
         watch(self)
 
     @property
@@ -59,6 +63,7 @@ class Chain:
     def close(self) -> None:
         """Let go of the database. Everything is safe already."""
         with self.lock:
+            self._refuse_reentry()
             self._closed = True
             self._store.close()
             self._mark.close()
@@ -67,6 +72,7 @@ class Chain:
         """In a child process: begin anew with a lock and a connection of its own."""
         self.lock = RLock()
         self._process = os.getpid()
+        self._inside = False
         self._store.abandon()
         self._mark.abandon()
 
@@ -92,18 +98,44 @@ class Chain:
 
     @contextmanager
     def looking(self) -> Iterator[Draft]:
-        """Look at one state without changing anything."""
-        with self._held(), self._store.reading() as transaction:
-            yield self._caught_up(transaction, writable=False)
+        """Look at one state that the mark vouches for, without adding anything to it.
+
+        Guarantee: nothing is shown that a mark does not remember durably. What a writer has committed and not marked
+        is marked here first, in its place in the queue of writers; a ledger that is only read waits, then refuses.
+        """
+        with self._held(), ExitStack() as stack:
+            draft = self._caught_up(stack.enter_context(self._store.reading()), writable=False)
+            if not self._marked():
+                if self.read_only:
+                    self._wait_for_mark()
+                else:
+                    stack.close()
+                    transaction = stack.enter_context(self._store.writing())
+                    draft = self._caught_up(transaction, writable=True)
+                    draft.writable = False
+            yield draft
 
     @contextmanager
     def _held(self) -> Iterator[None]:
         if self._process != os.getpid():  # a fork that Python did not see
             self.after_fork()
         with self.lock:
+            self._refuse_reentry()
             if self._closed:
                 raise LedgerUnavailable(f"the ledger {self.name} is closed", hint="open it again")
-            yield
+            self._inside = True
+            try:
+                yield
+            finally:
+                self._inside = False
+
+    def _refuse_reentry(self) -> None:
+        """Whoever has the lock and finds somebody inside is that somebody: a transaction must not end another."""
+        if self._inside:
+            raise LedgerBusy(
+                f"the ledger {self.name} was called from inside one of its own transactions; nothing was written",
+                hint="call it after the first call has returned, not from an argument's methods or a signal handler",
+            )
 
     def _caught_up(self, transaction: Transaction, *, writable: bool) -> Draft:
         """Take in what other processes have written, and compare with the mark.
@@ -120,6 +152,22 @@ class Chain:
             self._mark.move(self._book.head)
             self._at("mark moved")
         return Draft(self._book, transaction, self._filters, self._now, writable=writable)
+
+    def _marked(self) -> bool:
+        """Whether the mark has come as far as what was read. It is asked again: the first look came before reading."""
+        mark = self._mark.read()
+        return mark is not None and mark.ledger == self._book.ledger and mark.number >= self._book.head.number
+
+    def _wait_for_mark(self) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while not self._marked():
+            if time.monotonic() > deadline:
+                raise LedgerUnavailable(
+                    f"the ledger {self.name} is ahead of its mark: a writer stopped after a commit, and what it wrote "
+                    "is not shown before it is marked",
+                    hint="open the ledger for writing once; that moves the mark",
+                )
+            time.sleep(0.01)
 
     def _read(self, transaction: Transaction) -> None:
         head = self._book.head

@@ -50,7 +50,7 @@ class Point:
 def entry(number: int, kind: str, at: str, previous: str, content: dict[str, Json]) -> Entry:
     """A new entry after the one whose hash is `previous`."""
     body = canonical({"number": number, "kind": kind, "at": at, "previous": previous, "content": content})
-    return Entry(number, kind, at, previous, content, body, digest(body))
+    return Entry(number, kind, at, previous, json.loads(body)["content"], body, digest(body))  # as it will be read
 
 
 def read_entry(number: object, body: object, stored: object, previous: str | None = None) -> Entry:

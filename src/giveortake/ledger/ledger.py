@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, final
 
-from giveortake.errors import ApprovalRequired, NotFound
+from giveortake.errors import ApprovalRequired, InvalidParameter, LedgerMismatch, NotFound
 from giveortake.ledger import registering, spending
 from giveortake.ledger.spending import Reservation, Waiting
 from giveortake.ledger.verifying import Verification, burn_down, verified
@@ -132,7 +132,7 @@ class Ledger:
     def change_budget(self, level: Standing, budget: Guarantee, *, reason: str) -> Standing:
         """A new promise to the same people: all history is run again under it, and refused if it does not fit."""
         with self._chain.changing() as draft:
-            spending.change_budget(draft, draft.book.levels[level.number], budget, reason)
+            spending.change_budget(draft, _meant(draft.book, level), budget, reason)
         return self._standing(lambda book: book.levels[level.number])
 
     # -- spending ---------------------------------------------------------------------------------------------
@@ -175,6 +175,8 @@ class Ledger:
     def settle(self, reservation: Reservation | int, answer: object) -> Any:
         """Keep an answer unless there is one, and return the one that is kept: nothing else may be released."""
         number = reservation.number if isinstance(reservation, Reservation) else reservation
+        if type(number) is not int:  # True and 4.0 would find the entries 1 and 4
+            raise InvalidParameter("reservation", number, "is neither a reservation nor the number of one")
         with self._chain.changing() as draft:
             return spending.settle(draft, number, answer)
 
@@ -248,6 +250,19 @@ class Ledger:
     def _standing(self, find: Callable[[Book], Level]) -> Standing:
         with self._chain.looking() as draft:
             return _standing(draft, find(draft.book))
+
+
+def _meant(book: Book, standing: Standing) -> Level:
+    """The level that a standing speaks of; one that another ledger gave out is refused."""
+    if not isinstance(standing, Standing):
+        raise InvalidParameter("level", standing, "is not a standing", hint="`ledger.levels()` lists them")
+    level = book.levels.get(standing.number)
+    if level is None or (level.kind, level.name, level.unit) != (standing.kind, standing.name, standing.unit):
+        raise LedgerMismatch(
+            f"the {standing.kind} {standing.name!r} is not level {standing.number} of this ledger",
+            hint="take the standing from the ledger whose budget is to change",
+        )
+    return level
 
 
 def _standing(draft: Draft, level: Level) -> Standing:

@@ -6,7 +6,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from giveortake.errors import InvalidParameter, LedgerForeign, LedgerMissing, LedgerUnavailable, NotFound
+from giveortake.errors import HIDDEN, InvalidParameter, LedgerForeign, LedgerMissing, LedgerUnavailable, NotFound
 from giveortake.ledger.chain import Chain
 from giveortake.ledger.draft import clock
 from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, Point, entry
@@ -123,7 +123,8 @@ def _mark_at(place: str | os.PathLike[str], at: Notice) -> Mark:
 def _address(where: str | os.PathLike[str]) -> str:
     address = str(where)
     if not address.strip() or "\0" in address:
-        raise InvalidParameter("ledger", where, "is neither a path nor a PostgreSQL URL")
+        shown = HIDDEN if address.startswith(_SERVERS) else where  # it may hold a password
+        raise InvalidParameter("ledger", shown, "is neither a path nor a PostgreSQL URL")
     return address
 
 

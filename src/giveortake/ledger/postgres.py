@@ -6,9 +6,10 @@ psycopg is imported here alone, when a PostgreSQL URL is opened.
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, final
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from giveortake.errors import (
     InvalidParameter,
@@ -25,6 +26,7 @@ from giveortake.ledger.store import MIGRATIONS, Transaction, silent
 try:
     import psycopg
     from psycopg import errors as refusals
+    from psycopg.pq import TransactionStatus
 except ImportError as missing:  # pragma: no cover (the tests install it)
     raise NotFound("a PostgreSQL ledger needs psycopg", hint="pip install 'giveortake[postgres]'") from missing
 
@@ -42,6 +44,8 @@ _APPEND_ONLY = (
     f"CREATE FUNCTION {{s}}append_only() RETURNS trigger LANGUAGE plpgsql AS '{_REFUSAL}'",
     f"CREATE TRIGGER append_only {_CHANGES} ON {{s}}entries FOR EACH STATEMENT EXECUTE FUNCTION {{s}}append_only()",
 )
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_SECRET = re.compile("pass(word|wd|phrase)|secret|token", re.IGNORECASE)  # in the name of an option
 _abandoned: list[Any] = []  # connections of parent processes, which are neither used nor closed here
 
 
@@ -51,6 +55,8 @@ class _Connected:
     def __init__(self, url: str, *, read_only: bool = False) -> None:
         self.address, self.schema = split(url)
         self.name = f"{_without_password(self.address)} schema {self.schema}"
+        self._secrets = _secrets(self.address)
+        self._durability = "on"
         self._read_only = read_only
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
 
@@ -84,22 +90,51 @@ class _Connected:
                     f"the server runs with {setting} = off and may forget what it has committed",
                     hint=f"set {setting} = on in postgresql.conf",
                 )
-        if _shown(connection, "synchronous_commit") in {"off", "local", "remote_write"}:
-            connection.execute("SET synchronous_commit = on")
+        shown = _shown(connection, "synchronous_commit")
+        self._durability = shown if shown in {"on", "remote_apply"} else "on"
         connection.execute(f"SET lock_timeout = '{_PATIENCE}s'")
         connection.execute(f"SET idle_in_transaction_session_timeout = '{_PATIENCE}s'")  # a client that vanished
         if self._read_only:
             connection.execute("SET default_transaction_read_only = on")
 
     @contextmanager
+    def _begun(self, begin: str = _BEGIN) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+        """A transaction that is the only one on its connection, with a commit that is durable whatever was set."""
+        with self._translated():
+            connection = self._connected()
+            if connection.info.transaction_status != TransactionStatus.IDLE:
+                self.close()  # which rolls back whatever was left open
+                raise LedgerUnavailable(f"{self.name} was in the middle of another transaction", hint="try again")
+            try:
+                connection.execute(f"{begin}; SET LOCAL synchronous_commit = {self._durability}".encode())
+                yield connection
+                self._check_inside(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                if self._connection is connection:  # and not the one of a parent process
+                    try:
+                        connection.execute("ROLLBACK")
+                    except psycopg.Error:
+                        self.close()
+                raise
+
+    def _check_inside(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+        """Outside its transaction, a statement would be a commit of its own; after an error, a commit is none."""
+        if self._connection is not connection or connection.info.transaction_status != TransactionStatus.INTRANS:
+            raise LedgerUnavailable(f"a transaction of {self.name} ended before its time", hint="try again")
+
+    @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
             yield
         except psycopg.Error as error:
-            raise self._explained(error) from error
+            hidden = any(secret in str(error) for secret in self._secrets)
+            raise self._explained(error) from (None if hidden else error)
 
     def _explained(self, error: psycopg.Error) -> LedgerError:
         text = str(error).strip().partition("\n")[0]
+        for secret in self._secrets:
+            text = text.replace(secret, "…")
         match error:
             case refusals.LockNotAvailable():
                 return LedgerBusy(f"{self.name} was held by other writers for {_PATIENCE} s", hint="try again")
@@ -139,8 +174,8 @@ class PostgresStore(_Connected):
 
     @contextmanager
     def create(self) -> Iterator[Transaction]:
-        with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED") as transaction:
-            connection = self._connected()
+        with self._begun() as connection:
+            transaction = self._transaction(connection)
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATION,))
             if not _has_schema(connection, self.schema):
                 connection.execute(f'CREATE SCHEMA "{self.schema}"'.encode())
@@ -152,31 +187,24 @@ class PostgresStore(_Connected):
     def writing(self) -> Iterator[Transaction]:
         if self._read_only:
             raise LedgerUnavailable(f"{self.name} was opened for reading only")
-        with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED") as transaction:
+        with self._begun() as connection:
             locked = f"SELECT value FROM \"{self.schema}\".about WHERE name = 'schema' FOR UPDATE"  # noqa: S608
-            self._connected().execute(locked.encode())
-            yield transaction
+            connection.execute(locked.encode())
+            yield self._transaction(connection)
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as transaction:
-            yield transaction
+        with self._begun("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as connection:
+            yield self._transaction(connection)
 
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[Transaction]:
-        with self._translated():
-            connection = self._connected()
-            connection.execute(begin.encode())
-            try:
-                yield Transaction(self._execute, f'"{self.schema}".', self._migrations)
-                connection.execute("COMMIT")
-            except BaseException:
-                with suppress(psycopg.Error):
-                    connection.execute("ROLLBACK")
-                raise
+    def _transaction(self, connection: psycopg.Connection[tuple[Any, ...]]) -> Transaction:
+        return Transaction(partial(self._execute, connection), f'"{self.schema}".', self._migrations)
 
-    def _execute(self, statement: str, values: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
-        found = self._connected().execute(statement.replace("?", "%s").encode(), values)
+    def _execute(
+        self, connection: psycopg.Connection[tuple[Any, ...]], statement: str, values: Sequence[Any]
+    ) -> Iterable[tuple[Any, ...]]:
+        self._check_inside(connection)
+        found = connection.execute(statement.replace("?", "%s").encode(), values)
         return found if found.description is not None else ()
 
 
@@ -200,28 +228,31 @@ class PostgresMark(_Connected):
         return Point(*found[0])
 
     def begin(self, point: Point) -> Point:
-        with self._translated():
-            connection = self._connected()
-            with connection.transaction():
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATION,))
-                if not _has_schema(connection, f"{self.schema}_mark"):
-                    connection.execute(f'CREATE SCHEMA "{self.schema}_mark"'.encode())
-                    connection.execute(
-                        f"CREATE TABLE {self._table} (ledger TEXT PRIMARY KEY, number BIGINT NOT NULL, "
-                        "hash TEXT NOT NULL)".encode()
-                    )
-                    connection.execute(
-                        f"INSERT INTO {self._table} VALUES (%s, %s, %s)".encode(),  # noqa: S608
-                        (point.ledger, point.number, point.hash),
-                    )
+        with self._begun() as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATION,))
+            if not _has_schema(connection, f"{self.schema}_mark"):
+                connection.execute(f'CREATE SCHEMA "{self.schema}_mark"'.encode())
+                connection.execute(
+                    f"CREATE TABLE {self._table} (ledger TEXT PRIMARY KEY, number BIGINT NOT NULL, "
+                    "hash TEXT NOT NULL)".encode()
+                )
+                connection.execute(
+                    f"INSERT INTO {self._table} VALUES (%s, %s, %s)".encode(),  # noqa: S608
+                    (point.ledger, point.number, point.hash),
+                )
         return self.read() or point
 
     def move(self, point: Point) -> None:
-        with self._translated():
-            self._connected().execute(
+        with self._begun() as connection:
+            moved = connection.execute(
                 f"UPDATE {self._table} SET number = %s, hash = %s WHERE ledger = %s".encode(),  # noqa: S608
                 (point.number, point.hash, point.ledger),
-            )
+            ).rowcount
+            if moved != 1:
+                raise LedgerDamaged(
+                    f"the high-water mark of {self.name} was not moved: {moved} marks belong to this ledger",
+                    hint=RESTORE,
+                )
 
     def replace(self, point: Point) -> None:
         with self._translated():
@@ -253,5 +284,24 @@ def _has_schema(connection: psycopg.Connection[tuple[Any, ...]], schema: str) ->
     return connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone() is not None
 
 
+def _secrets(address: str) -> list[str]:
+    """Whatever in an address must not be told, as it is written and as it is meant, longest first."""
+    parts = urlsplit(address)
+    _, _, password = parts.netloc.rpartition("@")[0].partition(":")
+    pieces = password.split("@")  # the server's library takes what follows the first @ for a host, and tells it
+    found = [password, *pieces, *(value for name, value in parse_qsl(parts.query) if _SECRET.search(name))]
+    spelled = {way(text) for text in found for way in (str, unquote, quote, partial(quote, safe=""))}
+    return sorted(spelled - {""}, key=len, reverse=True)
+
+
 def _without_password(address: str) -> str:
-    return re.sub(r"(//[^:/@]*):[^@]*@", r"\1@", address)
+    """An address that can be shown.
+
+    >>> _without_password("postgresql://ann:a@b@db/clinic?password=c&sslmode=require")
+    'postgresql://ann@db/clinic?sslmode=require'
+    """
+    parts = urlsplit(address)
+    who, at, host = parts.netloc.rpartition("@")
+    options = [(name, value) for name, value in parse_qsl(parts.query) if not _SECRET.search(name)]
+    query = urlencode(options, safe="/", quote_via=quote)
+    return urlunsplit(parts._replace(netloc=f"{who.partition(':')[0]}{at}{host}", query=query))

@@ -12,6 +12,7 @@ from giveortake.ledger.canonical import Json, canonical, plain
 from giveortake.ledger.draft import Draft, Filters, clock, snapshot_of
 from giveortake.ledger.entries import NOTHING, Point, read_entry
 from giveortake.ledger.opening import places
+from giveortake.ledger.promises import for_group
 from giveortake.ledger.registering import named
 from giveortake.ledger.verifying import Replay
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
 
+    from giveortake.ledger.book import Level
     from giveortake.ledger.marks import Mark
     from giveortake.ledger.store import Store
     from giveortake.privacy.events import Event
@@ -34,9 +36,11 @@ def restore(
 ) -> Point:
     """Accept a ledger that is behind its mark, or has none, as the truth from now on. Only the owner can decide that.
 
-    Guarantee: what the ledger has forgotten is never given out again as budget by default. Without `charge` every
-    population is closed until the owner sets its budget anew; with `charge`, an event at least as large as all that
-    was lost, it is charged to every level. The acknowledgement, the old mark and the reason are in the chain.
+    Guarantee: what the ledger has forgotten is never given out again as budget by default. Without `charge` every level
+    that has a budget, and every one that is registered later, is closed until the owner sets its budget anew; with
+    `charge`, an event at least as large as all that was lost, it is charged to every level, as a group of rows where
+    the level counts people. Reservations without an answer are void: their answers may be in the world. The
+    acknowledgement, the old mark and the reason are in the chain.
 
     `export` holds the lines that `giveortake ledger export` wrote, from which a lost ledger is written anew. If they
     reach as far as the mark remembers, nothing is lost, and nothing is closed or charged.
@@ -114,18 +118,32 @@ def _write_anew(store: Store, export: Iterable[str]) -> None:
             transaction.keep_snapshot(level, snapshot_of(guard))
 
 
+def _as_seen_by(level: Level, charge: Event, book: Book) -> Event:
+    """The charge in the unit of a level: a person may have had as many rows as any data set beneath it allows."""
+    granted = {name for grant in book.grants.values() if grant.level is level for name in grant.datasets}
+    rows = [
+        held.rows_per_person
+        for name, held in book.datasets.items()
+        if held.rows_per_person is not None
+        and (name in granted or (level.kind == "population" and held.population == level.name))
+    ]
+    return for_group(charge, max(rows), level.neighbours) if rows else charge
+
+
 def _acknowledge(draft: Draft, reason: str, remembered: Point | str | None, charge: Event | None) -> None:
     charged: dict[str, Json] = {}
     filters = {}
     if charge is not None:
         for level in draft.book.levels.values():
-            charged[str(level.number)] = None
+            seen = _as_seen_by(level, charge, draft.book)
+            charged[str(level.number)] = None if seen == charge else plain("event", seen.to_dict())
             guard = draft.filter_of(level)
             if guard is not None:
                 guard = guard.copy()
-                guard.charge(charge)
+                guard.charge(seen)
                 filters[level.number] = guard
-    closed: list[Json] = [] if charge is not None else [level.number for level in draft.book.populations.values()]
+    capped: list[Json] = [level.number for level in draft.book.levels.values() if level.budget is not None]
+    closed = [] if charge is not None else capped
     content: dict[str, Json] = {
         "reason": reason,
         "mark": plain("mark", asdict(remembered) if isinstance(remembered, Point) else remembered),

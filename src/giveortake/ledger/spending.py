@@ -16,7 +16,7 @@ from giveortake.errors import (
     NotFound,
     PopulationClosed,
 )
-from giveortake.ledger.book import charges, question_digest, request_digest
+from giveortake.ledger.book import approval_digest, charges, question_digest, request_digest
 from giveortake.ledger.canonical import Json, plain
 from giveortake.ledger.draft import new_filter
 from giveortake.ledger.promises import for_group, promise_to_json, protecting
@@ -25,7 +25,7 @@ from giveortake.privacy.events import Event, event_from_json
 
 if TYPE_CHECKING:
     from giveortake.accounting.filters import Filter
-    from giveortake.ledger.book import Book, DataSet, Level
+    from giveortake.ledger.book import Book, DataSet, Level, Reserved
     from giveortake.ledger.draft import Draft
     from giveortake.privacy import Guarantee
 
@@ -115,6 +115,7 @@ def settle(draft: Draft, number: int, answer: object) -> Any:
     if reserved.analyst in draft.book.revoked:
         raise AccessDenied(f"the analyst {reserved.analyst!r} was revoked; the charge stands")
     if reserved.answer is None:
+        _require_known(reserved)
         kept = plain("answer", answer)
         draft.add("settled", {"reservation": number, "answer": kept})
         return kept
@@ -183,14 +184,25 @@ def _again(draft: Draft, earlier: int, content: dict[str, Any]) -> Reservation:
             f"the idempotency key {content['key']!r} stands for another request (entry {earlier})",
             hint="use a new key for a new request",
         )
+    _require_known(draft.book.reservations[earlier])
     return _reservation(draft, earlier, fresh=False)
+
+
+def _require_known(reserved: Reserved) -> None:
+    """An answer that may be in the world already is not given a second time."""
+    if reserved.answer is None and reserved.lost is not None:
+        raise LedgerMismatch(
+            f"the ledger was restored (entry {reserved.lost}) and may have lost the answer of entry {reserved.number}; "
+            "the charge stands",
+            hint="ask again with a new key: that is a new charge",
+        )
 
 
 def _waiting(
     draft: Draft, levels: list[Level], event: Event, asked: DataSet, content: dict[str, Any]
 ) -> Waiting | None:
     """Whether some level finds this spend large, more than its threshold would admit, and nobody has approved it."""
-    request = request_digest(content)
+    request = approval_digest(content)
     if request in draft.book.approved:
         return None
     for level in levels:
@@ -202,7 +214,7 @@ def _waiting(
     return None
 
 
-_REQUESTED = ("analyst", "dataset", "event", "key", "request")
+_REQUESTED = ("analyst", "dataset", "event", "key", "question", "request", "version")
 
 
 def _charge(draft: Draft, levels: list[Level], event: Event, asked: DataSet, content: dict[str, Any]) -> Reservation:
@@ -271,5 +283,6 @@ def _reservation(draft: Draft, number: int, *, fresh: bool) -> Reservation:
 
 def _checked_key(key: object) -> str:
     if isinstance(key, str) and 0 < len(key) <= _LONGEST_KEY:
+        plain("key", key)
         return key
     raise InvalidParameter("key", key, f"is not a text of 1 to {_LONGEST_KEY} characters")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, final
 from urllib.parse import quote
 
@@ -101,11 +102,13 @@ class SQLiteStore:
             connection = self._connected(mode)
             _begin(connection, begin)
             try:
-                yield Transaction(self._execute, migrations=self._migrations)
+                yield Transaction(partial(self._execute, connection), migrations=self._migrations)
+                self._check_inside(connection)
                 connection.execute("COMMIT")
             except BaseException:
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
+                if self._connection is connection:  # and not the one of a parent process
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
                 raise
 
     def _notice_replacement(self) -> None:
@@ -119,8 +122,16 @@ class SQLiteStore:
         if (found.st_dev, found.st_ino) != self._file:
             self.close()
 
-    def _execute(self, statement: str, values: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
-        return self._connected().execute(statement, values)
+    def _execute(
+        self, connection: sqlite3.Connection, statement: str, values: Sequence[Any]
+    ) -> Iterable[tuple[Any, ...]]:
+        self._check_inside(connection)
+        return connection.execute(statement, values)
+
+    def _check_inside(self, connection: sqlite3.Connection) -> None:
+        """Outside its transaction, a statement would be a commit of its own."""
+        if self._connection is not connection or not connection.in_transaction:
+            raise LedgerUnavailable(f"a transaction of {self.name} ended before its time", hint="try again")
 
     def _connected(self, mode: str = "rw") -> sqlite3.Connection:
         if self._connection is None:

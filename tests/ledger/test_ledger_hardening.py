@@ -1,0 +1,288 @@
+"""What a ledger refuses of its own callers, and what its readers may see, on both backends."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, Mapping
+from typing import Any
+
+import pytest
+from ledger_places import Place, ServerPlace, place, server
+
+from giveortake.errors import (
+    InvalidParameter,
+    LedgerBusy,
+    LedgerDamaged,
+    LedgerError,
+    LedgerMismatch,
+    LedgerUnavailable,
+    NotFound,
+)
+from giveortake.ledger import Ledger
+from giveortake.ledger import chain as chains
+from giveortake.ledger.entries import Point
+from giveortake.ledger.opening import opened
+from giveortake.ledger.postgres import PostgresMark, PostgresStore
+from giveortake.privacy import PureDP
+from giveortake.privacy.events import Laplace
+
+TENTH = Laplace(10)
+
+
+def begin(ledger: Ledger) -> None:
+    ledger.population("people", budget=PureDP(1))
+    ledger.dataset("d", population="people")
+
+
+class Stop:
+    """Raise at one label, once it is armed."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.armed = False
+
+    def __call__(self, label: str) -> None:
+        if self.armed and label == self.label:
+            self.armed = False
+            raise KeyboardInterrupt
+
+
+# -- a call from inside a transaction ---------------------------------------------------------------------------
+
+
+class Calling(Mapping[str, int]):
+    """A request that calls the ledger back when it is read."""
+
+    def __init__(self, call: Any) -> None:
+        self.call = call
+
+    def __getitem__(self, key: str) -> int:
+        return 1
+
+    def __iter__(self) -> Iterator[str]:
+        self.call()
+        return iter(["a"])
+
+    def __len__(self) -> int:
+        return 1
+
+    def items(self) -> ItemsView[str, int]:
+        self.call()
+        return super().items()
+
+
+CALLS = {
+    "reserve": lambda ledger: ledger.reserve(TENTH, dataset="d", key="inner"),
+    "levels": lambda ledger: ledger.levels(),
+    "close": lambda ledger: ledger.close(),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("label", ["begun", "written", "committed"])
+def test_a_call_from_inside_a_transaction_is_refused_and_spoils_nothing(place: Place, label: str, call: str) -> None:
+    refused: list[LedgerError] = []
+    armed = [False]
+
+    def interrupt(reached: str) -> None:
+        if armed[0] and reached == label:
+            armed[0] = False
+            with pytest.raises(LedgerBusy, match="inside one of its own transactions") as found:
+                CALLS[call](ledger)
+            refused.append(found.value)
+
+    with place.open(at=interrupt) as ledger:
+        begin(ledger)
+        armed[0] = True
+        assert ledger.reserve(TENTH, dataset="d", key="outer").fresh
+        assert [entry.kind for entry in ledger.history()] == ["ledger", "population", "dataset", "reserved"]
+        ledger.verify()
+    assert len(refused) == 1
+    assert refused[0].hint
+
+
+def test_a_request_that_calls_the_ledger_writes_nothing(place: Place) -> None:
+    with place.open() as ledger:
+        begin(ledger)
+        request = Calling(lambda: ledger.reserve(TENTH, dataset="d", key="inner"))
+        with pytest.raises((LedgerBusy, InvalidParameter)):
+            ledger.reserve(TENTH, dataset="d", key="outer", request=request)
+        assert len(ledger.history()) == 3
+        assert ledger.reserve(TENTH, dataset="d", key="outer").fresh
+
+
+def _write_after_the_end(store: Any, transaction: Any) -> None:
+    store._connection.execute("ROLLBACK")
+    with pytest.raises(LedgerUnavailable, match="ended before its time"):
+        transaction.keep_snapshot(2, "{}")
+    raise KeyboardInterrupt
+
+
+def test_a_transaction_that_somebody_ended_is_not_committed(place: Place) -> None:
+    with place.open() as ledger:
+        begin(ledger)
+        store: Any = ledger._chain._store
+        with pytest.raises(KeyboardInterrupt), store.writing() as transaction:
+            _write_after_the_end(store, transaction)
+        with pytest.raises(LedgerUnavailable, match="ended before its time"), store.writing():
+            store._connection.execute("COMMIT")
+        ledger.verify()
+
+
+def test_a_connection_in_the_middle_of_a_transaction_is_not_used(server: str) -> None:
+    place = ServerPlace(server)
+    with place.open() as ledger:
+        begin(ledger)
+        store: Any = ledger._chain._store
+        store._connected().execute("BEGIN")
+        with pytest.raises(LedgerUnavailable, match="middle of another transaction"):
+            ledger.levels()
+        assert len(ledger.levels()) == 2
+
+
+def test_every_commit_is_durable_whatever_the_session_says(server: str) -> None:
+    place = ServerPlace(server)
+    with place.open() as ledger:
+        begin(ledger)
+        for kept in (ledger._chain._store, ledger._chain._mark):
+            assert isinstance(kept, PostgresStore | PostgresMark)
+            kept._connected().execute("SET synchronous_commit = off")
+            with kept._begun() as connection:
+                assert connection.execute("SHOW synchronous_commit").fetchall() == [("on",)]
+
+
+# -- what is committed and not marked ---------------------------------------------------------------------------
+
+
+def test_an_answer_is_not_shown_before_it_is_marked(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chains, "_PATIENCE", 0.05)
+    stop = Stop("committed")
+    with place.open(at=stop) as ledger:
+        begin(ledger)
+        held = ledger.reserve(TENTH, dataset="d", key="k")
+        reader = place.open(read_only=True)
+        stop.armed = True
+        with pytest.raises(KeyboardInterrupt):
+            ledger.settle(held, "forty-one")
+    for look in (
+        lambda: place.open(read_only=True),
+        reader.history,
+        reader.levels,
+        lambda: reader.settle(held, None),
+        lambda: reader.reserve(TENTH, dataset="d", key="k"),
+    ):
+        with pytest.raises(LedgerUnavailable, match="ahead of its mark") as found:
+            look()
+        assert "forty-one" not in str(found.value)
+        assert found.value.hint
+    steps: list[str] = []
+    with place.open(at=steps.append) as ledger:
+        assert "mark moved" in steps
+        assert ledger.history()[-1].content["answer"] == "forty-one"
+    assert reader.settle(held, None) == "forty-one"
+    reader.close()
+
+
+@pytest.mark.parametrize("look", ["history", "levels", "verify"])
+def test_a_ledger_that_can_write_moves_the_mark_before_it_shows_anything(place: Place, look: str) -> None:
+    stop, steps = Stop("committed"), list[str]()
+    with place.open(at=stop) as writer, place.open(at=steps.append) as other:
+        begin(writer)
+        held = writer.reserve(TENTH, dataset="d", key="k")
+        other.levels()
+        steps.clear()
+        stop.armed = True
+        with pytest.raises(KeyboardInterrupt):
+            writer.settle(held, "forty-one")
+        getattr(other, look)()
+        assert steps.count("mark moved") == 1
+        mark = other._chain._mark.read()
+        assert mark is not None
+        assert mark.number == other._chain.length == 5
+        getattr(other, look)()
+        assert steps.count("mark moved") == 1
+
+
+def test_a_mark_that_cannot_be_moved_keeps_the_answer_in(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = Stop("committed")
+    with place.open(at=stop) as writer, place.open() as other:
+        begin(writer)
+        held = writer.reserve(TENTH, dataset="d", key="k")
+        stop.armed = True
+        with pytest.raises(KeyboardInterrupt):
+            writer.settle(held, "forty-one")
+
+        def full(_mark: Any, _point: Point) -> None:
+            raise LedgerUnavailable("the disk is full")
+
+        monkeypatch.setattr(type(other._chain._mark), "move", full)
+        with pytest.raises(LedgerUnavailable, match="full"):
+            other.history()
+        with pytest.raises(LedgerUnavailable, match="full"):
+            other.settle(held, None)
+
+
+# -- arguments, marks and passwords -----------------------------------------------------------------------------
+
+
+def test_a_mark_moves_one_row_or_refuses(server: str) -> None:
+    place = ServerPlace(server)
+    with place.open() as ledger:
+        begin(ledger)
+    mark = PostgresMark(place.where)
+    with pytest.raises(LedgerDamaged, match="was not moved"):
+        mark.move(Point("another ledger", 9, "0" * 64))
+    found = mark.read()
+    assert found is not None
+    assert found.number == 3
+    mark.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann:hunter2@nowhere.invalid/db",
+        "postgresql://ann:x@hunter2@nowhere.invalid/db",
+        "postgresql://ann@nowhere.invalid/db?password=hunter2",
+        "postgresql://ann@nowhere.invalid/db?sslmode=disable&sslpassword=hunter2&schema=s",
+        "postgresql://ann@nowhere.invalid/db?PASSWORD=hunter2",
+        "postgresql://ann:hunter2%zz@nowhere.invalid/db",
+        "postgresql://ann@nowhere.invalid/db?password=hunter2\0",
+    ],
+)
+def test_passwords_stay_out_of_names_and_errors(url: str) -> None:
+    assert "hunter2" not in PostgresStore(url).name
+    assert "nowhere.invalid" in PostgresStore(url).name
+    with pytest.raises((LedgerError, InvalidParameter)) as found:
+        opened(url)
+    error: BaseException | None = found.value
+    while error is not None:
+        assert "hunter2" not in f"{error} {error.args!r}"
+        error = error.__cause__
+
+
+def test_a_budget_is_changed_only_by_a_standing_of_the_same_ledger(place: Place) -> None:
+    with place.open() as ledger, opened(":memory:") as other:
+        begin(ledger)
+        foreign = other.population("patients", budget=PureDP(1))
+        other.dataset("d", population="patients")
+        later = other.population("others", budget=PureDP(1))
+        for standing in (foreign, later):
+            with pytest.raises(LedgerMismatch, match="of this ledger"):
+                ledger.change_budget(standing, PureDP(2), reason="a mistake")
+        with pytest.raises(InvalidParameter, match="standing"):
+            ledger.change_budget(2, PureDP(2), reason="a mistake")  # type: ignore[arg-type]
+        assert len(ledger.history()) == 3
+        assert ledger.change_budget(ledger.levels()[0], PureDP(2), reason="more").budget == PureDP(2)
+
+
+@pytest.mark.parametrize("number", [True, 4.0, "4", None])
+def test_only_a_whole_number_names_a_reservation(place: Place, number: Any) -> None:
+    with place.open() as ledger:
+        begin(ledger)
+        held = ledger.reserve(TENTH, dataset="d")
+        assert held.number == 4
+        with pytest.raises(InvalidParameter, match="reservation"):
+            ledger.settle(number, "answer")
+        with pytest.raises(NotFound):
+            ledger.settle(1, "answer")
+        assert ledger.settle(4, "answer") == "answer"
