@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
             grid.add_row(name, _description(path))
         out.print(grid)
         return 0
-    for name in _chosen(arguments.names, found):
+    for name in _chosen([*arguments.names, *(["crash"] if arguments.crash else [])], found):
         path = found[name]
         with Report(name, out, path.parent, arguments.quick, arguments.peer_python) as report:
             _load(path).run(report)
@@ -79,6 +79,7 @@ def _load(path: Path) -> Any:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="which benchmarks to run; all if none is named")
     parser.add_argument("--list", action="store_true", help="say which benchmarks there are, and run none")
+    parser.add_argument("--crash", action="store_true", help="kill the writers of a ledger, a thousand times on each store")
     parser.add_argument("--quick", action="store_true", help="less work and fewer repetitions")
     parser.add_argument("--save", action="store_true", help="append the results to benchmarks/results/NAME.jsonl")
     parser.add_argument("--peer-python", metavar="PATH", help="the interpreter of an environment that has the peers")
