@@ -94,7 +94,7 @@ def test_nothing_overflows_however_often_something_is_repeated(times: int) -> No
     assert optimal < mean * 1.0012 + 6 * 0.1 * math.sqrt(times)
 
 
-@pytest.mark.parametrize("noise", [events.Laplace(1000), events.Gaussian(1000), events.Exponential("0.001")])
+@pytest.mark.parametrize("noise", [events.Laplace(1000), events.Gaussian(1000)])
 def test_millions_of_small_releases_have_a_narrow_interval(noise: events.Event) -> None:
     found = epsilon_interval(events.Repeated(noise, 10**6), "1e-6")
     assert 0 < found.low <= found.high

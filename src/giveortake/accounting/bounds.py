@@ -33,6 +33,7 @@ _COARSE = 2048
 _STRAY = math.log(1e-4)  # ln P̃[E > E₀]
 _ROUNDS = 5
 _NUDGE = 1e-10
+_FINEST = 1e-300  # a common lattice finer than this is as good as none
 _FAR = 100.0  # a factor of e^100 before the expectation: the tilt is made for other ε, and nothing is said
 
 
@@ -80,6 +81,8 @@ class Priced:
             raise NotResolved
         self.rest = 1e-6 * (1e-6 if delta is None else delta) / self.count
         self._coarse = [self._coarsely(part) for part in parts]
+        if any(grid.infinite[1] >= 1 for grid, _, _ in self._coarse):
+            raise NotResolved
         self.leak = -math.expm1(math.fsum(k * math.log1p(-g.infinite[1]) for g, k, _ in self._coarse)) * (1 + 2.0**-44)
         self._aim = delta if delta is not None else None
         self._asked = epsilon
@@ -142,6 +145,8 @@ class Priced:
         smooth = [part for part in self.parts if part.law.smooth]
         lattices = [part.law.lattice for part in self.parts if part.law.lattice is not None]
         common = _common_step(lattices)
+        if common is not None and float(common) < _FINEST:
+            common = None
         count = max((part.count for part in smooth), default=1)
         wanted = math.sqrt(8 * _AIM * max(epsilon, 1e-3) / (count * max(1, len(smooth)) * (self.theta + 1)))
         wanted = min([wanted, *(part.law.reach / 16 for part in smooth if part.count == count)])

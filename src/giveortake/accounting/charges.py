@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
@@ -37,6 +37,10 @@ _MOST_ATOMS = 1 << 16
 @dataclass(slots=True)
 class Bundle:
     """The sum of some charges.
+
+    What is in `losses` is what the worst case is; what is in `worst` only bounds it from above. Exponential mechanisms
+    are there, because the law of one release is the greatest over several pairs, none of which is the worst throughout;
+    `sampled` ones are told by their law, see `Law.attained`.
 
     Theorem [DRS22, Cor. 3.3]: Gaussian noise adds by μ². Promises of which only moments are known add in their own
     currency [BS16], [Mir17]. All else is a law of the privacy loss and a number of times.
@@ -78,7 +82,7 @@ class Bundle:
                     promise = charge.guarantee(unit=self.unit, neighbours=self.neighbours)
                     self._add_promise(promise, times, attained=not isinstance(charge, events.Geometric))
                 else:
-                    self.losses[law] += times
+                    (self.losses if law.attained else self.worst)[law] += times
 
     def _add_promise(self, promise: Guarantee, times: int, *, attained: bool = True) -> None:
         """A promise stands for the worst mechanism that keeps it, if that is what is meant (`attained`)."""
@@ -131,14 +135,31 @@ class Bundle:
 
     def single_law(self) -> laws.Law | None:
         """The one law that this bundle consists of, if it is symmetric and finite."""
-        if self.moments or self.sampled or self.worst:
+        if self.moments or self.sampled:
             return None
+        if self.worst:
+            return next(iter(self.worst)) if self.is_one_maximum() else None
         if self.mu_squared and not self.losses:
             return laws.Normal(float(self.mu()))
         if not self.mu_squared and list(self.losses.values()) == [1]:
             (law,) = self.losses
             return law if law.infinite == 0 else None
         return None
+
+    def is_one_maximum(self) -> bool:
+        """Whether this is a single release, sampled or not, of a law that is the greatest over several pairs.
+
+        Then the law is exact: at every ε some pair attains it. Sampling keeps the order of curves, so that it stays so.
+        """
+        if self.mu_squared or self.moments or self.losses:
+            return False
+        releases = [*self.worst.items(), *((law, times) for (law, _), times in self.sampled.items())]
+        return [(law.attained, times) for law, times in releases] == [(False, 1)]
+
+    def known(self) -> Bundle:
+        """Only what is known from below, too."""
+        sampled = Counter({key: times for key, times in self.sampled.items() if key[0].attained})
+        return replace(self, moments=[], worst=Counter(), sampled=sampled)
 
     def moment_promise(self) -> ZCDP | RenyiDP | None:
         """The promises of which only moments are known, together."""

@@ -41,7 +41,8 @@ def compose(
     - "basic" (seed 000 L1.2, seed 002 Prop. 8): ε and δ add; what has no ε takes an equal share of the δ that is left;
     - "advanced" (seed 004 Theorem 6), for charges that promise (ε, δ): see `advanced_epsilon`;
     - "optimal" [KOV15], [MV16], for the same: the least ε that follows from the pairs (ε, δ) alone;
-    - "tight": the least ε that follows from the distributions of the privacy losses, see `epsilon_interval`.
+    - "tight": the least ε that follows from the distributions of the privacy losses, see `epsilon_interval`; for two or
+      more exponential mechanisms an upper bound of it.
 
     Without it, the promises are added in a currency that all of them share, by "basic" and "tight" alike.
 

@@ -2,13 +2,13 @@
 
 The truth is the least ε (or δ) for which the worst case of the charges is (ε, δ)-DP: of noise, its own distribution; of
 promises, the worst mechanism that keeps them. Charges of which only moments are known (zCDP, Rényi), and parts
-whose worst case is not known exactly, count from above only, so the interval may be wide below.
+whose worst case is not known exactly, count from above only, so the interval may be wide below. So do exponential
+mechanisms, unless there is only one: the upper end is that of a product that no mechanism attains.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 _LARGEST = 10**9  # an ε beyond it is answered without a grid
 _SMALLEST = 1e-12  # losses narrower than this are priced without a grid
 _NARROW = Fraction(1, 2**40)
+_FEW = 64  # charges whose own δ is added up exactly
 _TRADE_DELTA, _TRADE_POINTS = Fraction(1, 10**9), 32  # where trade-off curves end, and of how many points they are made
 
 
@@ -104,14 +105,16 @@ def _closed_form(bundle: Bundle, delta: Fraction) -> tuple[float, float] | None:
     ((law, times),) = bundle.losses.items()
     if not isinstance(law, laws.Lattice) or len(law.masses) != 2 or law.start != -law.largest:
         return None
+    if float(law.leak) >= 1:
+        return None
     return responses_epsilon(law.largest, law.leak, times, delta)
 
 
 def _least_known(bundle: Bundle, delta: Fraction) -> Fraction:
     """What the charges whose worst case is known need on their own, if there are others."""
-    if not (bundle.moments or bundle.worst):
+    known = bundle.known()
+    if known == bundle:
         return Fraction(0)
-    known = replace(bundle, moments=[], worst=Counter())
     return bundle_epsilon(known, delta).low if known.mu_squared or known.losses or known.sampled else Fraction(0)
 
 
@@ -141,11 +144,15 @@ def least_miss_rate(
     """The least false-negative rate, rounded down, of any attacker who sees all releases at this false-positive rate.
 
     Theorem [WZ10], [KOV15]: (ε, δ)-DP leaves max(0, 1 − δ − e^ε·fpr, e^−ε(1 − δ − fpr)); this is the greatest of these
-    over points (ε, δ(ε)) of the composed curve, with δ(ε) from above.
+    over points (ε, δ(ε)) of the composed curve, with δ(ε) from above. The points end where δ(ε) is next to nothing, or
+    twice what the charges have of their own.
     """
     rate = closed_probability("fpr", fpr)
     bundle = flattened(charges, unit=unit, neighbours=neighbours)
-    top = bundle_epsilon(bundle, _TRADE_DELTA).high
+    leak = _leak(bundle)
+    if leak == 1:
+        return Fraction(0)
+    top = bundle_epsilon(bundle, max(_TRADE_DELTA, min(2 * leak, (1 + leak) / 2))).high
     promises = (_pair(top * i / _TRADE_POINTS, bundle) for i in range(_TRADE_POINTS + 1))
     return max((promise.tradeoff(rate) for promise in promises if promise is not None), default=Fraction(0))
 
@@ -160,8 +167,9 @@ def _pair(epsilon: Fraction, bundle: Bundle) -> ApproxDP | None:
 
 def _directions(bundle: Bundle) -> list[list[Part]]:
     """The losses of removing a unit, and of adding one where that differs."""
+    one = bundle.is_one_maximum()
     common = [Part(GriddedLaw(law), times) for law, times in bundle.losses.items()]
-    common += [Part(GriddedLaw(law), times, known=False) for law, times in bundle.worst.items()]
+    common += [Part(GriddedLaw(law), times, known=one) for law, times in bundle.worst.items()]
     if bundle.mu_squared:
         common.append(Part(GriddedLaw(laws.Normal(float(bundle.mu()))), 1))
     moments = bundle.moment_promise()
@@ -170,7 +178,11 @@ def _directions(bundle: Bundle) -> list[list[Part]]:
     if not bundle.sampled:
         return [common]
     return [
-        [*common, *(Part(GriddedLaw(laws.Sampled(law, rate, way)), k) for (law, rate), k in bundle.sampled.items())]
+        common
+        + [
+            Part(GriddedLaw(laws.Sampled(law, rate, way)), times, known=one or law.attained)
+            for (law, rate), times in bundle.sampled.items()
+        ]
         for way in (True, False)
     ]
 
@@ -181,9 +193,9 @@ def _sizeable(parts: list[Part]) -> bool:
 
 def _epsilon_bounds(parts: list[Part], delta: Fraction, known: Fraction) -> tuple[float, float] | None:
     """The bounds on a grid, (0, known) if they cannot matter, None if floats cannot tell."""
-    if not _sizeable(parts):
-        return None
     try:
+        if not _sizeable(parts):
+            return None
         if known and Priced(parts, delta=math.nextafter(float(delta), 0.0)).chernoff() <= known:
             return 0.0, 0.0
         found = bounds.epsilon_bounds(parts, math.nextafter(float(delta), 0.0), math.nextafter(float(delta), 1.0))
@@ -193,13 +205,16 @@ def _epsilon_bounds(parts: list[Part], delta: Fraction, known: Fraction) -> tupl
 
 
 def _leak(bundle: Bundle) -> Fraction:
-    """The probability that some loss is infinite, 1 − Π (1 − δ)^k, rounded up."""
+    """The probability that some loss is infinite, 1 − Π (1 − δ)^k: exact for a few charges, else rounded up."""
     leaky = [(law, times) for law, times in [*bundle.losses.items(), *bundle.worst.items()] if law.infinite]
     if not leaky:
         return Fraction(0)
+    if sum(times for _, times in leaky) <= _FEW:
+        return 1 - math.prod(((1 - law.infinite) ** times for law, times in leaky), start=Fraction(1))
     with precision():
         logs = sum((times * enclosure(-law.infinite).log1p() for law, times in leaky), enclosure(0))
-        return probability_up(-logs.expm1())
+        rounded = probability_up(-logs.expm1())
+    return min(rounded, sum((times * law.infinite for law, times in leaky), Fraction(0)))
 
 
 def _delta_bounds(parts: list[Part], epsilon: Fraction) -> tuple[float, float] | None:

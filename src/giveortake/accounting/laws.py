@@ -17,8 +17,10 @@ from typing import final
 import numpy as np
 
 from giveortake.accounting.normal_tails import NARROW, TAIL_ERROR, narrow, tail
-from giveortake.accounting.rounding import FUNCTION_ERROR, TINY, UNIT, Floats, exp_error, spaced
+from giveortake.accounting.rounding import FUNCTION_ERROR, TINY, UNIT, Floats, NotResolved, exp_error, spaced
 from giveortake.errors import Unprovable
+
+_STEEPEST = 700.0  # of a loss before sampling: e^700 is still a double
 
 
 @final
@@ -59,6 +61,11 @@ class Law(ABC):
     @abstractmethod
     def largest(self) -> Fraction:
         """The largest finite loss; refused if there is none."""
+
+    @property
+    def attained(self) -> bool:
+        """Whether one pair has this whole curve; if not, products of the law are bounds from above only."""
+        return True
 
     @property
     def atoms(self) -> Atoms | None:
@@ -150,11 +157,16 @@ class Ramp(Law):
 
     Bounded range ε [DR19], [DDR20]: the worst pair has losses t and t − ε for some t in [0, ε]; the largest of
     their curves is δ(x) = (e^(ε/2) − e^(x/2))²/(e^ε − 1), attained at t = (ε + x)/2; it is convex in e^x, and its loss
-    law is the density alone.
+    law is the density alone. As t depends on x, no single mechanism has this curve: it is exact for one release, and
+    products of it bound the composition of several from above only.
     """
 
     epsilon: Fraction
     ends: bool
+
+    @property
+    def attained(self) -> bool:
+        return self.ends
 
     @property
     def largest(self) -> Fraction:
@@ -245,17 +257,25 @@ class Sampled(Law):
         if found is None:
             return None
         rate, kept = float(self.rate), float(1 - self.rate)
+        if float(np.max(np.abs(found.losses))) > _STEEPEST:
+            raise NotResolved
         if self.removing:
             masses = found.masses * (rate + kept * np.exp(-found.losses))
-            losses = np.log1p(rate * np.expm1(found.losses))
+            grown = rate * np.expm1(found.losses)
         else:
-            masses, losses = found.masses, -np.log1p(rate * np.expm1(-found.losses))
+            masses, grown = found.masses, rate * np.expm1(-found.losses)
+        if float(np.min(grown)) <= -1:
+            raise NotResolved
+        losses = np.log1p(grown) if self.removing else -np.log1p(grown)
         return Atoms(losses, masses, found.error + 2 * exp_error(float(np.max(np.abs(found.losses)))))
 
     @property
     def loss_error(self) -> float:
         """The relative error of 1 − q + qe^±t, which is at least 1 − q, computed by way of expm1 and log1p."""
-        return self.base.loss_error + 16 * FUNCTION_ERROR / float(1 - self.rate)
+        kept = float(1 - self.rate)
+        if kept == 0:
+            raise NotResolved
+        return self.base.loss_error + 16 * FUNCTION_ERROR / kept
 
     def span(self, rest: float) -> tuple[float, float] | None:
         inner = self.base.span(rest)
@@ -272,13 +292,21 @@ class Sampled(Law):
         return Cells(cells.p, q, cells.p_error, kept * cells.p_error + rate * cells.q_error + extra * q)
 
     def _loss(self, inner: float) -> float:
+        """The loss after sampling; not resolved if e^±t is beyond doubles, or if 1 − q + qe^±t rounds to nothing."""
         sign = 1 if self.removing else -1
-        return sign * math.log1p(float(self.rate) * math.expm1(sign * inner))
+        if sign * inner > _STEEPEST:
+            raise NotResolved
+        grown = float(self.rate) * math.expm1(sign * inner)
+        if grown <= -1:
+            raise NotResolved
+        return sign * math.log1p(grown)
 
     def _inner(self, bounds: Floats) -> Floats:
         """The loss t before sampling; ∓∞ where no t gives the bound."""
         sign = 1.0 if self.removing else -1.0
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            grown = np.expm1(sign * bounds) / float(self.rate)
+            grown = np.expm1(sign * bounds) / np.float64(float(self.rate))
+            if np.any(np.isinf(grown) & np.isfinite(bounds)):
+                raise NotResolved
             inner = sign * np.where(grown > -1, np.log1p(np.maximum(grown, -1.0)), -np.inf)
         return np.asarray(inner, dtype=np.float64)

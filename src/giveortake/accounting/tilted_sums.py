@@ -212,6 +212,8 @@ def _product(factors: list[tuple[Complexes, int]]) -> Complexes:
 
 def _leak(parts: Sequence[Tilted], *, above: bool) -> float:
     """1 − Π (1 − P[∞])^k, rounded outwards."""
+    if above and any(part.grid.infinite[1] >= 1 for part in parts):
+        return 1.0
     kept = math.fsum(part.count * math.log1p(-min(part.grid.infinite[above], 1 - UNIT)) for part in parts)
     leak = -math.expm1(kept)
     return leak * (1 + 2.0**-44) if above else leak * (1 - 2.0**-44)

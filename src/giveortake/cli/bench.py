@@ -79,7 +79,7 @@ def _load(path: Path) -> Any:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="which benchmarks to run; all if none is named")
     parser.add_argument("--list", action="store_true", help="say which benchmarks there are, and run none")
-    parser.add_argument("--crash", action="store_true", help="kill the writers of a ledger, a thousand times on each store")
+    parser.add_argument("--crash", action="store_true", help="kill writers of a ledger, a thousand times on each store")
     parser.add_argument("--quick", action="store_true", help="less work and fewer repetitions")
     parser.add_argument("--save", action="store_true", help="append the results to benchmarks/results/NAME.jsonl")
     parser.add_argument("--peer-python", metavar="PATH", help="the interpreter of an environment that has the peers")
