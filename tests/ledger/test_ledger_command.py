@@ -45,7 +45,7 @@ def test_verify_says_that_a_ledger_is_whole(place: FilePlace, capsys: pytest.Cap
 
 def test_show_draws_what_is_left_and_how_it_went(place: FilePlace, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [" ".join(line.split()) for line in output(capsys, "show", place.where, "--last", "3").splitlines()]
-    assert "population patients one person_id PureDP('1') ████░░░░░░░░ 40 % 0.6" in lines
+    assert "population patients one person_id PureDP('1') ████░░░░░░░░ 40 % ε ≤ 0.6" in lines
     assert "data set visits one person_id none of its own" in lines
     assert "population patients ██▇▆▅ 60 % left" in lines
     assert "analyst ann █▇▅▄▂ 20 % left" in lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from giveortake.ledger.entries import Point
 from giveortake.ledger.opening import opened
 from giveortake.ledger.postgres import PostgresMark, PostgresStore
 from giveortake.privacy import PureDP
-from giveortake.privacy.events import Laplace
+from giveortake.privacy.events import Laplace, Pure
 
 TENTH = Laplace(10)
 
@@ -286,3 +287,25 @@ def test_only_a_whole_number_names_a_reservation(place: Place, number: Any) -> N
         with pytest.raises(NotFound):
             ledger.settle(1, "answer")
         assert ledger.settle(4, "answer") == "answer"
+
+
+@pytest.mark.parametrize("budget", [(1, "1e-6"), 0.3, "1"], ids=repr)
+def test_what_is_no_promise_is_no_budget(place: Place, budget: Any) -> None:
+    with place.open() as ledger:
+        with pytest.raises(InvalidParameter, match="is not a promise"):
+            ledger.population("others", budget=budget)
+        ledger.population("people", budget=PureDP(1))
+        ledger.dataset("d", population="people")
+        with pytest.raises(InvalidParameter, match="is not a promise"):
+            ledger.analyst("ann", datasets=["d"], budget=budget)
+
+
+def test_what_a_level_can_afford_is_admitted_and_a_little_more_is_not(place: Place) -> None:
+    with place.open() as ledger:
+        level = ledger.population("people", budget=PureDP("0.3"))
+        uncapped = ledger.dataset("d", population="people")
+        ledger.reserve(Pure("0.1"), dataset="d")
+        assert ledger.affordable(level) == Fraction(1, 5)
+        assert ledger.affordable(uncapped) is None
+        ledger.reserve(Pure("0.2"), dataset="d")
+        assert ledger.affordable(level) == 0

@@ -63,7 +63,7 @@ def _show(ledger: Ledger, arguments: argparse.Namespace) -> int:
         return 0
     out = terminal()
     out.print(f"[bold]{ledger.name}[/]  {len(history)} entries\n", soft_wrap=True)
-    out.print(_standings(levels))
+    out.print(_standings(ledger, levels))
     _draw_burn_down(out, levels, used)
     _print_last(out, history, arguments.last)
     return 0
@@ -86,7 +86,7 @@ def _restore(arguments: argparse.Namespace) -> int:
             return 0
     out.print(f"acknowledged in entry {point.number}: {arguments.reason}")
     if charge is None:
-        out.print("Every population is closed until its budget is set anew with `ledger.change_budget`.")
+        out.print("Every level with a budget is closed until it is set anew with `ledger.change_budget`.")
     else:
         out.print(f"ε = {shown(charge.epsilon)} was charged to every level for what may be forgotten.")
     return 0
@@ -99,7 +99,7 @@ def _lines(path: Path) -> list[str]:
         raise NotFound(f"{path} cannot be read as an export: {error}") from error
 
 
-def _standings(levels: list[Standing]) -> Table:
+def _standings(ledger: Ledger, levels: list[Standing]) -> Table:
     table = Table("level", "name", "protects", "budget", pad_edge=False, box=None)
     table.add_column("used", no_wrap=True)
     table.add_column("left", justify="right")
@@ -109,7 +109,7 @@ def _standings(levels: list[Standing]) -> Table:
             continue
         bar = Text(_bar(level.share), style="red" if level.share == 1 else "cyan")
         budget = f"{level.budget!r}".partition(", unit=")[0].rstrip(")") + ")"
-        left = "closed" if level.closed else _amount(level.remaining)
+        left = "closed" if level.closed else _left(ledger.affordable(level))
         table.add_row(level.kind, Text(level.name), str(level.unit), Text(budget), bar, left)
     return table
 
@@ -187,12 +187,8 @@ def _last(points: list[Fraction]) -> str:
     return f"{floor(100 * points[-1])} % left"
 
 
-def _amount(amount: object) -> str:
-    if isinstance(amount, Fraction):
-        return shown(amount)
-    if isinstance(amount, Mapping):
-        return next((f"{name} ≤ {shown(value)}" for name, value in amount.items()), "")
-    return ""
+def _left(affordable: Fraction | None) -> str:
+    return "" if affordable is None else f"ε ≤ {shown(affordable)}"
 
 
 def _as_json(ledger: Ledger, levels: list[Standing], used: dict[int, list[tuple[int, Fraction]]]) -> dict[str, Any]:

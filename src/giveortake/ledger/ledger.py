@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self, final
 
 from giveortake.errors import ApprovalRequired, InvalidParameter, LedgerMismatch, NotFound
@@ -12,7 +13,6 @@ from giveortake.ledger.verifying import Verification, burn_down, verified
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from fractions import Fraction
     from types import TracebackType
 
     from giveortake.ledger.book import Book, Level
@@ -134,6 +134,15 @@ class Ledger:
         with self._chain.changing() as draft:
             spending.change_budget(draft, _meant(draft.book, level), budget, reason)
         return self._standing(lambda book: book.levels[level.number])
+
+    def affordable(self, level: Standing) -> Fraction | None:
+        """The greatest ε, up to rounding, of a pure release that a level would admit now; None if it has no cap."""
+        with self._chain.looking() as draft:
+            meant = _meant(draft.book, level)
+            if meant.closed is not None:
+                return Fraction(0)
+            guard = draft.filter_of(meant)
+            return None if guard is None else guard.affordable()
 
     # -- spending ---------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from giveortake.ledger.canonical import Json, canonical, plain
 from giveortake.ledger.draft import new_filter
 from giveortake.ledger.promises import promise_to_json, protecting
 from giveortake.privacy import ROW, Guarantee, Unit, unit
+from giveortake.privacy.units import checked_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,6 +32,7 @@ def population(
         if known is None:
             raise NotFound(f"the ledger has no population {name!r}", hint="pass budget= to register it")
         budget = known.budget
+    _require_promise(budget)
     assert budget is not None  # noqa: S101 (a population always has one)
     whom = _unit(protected) if protected is not None else budget.unit if known is None else known.unit
     content: dict[str, Json] = {"name": name, **_capped(budget, approval_above, whom)}
@@ -211,7 +213,7 @@ def _rows_per_person(whom: Unit, above: Level, rows_per_person: int | None) -> i
     if above.unit == ROW:
         raise LedgerMismatch(
             f"the population {above.name!r} protects {above.unit}, the data set {whom}",
-            hint="register a population of people",
+            hint='register the population for people: ledger.population(…, unit="person_id")',
         )
     if rows_per_person is None:
         raise LedgerMismatch(
@@ -221,7 +223,14 @@ def _rows_per_person(whom: Unit, above: Level, rows_per_person: int | None) -> i
     return whole("rows_per_person", rows_per_person)
 
 
+def _require_promise(budget: object) -> None:
+    if not isinstance(budget, Guarantee):
+        raise InvalidParameter("budget", budget, "is not a promise", hint='write, for example, PureDP("1")')
+
+
 def _same_neighbours(budget: Guarantee | None, above: Level) -> None:
+    if budget is not None:
+        _require_promise(budget)
     if budget is not None and budget.neighbours != above.neighbours:
         raise LedgerMismatch(
             f"the budget counts neighbours as {budget.neighbours}, its population as {above.neighbours}"
@@ -229,4 +238,4 @@ def _same_neighbours(budget: Guarantee | None, above: Level) -> None:
 
 
 def _unit(value: Unit | str) -> Unit:
-    return unit(value) if isinstance(value, str) else value
+    return unit(value) if isinstance(value, str) else checked_unit(value)

@@ -255,7 +255,8 @@ def _admitted(guard: Filter, level: Level, event: Event) -> Filter:
             f"the {level.kind} {level.name!r} refuses: {refusal.message}",
             cost=refusal.cost,
             remaining=refusal.remaining,
-            hint=refusal.hint,
+            hint=f"`ledger.affordable({level.kind} {level.name!r})` says which ε still fits; "
+            f"`ledger.change_budget` is the owner's (level {level.number})",
         ) from None
     return after
 
