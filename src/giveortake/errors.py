@@ -26,6 +26,8 @@ __all__ = [
     "MismatchedPromises",
     "NotFound",
     "PopulationClosed",
+    "QueryFailed",
+    "QueryRefused",
     "SameTable",
     "SensitiveValue",
     "Unpriced",
@@ -84,6 +86,14 @@ class MechanismSpent(GiveOrTakeError, RuntimeError):
 
 class SensitiveValue(GiveOrTakeError, TypeError):
     """Something other than a mechanism tried to look inside a protected value."""
+
+
+class QueryRefused(GiveOrTakeError, ValueError):
+    """A question contains something that is not answered. It was refused unseen: no data was touched, nothing charged."""
+
+
+class QueryFailed(GiveOrTakeError, RuntimeError):
+    """The engine gave up on a question after it was charged; the charge stands. Why is not told: it may depend on rows."""
 
 
 class BudgetExceeded(GiveOrTakeError):

@@ -1,0 +1,196 @@
+"""Tallies as SQL statements: aggregates of rows, or of persons whose contributions are bounded first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from giveortake.engines.printer import identifier
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from giveortake.engines.printer import Printer
+    from giveortake.engines.tally import Bins, Bounding, Distinct, Keys, Persons, Summand, Tally
+    from giveortake.plan import Expression, Relation
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Key columns as numbers: a table (code, value) for each, and perhaps one of the codes that are wanted."""
+
+    dictionaries: tuple[str, ...]
+    nullable: tuple[bool, ...]
+    sizes: tuple[int, ...]
+    wanted: str | None = None
+
+    def code(self) -> str:
+        """The position of a combination in the product of all columns."""
+        text = "0"
+        for index, size in enumerate(self.sizes):
+            text = f"({text} * {size} + d{index}.code)" if index else f"d{index}.code"
+        return f"CAST({text} AS BIGINT)"
+
+    def joins(self, source: str) -> str:
+        """The joins that find the codes of a source's columns k0, k1, …"""
+        text = ""
+        for index, (table, nullable) in enumerate(zip(self.dictionaries, self.nullable, strict=True)):
+            equal = "IS NOT DISTINCT FROM" if nullable else "="
+            text += f" JOIN {table} AS d{index} ON {source}.k{index} {equal} d{index}.value"
+        if self.wanted is not None:
+            text += f" JOIN {self.wanted} AS w ON {self.code()} = w.code"
+        return text
+
+
+def tally_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
+    """One row for each key that occurs: its code and its integers."""
+    if tally.bounding is None:
+        return _rows(printer, tally, coded)
+    return _bounded(printer, tally, coded, tally.bounding)
+
+
+def _rows(printer: Printer, tally: Tally, coded: Coded) -> str:
+    count = len(coded.dictionaries)
+    inner = _select(
+        printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=_counts_persons(tally)
+    )
+    values = [f"{_row_sum(printer, tally.relation, each, i)} AS a{i}" for i, each in enumerate(tally.summands)]
+    keys = [f"k{index}" for index in range(count)]
+    group = f" GROUP BY {', '.join(keys)}" if keys else ""
+    grouped = f"SELECT {', '.join([*keys, *values])} FROM ({inner}) AS r{group}"
+    answers = ", ".join(f"g.a{i}" for i in range(len(tally.summands)))
+    return f"SELECT {coded.code()} AS code, {answers} FROM ({grouped}) AS g{coded.joins('g')}"
+
+
+def _counts_persons(tally: Tally) -> bool:
+    return any(each.kind == "persons" for each in tally.summands)
+
+
+def _row_sum(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
+    match summand.kind:
+        case "rows":
+            return "count(*)"
+        case "values":
+            return f"count(v{index})"
+        case "persons":
+            return "count(DISTINCT p)"
+        case "sum":
+            return f"coalesce(sum({_steps(printer, relation, summand, index)}), 0)"
+
+
+def _steps(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
+    assert summand.of is not None and summand.quantum is not None  # noqa: S101, PT018 (sums have both)
+    return printer.quantised(f"v{index}", summand.of.domain(relation.schema).kind, summand.quantum)
+
+
+def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -> str:
+    """Sums of each person and group, then each as large a part of it as the bounds allow (see `tally`)."""
+    inner = _select(printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=True)
+    each = [
+        f"{_row_sum(printer, tally.relation, summand, i)} AS a{i}"
+        for i, summand in enumerate(tally.summands)
+        if summand.kind in {"values", "sum"}
+    ]
+    sums = "".join(f", {text}" for text in each)
+    pairs = (
+        f"SELECT r.p AS p, {coded.code()} AS code, count(*) AS c{sums} FROM ({inner}) AS r{coded.joins('r')} "
+        "GROUP BY ALL"
+        if coded.dictionaries
+        else f"SELECT r.p AS p, CAST(0 AS BIGINT) AS code, count(*) AS c{sums} FROM ({inner}) AS r GROUP BY r.p"
+    )
+    if tally.keys.size <= bounding.groups:
+        parts = ", ".join(
+            f"sum({_part(summand, i, bounding.rows, 1, few=True)})" for i, summand in enumerate(tally.summands)
+        )
+        return f"SELECT code, {parts} FROM ({pairs}) GROUP BY code"
+    parts = ", ".join(
+        f"sum({_part(summand, i, bounding.rows, bounding.groups, few=False)})"
+        for i, summand in enumerate(tally.summands)
+    )
+    return (
+        f"WITH pairs AS MATERIALIZED ({pairs}), groups AS (SELECT p, count(*) AS m FROM pairs GROUP BY p) "
+        f"SELECT code, {parts} FROM pairs JOIN groups USING (p) GROUP BY code"
+    )
+
+
+def _part(summand: Summand, index: int, rows: int, groups: int, *, few: bool) -> str:
+    """A person's contribution times min(1, rows/c) · min(1, groups/m), in steps, cut towards zero."""
+    fine = summand.fineness
+    within, above, below = ("TRUE", "", "") if few else (f"m <= {groups}", f" * least(m, {groups})", " * m")
+    match summand.kind:
+        case "rows":
+            return f"CASE WHEN {within} THEN least(c, {rows}) * {fine} ELSE (least(c, {rows}) * {fine}{above}) // (1{below}) END"
+        case "persons":
+            return f"CASE WHEN {within} THEN {fine} ELSE ({fine}{above}) // (1{below}) END"
+        case _:
+            own = f"a{index} * {fine}" if fine > 1 else f"a{index}"
+            return f"CASE WHEN c <= {rows} AND {within} THEN {own} ELSE ({own} * least(c, {rows}){above}) // (c{below}) END"
+
+
+def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
+    """One row for each key and bin that occur: code, bin, number."""
+    kind = bins.of.domain(bins.relation.schema).kind
+    inner = _select(printer, bins.relation, bins.keys, [bins.of], person=bins.bounding is not None)
+    index = printer.bin_index("v0", kind, bins.low, bins.width, bins.count)
+    keys = [f"k{i}" for i in range(len(coded.dictionaries))]
+    if bins.bounding is None:
+        listed = ", ".join([*keys, f"{index} AS b"])
+        grouped = f"SELECT {listed}, count(*) AS n FROM ({inner}) AS r WHERE v0 IS NOT NULL GROUP BY ALL"
+        return f"SELECT {coded.code()} AS code, g.b, g.n FROM ({grouped}) AS g{coded.joins('g')}"
+    rows, groups, fine = bins.bounding.rows, bins.bounding.groups, bins.fineness
+    code = coded.code() if coded.dictionaries else "CAST(0 AS BIGINT)"
+    cells = (
+        f"SELECT r.p AS p, {code} AS code, {index} AS b, count(*) AS n FROM ({inner}) AS r{coded.joins('r')} "
+        "WHERE v0 IS NOT NULL GROUP BY ALL"
+    )
+    return (
+        f"WITH cells AS MATERIALIZED ({cells}), pairs AS (SELECT p, code, sum(n) AS c FROM cells GROUP BY p, code), "
+        f"groups AS (SELECT p, count(*) AS m FROM pairs GROUP BY p) "
+        f"SELECT code, b, sum((n * {fine} * least(c, {rows}) * least(m, {groups})) // (c * m)) "
+        "FROM cells JOIN pairs USING (p, code) JOIN groups USING (p) GROUP BY code, b"
+    )
+
+
+def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> str:
+    """One row for each key that occurs: code, number of distinct values."""
+    inner = _select(printer, distinct.relation, distinct.keys, [distinct.of], person=distinct.bounding is not None)
+    keys = [f"k{i}" for i in range(len(coded.dictionaries))]
+    if distinct.bounding is None:
+        group = f" GROUP BY {', '.join(keys)}" if keys else ""
+        grouped = f"SELECT {', '.join([*keys, 'count(DISTINCT v0) AS n'])} FROM ({inner}) AS r{group}"
+        return f"SELECT {coded.code()} AS code, g.n FROM ({grouped}) AS g{coded.joins('g')}"
+    rows, groups = distinct.bounding.rows, distinct.bounding.groups
+    code = coded.code() if coded.dictionaries else "CAST(0 AS BIGINT)"
+    triples = f"SELECT DISTINCT r.p AS p, {code} AS code, r.v0 AS v FROM ({inner}) AS r{coded.joins('r')} WHERE v0 IS NOT NULL"
+    by_group = f"dense_rank() OVER (PARTITION BY p ORDER BY {printer.hash('p', 'code')}, code)"
+    by_value = f"row_number() OVER (PARTITION BY p, code ORDER BY {printer.hash('p', 'code', 'v')}, v)"
+    ranked = f"SELECT code, v, {by_group} AS g, {by_value} AS r FROM ({triples})"
+    return f"SELECT code, count(DISTINCT v) FROM ({ranked}) WHERE g <= {groups} AND r <= {rows} GROUP BY code"
+
+
+def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
+    """One row for each key that occurs: code, number of units that it was kept for."""
+    inner = _select(printer, persons.relation, persons.keys, [], person=persons.relation.person is not None)
+    code = coded.code()
+    if persons.relation.person is None:  # a row has one key, and few rows come from one row of the table
+        return f"SELECT {code} AS code, count(*) FROM ({inner}) AS r{coded.joins('r')} GROUP BY ALL"
+    pairs = f"SELECT DISTINCT r.p AS p, {code} AS code FROM ({inner}) AS r{coded.joins('r')}"
+    return printer.first_groups(pairs, persons.groups)
+
+
+def values_statement(printer: Printer, relation: Relation, of: Expression) -> str:
+    """The values of a key column that occur, in order."""
+    value = printer.expression(of, relation.schema)
+    return f"SELECT DISTINCT {value} AS value FROM ({printer.relation(relation)}) ORDER BY value NULLS LAST"
+
+
+def _select(
+    printer: Printer, relation: Relation, keys: Keys, values: Sequence[Expression | None], *, person: bool
+) -> str:
+    schema = relation.schema
+    columns = [f"{printer.expression(each.expression, schema)} AS k{i}" for i, each in enumerate(keys.columns)]
+    columns += [f"{printer.expression(each, schema)} AS v{i}" for i, each in enumerate(values) if each is not None]
+    if person and relation.person is not None:
+        columns.append(f"{identifier(relation.person)} AS p")
+    return f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation)})"

@@ -1,0 +1,47 @@
+"""Questions as values: columns with domains, expressions that cannot fail, relations in which each row is somebody's.
+
+A plan is immutable and knows nothing of SQL, engines or budgets. Both front ends build it, `compile` prices it.
+"""
+
+from giveortake.plan.aggregates import Aggregate, AggregateKind, Measured, Question, Quotient
+from giveortake.plan.domains import Domain, Kind, Value
+from giveortake.plan.expressions import Call, Column, Expression, Literal
+from giveortake.plan.relations import (
+    Derive,
+    Filter,
+    JoinPersons,
+    JoinPublic,
+    KeepParts,
+    PerPerson,
+    Relation,
+    Scan,
+    Union,
+)
+from giveortake.plan.tables import PrivateTable, PublicTable, Schema
+
+__all__ = [
+    "Aggregate",
+    "AggregateKind",
+    "Call",
+    "Column",
+    "Derive",
+    "Domain",
+    "Expression",
+    "Filter",
+    "JoinPersons",
+    "JoinPublic",
+    "KeepParts",
+    "Kind",
+    "Literal",
+    "Measured",
+    "PerPerson",
+    "PrivateTable",
+    "PublicTable",
+    "Question",
+    "Quotient",
+    "Relation",
+    "Scan",
+    "Schema",
+    "Union",
+    "Value",
+]

@@ -1,0 +1,222 @@
+"""Aggregates, and questions: what is measured over groups, and what is computed from the measurements for free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+from giveortake.errors import QueryRefused
+from giveortake.plan.domains import Domain, Kind
+from giveortake.plan.expressions import Column, Expression, require_shallow
+
+if TYPE_CHECKING:
+    from giveortake.plan.relations import Relation
+    from giveortake.plan.tables import Schema
+
+
+class AggregateKind(StrEnum):
+    """What is computed of the rows of a group."""
+
+    COUNT_ROWS = "count rows"
+    COUNT_VALUES = "count values"
+    COUNT_PERSONS = "count persons"
+    COUNT_DISTINCT = "count distinct"
+    SUM = "sum"
+    MEAN = "mean"
+    VARIANCE = "variance"
+    DEVIATION = "standard deviation"
+    QUANTILE = "quantile"
+    MINIMUM = "minimum"  # of a person's own rows: a feature, never released
+    MAXIMUM = "maximum"
+
+
+_NEED_BOUNDS = {
+    AggregateKind.SUM,
+    AggregateKind.MEAN,
+    AggregateKind.VARIANCE,
+    AggregateKind.DEVIATION,
+    AggregateKind.QUANTILE,
+}
+_FEATURES = {
+    AggregateKind.COUNT_ROWS,
+    AggregateKind.COUNT_VALUES,
+    AggregateKind.COUNT_DISTINCT,
+    AggregateKind.SUM,
+    AggregateKind.MEAN,
+    AggregateKind.MINIMUM,
+    AggregateKind.MAXIMUM,
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate of an expression; `quantile` is its fraction where it is one."""
+
+    kind: AggregateKind
+    of: Expression | None = None
+    quantile: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.of is not None:
+            require_shallow(self.of)
+        if self.quantile is not None and not 0 <= self.quantile <= 1:
+            raise QueryRefused("a quantile is a fraction from 0 to 1")
+
+    def require_releasable(self, schema: Schema) -> None:
+        """Refuse what cannot be released with a finite amount of noise, before any data is touched."""
+        if self.kind in {AggregateKind.MINIMUM, AggregateKind.MAXIMUM}:
+            raise QueryRefused("the least and the greatest value are single persons' values", hint="take a quantile")
+        if self.of is None:
+            return
+        domain = self.of.domain(schema)
+        if self.kind in _NEED_BOUNDS:
+            _require_bounded(self.kind, self.of, domain)
+
+    def require_feature(self, source: Relation) -> None:
+        """Refuse what is not computed within one person's rows."""
+        if self.kind not in _FEATURES:
+            raise QueryRefused(
+                f"the {self.kind} is not available within one person's rows",
+                hint="COUNT, SUM, AVG, MIN, MAX and COUNT(DISTINCT …) are",
+            )
+        if self.of is None:
+            return
+        domain = self.of.domain(source.schema)
+        if self.kind in {AggregateKind.SUM, AggregateKind.MEAN, AggregateKind.MINIMUM, AggregateKind.MAXIMUM}:
+            _require_bounded(self.kind, self.of, domain)
+
+    def feature_domain(self, source: Relation) -> Domain:
+        """What one person's value may be."""
+        rows = None if source.most_rows is None else Fraction(source.most_rows)
+        if self.kind in {AggregateKind.COUNT_ROWS, AggregateKind.COUNT_VALUES, AggregateKind.COUNT_DISTINCT}:
+            return Domain(Kind.INTEGER, Fraction(0), rows, nullable=False)
+        assert self.of is not None  # noqa: S101 (the others are of something)
+        inside = self.of.domain(source.schema)
+        assert inside.low is not None and inside.high is not None  # noqa: S101, PT018 (checked by require_feature)
+        if self.kind is AggregateKind.SUM:
+            low = None if rows is None else min(Fraction(0), rows * inside.low)
+            high = None if rows is None else max(Fraction(0), rows * inside.high)
+            return Domain(Kind.REAL, low, high, nullable=True)
+        return Domain(Kind.REAL, inside.low, inside.high, nullable=True)
+
+    def to_json(self) -> Any:
+        """Nothing but lists, numbers and text."""
+        of = None if self.of is None else self.of.to_json()
+        return [str(self.kind), of, None if self.quantile is None else str(self.quantile)]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """An aggregate's noisy answer, inside an expression over answers."""
+
+    aggregate: Aggregate
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """Arithmetic over answers: free, because it is post-processing. `operation` is add, subtract, multiply or divide."""
+
+    operation: str
+    left: Output
+    right: Output
+
+
+Output: TypeAlias = "Measured | Quotient | Fraction"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """HAVING: keep rows of the answer for which this holds. Comparisons of outputs, joined by and, or, not."""
+
+    operation: str
+    parts: tuple[Condition | Output | Column | object, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Order:
+    """ORDER BY one output column."""
+
+    column: str
+    descending: bool = False
+    missing_first: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A relation, the keys to group it by, and the columns of the answer."""
+
+    relation: Relation
+    keys: tuple[tuple[str, Expression], ...]
+    outputs: tuple[tuple[str, Output], ...]
+    having: Condition | None = None
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    shown: tuple[str, ...] = ()  # names of keys and outputs in the order of the answer
+
+    def __post_init__(self) -> None:
+        if not self.outputs:
+            raise QueryRefused(
+                "the question asks for rows, not for aggregates", hint="SELECT COUNT(*), SUM(x), AVG(x), …"
+            )
+        names = [*(name for name, _ in self.keys), *(name for name, _ in self.outputs)]
+        taken = {*names, *(f"{n}_{end}" for n, _ in self.outputs for end in ("low", "high"))}
+        if len(taken) < len(names) + 2 * len(self.outputs):
+            raise QueryRefused("two columns of the answer have one name", hint="name them apart with AS")
+        schema = self.relation.schema
+        for _, key in self.keys:
+            require_shallow(key)
+            domain = key.domain(schema)
+            if domain.kind in {Kind.REAL, Kind.TIMESTAMP}:
+                raise QueryRefused(
+                    f"groups are not made of {domain.kind} values", hint="BUCKET(x, width), or DATE_TRUNC('day', t)"
+                )
+            if self.relation.person is not None and self.relation.person in set(key.columns()):
+                raise QueryRefused(
+                    f"`{self.relation.person}` names persons, and answers are never about one",
+                    hint="group by person inside a subquery and aggregate outside",
+                )
+        for aggregate in self.aggregates():
+            aggregate.require_releasable(schema)
+
+    def aggregates(self) -> list[Aggregate]:
+        """Every aggregate that the answer is computed from, once each, in the order in which they are named."""
+        found: dict[Aggregate, None] = {}
+        for _, output in self.outputs:
+            for aggregate in aggregates_in(output):
+                found[aggregate] = None
+        if self.having is not None:
+            for aggregate in aggregates_in(self.having):
+                found[aggregate] = None
+        return list(found)
+
+
+def aggregates_in(node: object) -> list[Aggregate]:
+    """The aggregates below an output or a condition."""
+    match node:
+        case Measured():
+            return [node.aggregate]
+        case Quotient():
+            return [*aggregates_in(node.left), *aggregates_in(node.right)]
+        case Condition():
+            return [aggregate for part in node.parts for aggregate in aggregates_in(part)]
+        case _:
+            return []
+
+
+def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> None:
+    if not domain.kind.is_number:
+        raise QueryRefused(f"the {kind} needs numbers, and got {domain.kind} values")
+    if not domain.is_bounded:
+        named = f"`{of.name}`" if isinstance(of, Column) else "the expression"
+        raise QueryRefused(
+            f"the {kind} of {named} needs bounds, or no amount of noise would hide one row",
+            hint="narrow it: CLAMP(x, lower, upper), or let the custodian declare its domain",
+        )

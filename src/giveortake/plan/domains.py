@@ -1,0 +1,266 @@
+"""Domains: what a column may hold, said by the custodian and derived anew through every expression."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, TypeAlias, final
+
+from giveortake.errors import InvalidParameter
+from giveortake.exact import rational, whole
+
+Value: TypeAlias = "int | Fraction | str | bool | dt.date | dt.datetime | None"
+
+MOST_KEYS = 1_000_000  # keys of one answer
+_MOST_ENUMERATED = 5_000  # whole numbers or days that bounds alone make into keys
+_INT64 = 1 << 63
+
+
+class Kind(StrEnum):
+    """What kind of value a column holds."""
+
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    REAL = "real"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether arithmetic is meant for it."""
+        return self in {Kind.INTEGER, Kind.DECIMAL, Kind.REAL}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The values that a column may hold. What lies outside is clamped (numbers) or left out (keys), never trusted.
+
+    `low` and `high` bound numbers, and dates as days since the year 1; `categories` lists keys; `step` is the lattice that a decimal lies on.
+    """
+
+    kind: Kind
+    low: Fraction | None = None
+    high: Fraction | None = None
+    categories: tuple[Value, ...] | None = None
+    nullable: bool = True
+    step: Fraction | None = None
+    longest: int | None = None
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it is a number between two bounds."""
+        return self.kind.is_number and self.low is not None and self.high is not None
+
+    def keys(self) -> tuple[Value, ...] | None:
+        """Every value, if they are known beforehand and few enough to be listed; a missing value comes last.
+
+        A column whose categories were declared has the key NULL only if that was listed among them.
+        """
+        if self.categories is not None:
+            return self.categories
+        listed = self._enumerated()
+        return (*listed, None) if listed is not None and self.nullable else listed
+
+    def _enumerated(self) -> tuple[Value, ...] | None:
+        if self.kind is Kind.BOOLEAN:
+            return (False, True)
+        if self.kind is Kind.INTEGER and self.low is not None and self.high is not None:
+            first, last = -(-self.low.numerator // self.low.denominator), self.high.numerator // self.high.denominator
+            return tuple(range(first, last + 1)) if last - first < _MOST_ENUMERATED else None
+        if self.kind is Kind.DATE and self.low is not None and self.high is not None:
+            days = range(int(self.low), int(self.high) + 1)
+            return tuple(map(dt.date.fromordinal, days)) if len(days) <= _MOST_ENUMERATED else None
+        return None
+
+    def without_bounds(self) -> Domain:
+        """The kind of value alone."""
+        return Domain(self.kind, nullable=self.nullable, step=self.step)
+
+    def complete(self) -> Domain:
+        """The same without missing values."""
+        return replace(self, nullable=False)
+
+    def maybe_missing(self) -> Domain:
+        """The same with missing values, which are a key of their own."""
+        listed = self.categories
+        if listed is not None and None not in listed:
+            listed = (*listed, None)
+        return replace(self, nullable=True, categories=listed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the ledger keeps of it."""
+        content: dict[str, Any] = {"kind": str(self.kind), "nullable": self.nullable}
+        for name in ("low", "high", "step"):
+            number = getattr(self, name)
+            if number is not None:
+                content[name] = str(number)
+        if self.categories is not None:
+            content["categories"] = [None if each is None else str(each) for each in self.categories]
+        if self.longest is not None:
+            content["longest"] = self.longest
+        return content
+
+
+def declared(name: str, said: object, physical: Domain) -> Domain:
+    """The domain that a custodian states for a column: bounds `(0, 500)`, categories `["north", …]`, or both spelled out.
+
+    A dictionary may hold `bounds`, `categories`, `nullable`, `max_length` and `integer`. `physical` is what the
+    column's type says.
+
+    >>> declared("age", (0, 120), Domain(Kind.INTEGER)).high
+    Fraction(120, 1)
+    """
+    match said:
+        case Domain():
+            return said
+        case Mapping():
+            return _spelled_out(name, said, physical)
+        case tuple() if len(said) == 2 and (all(map(_is_number, said)) or all(map(_is_day, said))):
+            return _bounded(name, said, physical)
+        case str() | bytes():
+            pass
+        case Sequence() | frozenset() | set() | range():
+            return _categorical(name, said, physical)
+    raise InvalidParameter(
+        f"domains[{name!r}]",
+        said,
+        "is not a domain",
+        hint='write bounds (0, 500), categories ["north", "south"], or {"bounds": [0, 500], "nullable": False}',
+    )
+
+
+def _spelled_out(name: str, said: Mapping[Any, Any], physical: Domain) -> Domain:
+    known = {"bounds", "categories", "nullable", "max_length", "integer"}
+    if not set(said) <= known:
+        raise InvalidParameter(
+            f"domains[{name!r}]", sorted(map(str, set(said) - known)), "are unknown", hint=f"known: {sorted(known)}"
+        )
+    domain = physical
+    if said.get("integer"):
+        domain = Domain(Kind.INTEGER, nullable=True)
+    if "bounds" in said and "categories" in said:
+        raise InvalidParameter(f"domains[{name!r}]", said, "has bounds and categories; one of them is enough")
+    if "bounds" in said:
+        bounds = said["bounds"]
+        if not isinstance(bounds, Sequence) or isinstance(bounds, str) or len(bounds) != 2:
+            raise InvalidParameter(f"domains[{name!r}].bounds", bounds, "is not a pair of numbers")
+        domain = _bounded(name, bounds, domain)
+    if "categories" in said:
+        domain = _categorical(name, said["categories"], domain)
+    if "nullable" in said:
+        if not isinstance(said["nullable"], bool):
+            raise InvalidParameter(f"domains[{name!r}].nullable", said["nullable"], "is neither true nor false")
+        domain = replace(domain, nullable=said["nullable"])
+        if not domain.nullable and domain.categories is not None:
+            domain = replace(domain, categories=tuple(each for each in domain.categories if each is not None))
+    if "max_length" in said:
+        if domain.kind is not Kind.TEXT:
+            raise InvalidParameter(f"domains[{name!r}].max_length", said["max_length"], "is for text only")
+        domain = replace(domain, longest=whole(f"domains[{name!r}].max_length", said["max_length"]))
+    return domain
+
+
+def _bounded(name: str, bounds: Sequence[Any], physical: Domain) -> Domain:
+    if physical.kind is Kind.DATE:
+        first, last = (_day(name, each) for each in bounds)
+        if first > last:
+            raise InvalidParameter(f"domains[{name!r}]", bounds, "has its lower bound above its upper one")
+        return replace(physical, low=Fraction(first.toordinal()), high=Fraction(last.toordinal()))
+    low, high = (rational(f"domains[{name!r}]", each) for each in bounds)
+    if low > high:
+        raise InvalidParameter(f"domains[{name!r}]", bounds, "has its lower bound above its upper one")
+    if max(abs(low), abs(high)) >= _INT64:
+        raise InvalidParameter(f"domains[{name!r}]", bounds, "is beyond what 64 bits hold")
+    if not physical.kind.is_number:
+        raise InvalidParameter(
+            f"domains[{name!r}]",
+            bounds,
+            f"bounds numbers, and the column holds {physical.kind} values",
+            hint="list categories, or leave the column out",
+        )
+    return replace(physical, low=low, high=high)
+
+
+def _categorical(name: str, said: Any, physical: Domain) -> Domain:
+    listed = tuple(_plain(name, each) for each in (sorted(said) if isinstance(said, set | frozenset) else said))
+    present = tuple(each for each in listed if each is not None)
+    if not present or len(set(map(_identity, present))) < len(present):
+        raise InvalidParameter(f"domains[{name!r}]", said, "is empty or repeats itself", hint="list every key once")
+    if len(listed) > MOST_KEYS:
+        raise InvalidParameter(f"domains[{name!r}]", f"{len(listed)} keys", f"are more than {MOST_KEYS:,}")
+    kinds = {_kind_of(each) for each in present}
+    if len(kinds) > 1:
+        raise InvalidParameter(f"domains[{name!r}]", said, "mixes kinds of values")
+    kind = kinds.pop()
+    if kind is not physical.kind and not (kind.is_number and physical.kind.is_number):
+        raise InvalidParameter(
+            f"domains[{name!r}]", said, f"lists {kind} values, and the column holds {physical.kind} values"
+        )
+    if physical.kind is Kind.REAL:
+        raise InvalidParameter(
+            f"domains[{name!r}]", said, "lists real numbers as keys", hint="give bounds, and group by BUCKET(x, width)"
+        )
+    if len(present) < len(listed):
+        present = (*present, None)
+    return Domain(physical.kind, categories=present, step=physical.step)
+
+
+def _plain(name: str, value: object) -> Value:
+    match value:
+        case None | bool() | str() | dt.date():
+            return value
+        case int():
+            return int(value)
+        case float() | Decimal() | Fraction():
+            number = rational(f"domains[{name!r}]", value)
+            return number.numerator if number.denominator == 1 else number
+    item = getattr(value, "item", None)
+    if callable(item):
+        return _plain(name, item())
+    raise InvalidParameter(f"domains[{name!r}]", value, f"holds a {type(value).__name__}, which is no key")
+
+
+def _identity(value: Value) -> tuple[str, Value]:
+    return type(value).__name__, value
+
+
+def _kind_of(value: Value) -> Kind:
+    match value:
+        case bool():
+            return Kind.BOOLEAN
+        case str():
+            return Kind.TEXT
+        case dt.datetime():
+            return Kind.TIMESTAMP
+        case dt.date():
+            return Kind.DATE
+        case int():
+            return Kind.INTEGER
+        case _:
+            return Kind.DECIMAL
+
+
+def _is_day(value: object) -> bool:
+    return isinstance(value, dt.date) and not isinstance(value, dt.datetime)
+
+
+def _day(name: str, value: object) -> dt.date:
+    if isinstance(value, str):
+        try:
+            return dt.date.fromisoformat(value)
+        except ValueError:
+            pass
+    elif isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        return value
+    raise InvalidParameter(f"domains[{name!r}]", value, "is not a date", hint='write datetime.date or "2024-01-31"')
+
+
+def _is_number(value: object) -> bool:
+    return not isinstance(value, bool | str) and isinstance(value, int | float | Fraction | Decimal)

@@ -1,0 +1,132 @@
+"""Expressions over columns. Each has a domain derived from those of its parts, and none can fail on any row."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.errors import QueryRefused
+from giveortake.plan.domains import Domain, Kind, Value
+
+if TYPE_CHECKING:
+    from giveortake.plan.tables import Schema
+
+DEEPEST = 100  # expressions nest no deeper than this
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A column, a literal, or a function of expressions."""
+
+    def domain(self, schema: Schema) -> Domain:
+        """What values it may have on rows of that schema, or a refusal that says what does not fit."""
+        raise NotImplementedError
+
+    def columns(self) -> Iterator[str]:
+        """The columns it reads."""
+        raise NotImplementedError
+
+    def to_json(self) -> Any:
+        """Nothing but lists, numbers and text; equal expressions have equal JSON."""
+        raise NotImplementedError
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Column(Expression):
+    """The value of a column."""
+
+    name: str
+
+    def domain(self, schema: Schema) -> Domain:
+        try:
+            return schema[self.name]
+        except KeyError:
+            raise QueryRefused(
+                f"there is no column `{self.name}` here", hint=f"the columns are {', '.join(schema) or 'none'}"
+            ) from None
+
+    def columns(self) -> Iterator[str]:
+        yield self.name
+
+    def to_json(self) -> Any:
+        return ["column", self.name]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Literal(Expression):
+    """A value written in the question itself."""
+
+    value: Value
+
+    def domain(self, schema: Schema) -> Domain:
+        match self.value:
+            case None:
+                return Domain(Kind.BOOLEAN, nullable=True)
+            case bool():
+                return Domain(Kind.BOOLEAN, categories=(self.value,), nullable=False)
+            case int():
+                number = Fraction(self.value)
+                return Domain(Kind.INTEGER, number, number, nullable=False)
+            case Fraction():
+                return Domain(Kind.REAL, self.value, self.value, nullable=False)
+            case str():
+                return Domain(Kind.TEXT, categories=(self.value,), nullable=False)
+            case dt.datetime():
+                return Domain(Kind.TIMESTAMP, categories=(self.value,), nullable=False)
+            case dt.date():
+                return Domain(Kind.DATE, categories=(self.value,), nullable=False)
+
+    def columns(self) -> Iterator[str]:
+        return iter(())
+
+    def to_json(self) -> Any:
+        value = self.value
+        return ["literal", type(value).__name__, None if value is None else str(value)]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Call(Expression):
+    """A function from the allow-list (see `functions`) of other expressions."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+
+    def domain(self, schema: Schema) -> Domain:
+        from giveortake.plan.functions import domain_of_call  # noqa: PLC0415 (functions need expressions)
+
+        return domain_of_call(self, schema)
+
+    def columns(self) -> Iterator[str]:
+        for argument in self.arguments:
+            yield from argument.columns()
+
+    def to_json(self) -> Any:
+        return ["call", self.name, *(argument.to_json() for argument in self.arguments)]
+
+
+def is_missing(expression: Expression) -> bool:
+    """Whether it is the literal NULL, which has no kind of its own."""
+    return isinstance(expression, Literal) and expression.value is None
+
+
+def require_shallow(expression: Expression, depth: int = 0) -> None:
+    """Refuse expressions that nest without end."""
+    if depth > DEEPEST:
+        raise QueryRefused(f"an expression nests deeper than {DEEPEST} levels", hint="split it over subqueries")
+    if isinstance(expression, Call):
+        for argument in expression.arguments:
+            require_shallow(argument, depth + 1)
+
+
+def conjunction(conditions: list[Expression]) -> Expression:
+    """All of them."""
+    first, *others = conditions
+    for other in others:
+        first = Call("and", (first, other))
+    return first

@@ -1,0 +1,390 @@
+"""Relations: tables derived from tables, in which every row stays somebody's.
+
+Locality: every row of a private relation belongs to one unit (a person, or a row of the table), and the rows of a unit
+are a function of that unit's own rows and of public tables. Each node below keeps that, given that its inputs do. So
+adding or removing a unit adds or removes its rows of the relation and changes no other row, and what one unit can do
+to an aggregate is what its own rows can do: the stability that `compile` turns into a sensitivity.
+
+`most_rows` bounds how many rows a unit has, where the structure bounds it; None where nothing does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+from giveortake.errors import QueryRefused
+from giveortake.plan.domains import Domain, Kind
+from giveortake.plan.expressions import Column, Expression, require_shallow
+
+if TYPE_CHECKING:
+    from giveortake.plan.aggregates import Aggregate
+    from giveortake.plan.tables import PrivateTable, PublicTable
+
+Named: TypeAlias = "tuple[tuple[str, Expression], ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A private relation."""
+
+    @property
+    def schema(self) -> dict[str, Domain]:
+        """Its columns and their domains."""
+        raise NotImplementedError
+
+    @property
+    def person(self) -> str | None:
+        """The column that names the unit of each row; None where each row of the table is a unit by itself."""
+        raise NotImplementedError
+
+    @property
+    def most_rows(self) -> int | None:
+        """The most rows that a unit can have here, or None if nothing bounds them."""
+        raise NotImplementedError
+
+    @property
+    def has_every_row(self) -> bool:
+        """Whether each row of the table is here exactly once, so that their number tells nothing under change-one."""
+        return False
+
+    def tables(self) -> list[PrivateTable]:
+        """The private tables it reads."""
+        raise NotImplementedError
+
+    def to_json(self) -> Any:
+        """Nothing but lists, numbers and text; equal relations have equal JSON."""
+        raise NotImplementedError
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scan(Relation):
+    """A private table itself. `most_rows_of_person` is the custodian's bound, which the engine enforces first."""
+
+    table: PrivateTable
+    most_rows_of_person: int | None = None
+
+    @property
+    def schema(self) -> dict[str, Domain]:
+        return self.table.schema
+
+    @property
+    def person(self) -> str | None:
+        return self.table.person
+
+    @property
+    def most_rows(self) -> int | None:
+        return 1 if self.table.person is None else self.most_rows_of_person
+
+    @property
+    def has_every_row(self) -> bool:
+        return self.table.person is None
+
+    def tables(self) -> list[PrivateTable]:
+        return [self.table]
+
+    def to_json(self) -> Any:
+        return ["scan", self.table.name, self.most_rows_of_person]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Filter(Relation):
+    """The rows for which a condition is true."""
+
+    source: Relation
+    condition: Expression
+
+    def __post_init__(self) -> None:
+        require_shallow(self.condition)
+        if self.condition.domain(self.source.schema).kind is not Kind.BOOLEAN:
+            raise QueryRefused("WHERE needs a condition, something that is true or false")
+
+    @property
+    def schema(self) -> dict[str, Domain]:
+        return self.source.schema
+
+    @property
+    def person(self) -> str | None:
+        return self.source.person
+
+    @property
+    def most_rows(self) -> int | None:
+        return self.source.most_rows
+
+    def tables(self) -> list[PrivateTable]:
+        return self.source.tables()
+
+    def to_json(self) -> Any:
+        return ["filter", self.source.to_json(), self.condition.to_json()]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Derive(Relation):
+    """New columns computed row by row; the column of the person is always carried along.
+
+    A column that is defined anew has the domain of its new definition: old bounds do not survive.
+    """
+
+    source: Relation
+    named: Named
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.named]
+        if len(set(names)) < len(names):
+            raise QueryRefused(
+                f"a column is named twice: {', '.join(sorted({n for n in names if names.count(n) > 1}))}"
+            )
+        for name, expression in self.named:
+            require_shallow(expression)
+            expression.domain(self.source.schema)
+            if name == self.source.person and expression != Column(name):
+                raise QueryRefused(
+                    f"`{name}` says whose row it is and cannot be redefined", hint="give the new column another name"
+                )
+
+    @property
+    def schema(self) -> dict[str, Domain]:
+        found = {name: expression.domain(self.source.schema) for name, expression in self.named}
+        if self.person is not None and self.person not in found:
+            found[self.person] = self.source.schema[self.person]
+        return found
+
+    @property
+    def person(self) -> str | None:
+        return self.source.person
+
+    @property
+    def most_rows(self) -> int | None:
+        return self.source.most_rows
+
+    @property
+    def has_every_row(self) -> bool:
+        return self.source.has_every_row
+
+    def tables(self) -> list[PrivateTable]:
+        return self.source.tables()
+
+    def to_json(self) -> Any:
+        return ["derive", self.source.to_json(), [[name, each.to_json()] for name, each in self.named]]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JoinPublic(Relation):
+    """Each row with the one row of a public table that has its key; `optional` keeps rows that find none.
+
+    The column joined on occurs once in the public table (checked when the table is registered), so no row multiplies.
+    """
+
+    source: Relation
+    public: PublicTable
+    on: Expression
+    public_column: str
+    taken: tuple[tuple[str, str], ...]  # public column, new name
+    optional: bool = False
+
+    def __post_init__(self) -> None:
+        if self.public_column not in self.public.unique:
+            raise QueryRefused(
+                f"`{self.public_column}` is not unique in the public table `{self.public.name}`, so that a join would "
+                "multiply rows",
+                hint=f"join on one of: {', '.join(sorted(self.public.unique)) or 'none is unique'}",
+            )
+        theirs, ours = self.public.schema[self.public_column], self.on.domain(self.source.schema)
+        if theirs.kind is not ours.kind:
+            raise QueryRefused(f"a {ours.kind} column cannot be joined with a {theirs.kind} column")
+        for _, name in self.taken:
+            if name in self.source.schema:
+                raise QueryRefused(f"the join has two columns `{name}`", hint="rename one of them in a subquery")
+
+    @property
+    def schema(self) -> dict[str, Domain]:
+        theirs = self.public.schema
+        added = {new: theirs[old].maybe_missing() if self.optional else theirs[old] for old, new in self.taken}
+        return {**self.source.schema, **added}
+
+    @property
+    def person(self) -> str | None:
+        return self.source.person
+
+    @property
+    def most_rows(self) -> int | None:
+        return self.source.most_rows
+
+    @property
+    def has_every_row(self) -> bool:
+        return self.optional and self.source.has_every_row
+
+    def tables(self) -> list[PrivateTable]:
+        return self.source.tables()
+
+    def to_json(self) -> Any:
+        taken = [list(pair) for pair in self.taken]
+        on = self.on.to_json()
+        return ["join public", self.source.to_json(), self.public.name, on, self.public_column, taken, self.optional]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JoinPersons(Relation):
+    """Rows of two private relations of the same people, matched on the person: a person's rows meet only each other."""
+
+    left: Relation
+    right: Relation
+    taken: tuple[tuple[str, str], ...]  # column of the right, new name
+    optional: bool = False
+
+    def __post_init__(self) -> None:
+        if self.left.person is None or self.right.person is None:
+            raise QueryRefused("private tables are joined on the person, and these have no person column")
+        one, other = self.left.schema[self.left.person], self.right.schema[self.right.person]
+        if one.kind is not other.kind:
+            raise QueryRefused("the two tables write the person differently, as values of different kinds")
+        for _, name in self.taken:
+            if name in self.left.schema:
+                raise QueryRefused(f"the join has two columns `{name}`", hint="rename one of them in a subquery")
+
+    @property
+    def schema(self) -> dict[str, Domain]:
+        theirs = self.right.schema
+        added = {new: theirs[old].maybe_missing() if self.optional else theirs[old] for old, new in self.taken}
+        return {**self.left.schema, **added}
+
+    @property
+    def person(self) -> str | None:
+        return self.left.person
+
+    @property
+    def most_rows(self) -> int | None:
+        one, other = self.left.most_rows, self.right.most_rows
+        return None if one is None or other is None else one * max(other, 1)
+
+    def tables(self) -> list[PrivateTable]:
+        return [*self.left.tables(), *self.right.tables()]
+
+    def to_json(self) -> Any:
+        taken = [list(pair) for pair in self.taken]
+        return ["join persons", self.left.to_json(), self.right.to_json(), taken, self.optional]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Union(Relation):
+    """The rows of both; a unit has the rows that it has in either."""
+
+    left: Relation
+    right: Relation
+
+    def __post_init__(self) -> None:
+        if (self.left.person is None) != (self.right.person is None):
+            raise QueryRefused("UNION ALL of rows that belong to persons and rows that do not")
+        if self.left.person != self.right.person:
+            raise QueryRefused("both sides of UNION ALL must name the person's column alike")
+        if self.left.person is None and {t.name for t in self.left.tables()} != {t.name for t in self.right.tables()}:
+            raise QueryRefused("UNION ALL of two tables needs a person that both know", hint="protect with unit=…")
+        for name, one in self.left.schema.items():
+            other = self.right.schema.get(name)
+            if other is None or other.kind is not one.kind:
+                raise QueryRefused(f"both sides of UNION ALL must have a column `{name}` of one kind")
+
+    @property
+    def schema(self) -> dict[str, Domain]:
+        return {name: _either(one, self.right.schema[name]) for name, one in self.left.schema.items()}
+
+    @property
+    def person(self) -> str | None:
+        return self.left.person
+
+    @property
+    def most_rows(self) -> int | None:
+        one, other = self.left.most_rows, self.right.most_rows
+        return None if one is None or other is None else one + other
+
+    def tables(self) -> list[PrivateTable]:
+        return [*self.left.tables(), *self.right.tables()]
+
+    def to_json(self) -> Any:
+        return ["union", self.left.to_json(), self.right.to_json()]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PerPerson(Relation):
+    """One row for each person, and for each of their values of `keys`: exact features, computed of their rows alone."""
+
+    source: Relation
+    keys: tuple[str, ...]
+    features: tuple[tuple[str, Aggregate], ...]
+
+    def __post_init__(self) -> None:
+        if self.source.person is None:
+            raise QueryRefused("there are no persons to group by: every row is protected by itself")
+        for key in self.keys:
+            Column(key).domain(self.source.schema)
+        for _, feature in self.features:
+            feature.require_feature(self.source)
+
+    @property
+    def schema(self) -> dict[str, Domain]:
+        inside = self.source.schema
+        person = str(self.source.person)
+        found = {person: inside[person], **{key: inside[key] for key in self.keys}}
+        found.update({name: feature.feature_domain(self.source) for name, feature in self.features})
+        return found
+
+    @property
+    def person(self) -> str | None:
+        return self.source.person
+
+    @property
+    def most_rows(self) -> int | None:
+        return self.source.most_rows if self.keys else 1
+
+    def tables(self) -> list[PrivateTable]:
+        return self.source.tables()
+
+    def to_json(self) -> Any:
+        features = [[name, feature.to_json()] for name, feature in self.features]
+        return ["per person", self.source.to_json(), list(self.keys), features]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeepParts(Relation):
+    """The rows of at most `most` values of a column for each person, which ones decided by a hash of person and value."""
+
+    source: Relation
+    column: str
+    most: int
+
+    @property
+    def schema(self) -> dict[str, Domain]:
+        return self.source.schema
+
+    @property
+    def person(self) -> str | None:
+        return self.source.person
+
+    @property
+    def most_rows(self) -> int | None:
+        return self.source.most_rows
+
+    def tables(self) -> list[PrivateTable]:
+        return self.source.tables()
+
+    def to_json(self) -> Any:
+        return ["keep parts", self.source.to_json(), self.column, self.most]
+
+
+def _either(one: Domain, other: Domain) -> Domain:
+    low = None if one.low is None or other.low is None else min(one.low, other.low)
+    high = None if one.high is None or other.high is None else max(one.high, other.high)
+    listed = None
+    if one.categories is not None and other.categories is not None:
+        listed = tuple(dict.fromkeys((*one.categories, *other.categories)))
+    step = one.step if one.step == other.step else None
+    kind = Kind.REAL if one.kind is Kind.DECIMAL and step is None else one.kind
+    return Domain(kind, low, high, listed, one.nullable or other.nullable, step)
