@@ -289,7 +289,7 @@ class Estimate(Released):
 
     >>> Estimate(0.31, 0.28, 0.34, name="share")
     share
-    0.31 ± 0.03
+    0.310 ± 0.030
     1 row · intervals hold with 95 % each
     """
 
