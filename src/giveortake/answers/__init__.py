@@ -1,0 +1,6 @@
+"""Answers: values with intervals and where they came from, and their faces for tables, terminals and notebooks."""
+
+from giveortake.answers.answer import Answer, Estimate
+from giveortake.answers.column import Column
+
+__all__ = ["Answer", "Column", "Estimate"]

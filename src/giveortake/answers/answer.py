@@ -1,0 +1,338 @@
+"""An answer: a table of values with intervals, and where they came from."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from giveortake.answers import arrow, faces
+from giveortake.answers.column import Column, Value, plain
+from giveortake.errors import InvalidParameter, NotFound, Unprovable
+from giveortake.exact import Number, open_probability
+
+if TYPE_CHECKING:
+    from giveortake.answers.column import Values
+
+_USUAL_CONFIDENCE = Fraction(95, 100)
+
+
+class Released(ABC):
+    """What left, how sure it is, what was promised and what it cost; and its faces for every kind of table."""
+
+    __slots__ = ("citations", "confidence", "cost", "entropy", "guarantee", "notes", "recipe", "release_id")
+
+    guarantee: Any
+    cost: Any
+    release_id: str | None
+    confidence: Fraction
+    citations: tuple[str, ...]
+    recipe: Mapping[str, object] | tuple[str, ...]
+    entropy: str
+    notes: tuple[str, ...]
+
+    def __init__(
+        self,
+        *,
+        guarantee: Any = None,
+        cost: Any = None,
+        release_id: str | None = None,
+        confidence: Number = _USUAL_CONFIDENCE,
+        citations: tuple[str, ...] = (),
+        recipe: Mapping[str, object] | Sequence[str] = (),
+        entropy: str = "",
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self._keep(
+            guarantee=guarantee,
+            cost=cost,
+            release_id=release_id,
+            confidence=open_probability("confidence", confidence),
+            citations=tuple(citations),
+            recipe=MappingProxyType(dict(recipe)) if isinstance(recipe, Mapping) else tuple(recipe),
+            entropy=entropy,
+            notes=tuple(notes),
+        )
+
+    def _keep(self, **fields: object) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{name} of an answer cannot be changed")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{name} of an answer cannot be deleted")
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[Column, ...]:
+        """The columns, keys first, in order."""
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    # -- as other tables --------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, list[Value]]:
+        """Lists by column; an estimate `n` comes with `n_low` and `n_high`."""
+        return {name: list(plain(values)) for name, values in self._parts().items()}
+
+    def rows(self) -> list[dict[str, Value]]:
+        """One dict for each row, with the ends of intervals."""
+        parts = self.to_dict()
+        return [dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True)]
+
+    def to_json(self) -> str:
+        """The table and its provenance as JSON; numbers that are not finite become null, decimals and dates text."""
+        recipe = dict(self.recipe) if isinstance(self.recipe, Mapping) else list(self.recipe)
+        document = {
+            "columns": {name: [_jsonable(value) for value in values] for name, values in self.to_dict().items()},
+            "confidence": str(self.confidence),
+            "guarantee": _text(self.guarantee),
+            "cost": _text(self.cost),
+            "release_id": self.release_id,
+            "citations": list(self.citations),
+            "recipe": recipe,
+            "entropy": self.entropy,
+            "notes": list(self.notes),
+        }
+        return json.dumps(document, ensure_ascii=False, allow_nan=False, default=str)
+
+    def to_csv(self, path: str | Path | None = None) -> str | None:
+        """The table as CSV: written to `path`, or returned if there is none. A missing value is an empty cell."""
+        parts = self.to_dict()
+        out = io.StringIO(newline="")
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(parts)
+        writer.writerows(zip(*parts.values(), strict=True))
+        if path is None:
+            return out.getvalue()
+        Path(path).write_text(out.getvalue(), encoding="utf-8", newline="")
+        return None
+
+    def to_polars(self) -> Any:
+        """A polars DataFrame."""
+        import polars  # noqa: PLC0415 (heavy)
+
+        return polars.DataFrame(self)
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame; columns of integers or truth values with missing ones get pandas' nullable types."""
+        import pandas  # noqa: PLC0415 (heavy)
+
+        nullable = {"integer": "Int64", "truth": "boolean"}
+        kinds = {name: column.kind for column in self.columns for name in column.parts()}
+        found = {}
+        for name, values in self._parts().items():
+            listed = plain(values)
+            missing = not isinstance(values, np.ndarray) and None in listed
+            fits = kinds[name] != "integer" or all(-(2**63) <= v < 2**63 for v in listed if isinstance(v, int))
+            dtype = nullable.get(kinds[name]) if missing and fits else None
+            found[name] = pandas.array(listed, dtype=dtype) if dtype else values
+        return pandas.DataFrame(found, columns=list(found))
+
+    def to_arrow(self) -> Any:
+        """A pyarrow Table."""
+        import pyarrow  # noqa: PLC0415 (heavy)
+
+        return pyarrow.RecordBatchReader.from_stream(self).read_all()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The table as an Arrow C stream, for every library that reads one; needs no Arrow library here."""
+        return arrow.stream([(name, kind, values) for name, kind, values in self._typed_parts()])
+
+    def plot(self) -> Any:
+        """A chart of the values and their intervals; needs the extra `[plot]`."""
+        from giveortake import plot  # noqa: PLC0415 (the one import upwards: charts are heavy and optional)
+
+        return plot.intervals(self)
+
+    # -- as text ----------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return faces.as_text(self)
+
+    def __rich__(self) -> Any:
+        return faces.as_rich(self)
+
+    def _repr_html_(self) -> str:
+        return faces.as_html(self)
+
+    # -- comparing --------------------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Released) or type(other) is not type(self):
+            return NotImplemented
+        return self.columns == other.columns and all(
+            getattr(self, name) == getattr(other, name) for name in Released.__slots__
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.columns, self.release_id, self.confidence))
+
+    def _parts(self) -> dict[str, Values]:
+        return {name: values for column in self.columns for name, values in column.parts().items()}
+
+    def _typed_parts(self) -> list[tuple[str, Any, Values]]:
+        return [(name, column.kind, values) for column in self.columns for name, values in column.parts().items()]
+
+
+@final
+class Answer(Released):
+    """A table of values with intervals, and where they came from. It cannot be changed.
+
+    >>> regions = Column("region", ["north", "south"])
+    >>> counts = Column("n", [1204, 873], low=[1190, 859], high=[1218, 887])
+    >>> Answer([regions, counts], cost=Fraction(1, 5))
+    region  n
+    north   1,204 ± 14
+    south     873 ± 14
+    2 rows · intervals hold with 95 % each · cost ε = 0.2
+    """
+
+    __slots__ = ("_columns", "_refine")
+
+    _columns: tuple[Column, ...]
+    _refine: Callable[..., Answer] | None
+
+    def __init__(
+        self, columns: Sequence[Column], *, refine: Callable[..., Answer] | None = None, **provenance: Any
+    ) -> None:
+        super().__init__(**provenance)
+        kept = tuple(columns)
+        if not kept:
+            raise InvalidParameter("columns", [], "is empty")
+        names = [name for column in kept for name in column.parts()]
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidParameter("columns", name, "occurs twice", hint="ends of intervals are …_low and …_high")
+        for column in kept:
+            if len(column) != len(kept[0]):
+                raise InvalidParameter("columns", column.name, f"has {len(column)} rows and not {len(kept[0])}")
+        self._keep(_columns=kept, _refine=refine)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self._columns
+
+    @property
+    def keys(self) -> tuple[Column, ...]:
+        """The columns without intervals."""
+        return tuple(column for column in self._columns if not column.has_interval)
+
+    @property
+    def estimates(self) -> tuple[Column, ...]:
+        """The columns with intervals."""
+        return tuple(column for column in self._columns if column.has_interval)
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self._columns:
+            if column.name == name:
+                return column
+        known = ", ".join(column.name for column in self._columns)
+        raise NotFound(f"this answer has no column {name!r}", hint=f"its columns are {known}")
+
+    def row(self, **keys: Value) -> dict[str, Value]:
+        """The one row whose keys have these values."""
+        for name in keys:
+            self[name]  # an unknown name is refused with the names there are
+        found = [row for row in self.rows() if all(row[name] == value for name, value in keys.items())]
+        if len(found) != 1:
+            raise NotFound(f"{len(found) or 'no'} rows have {', '.join(f'{k} = {v!r}' for k, v in keys.items())}")
+        return found[0]
+
+    @property
+    def value(self) -> Value:
+        """The estimate, if there is exactly one."""
+        return self._single()[0]
+
+    @property
+    def low(self) -> Value:
+        """The lower end of the interval around the one estimate."""
+        return self._single()[1]
+
+    @property
+    def high(self) -> Value:
+        """The upper end of the interval around the one estimate."""
+        return self._single()[2]
+
+    def refine(self, *arguments: Any, **options: Any) -> Answer:
+        """Ask again for a narrower interval, if whoever gave this answer can."""
+        if self._refine is None:
+            raise Unprovable("nothing stands behind this answer that could be asked again")
+        return self._refine(*arguments, **options)
+
+    def _single(self) -> tuple[Value, Value, Value]:
+        estimates = self.estimates
+        if len(self) != 1 or len(estimates) != 1:
+            raise Unprovable(
+                f"this answer has {len(self)} rows and {len(estimates)} estimates, not one of each",
+                hint='read a column with answer["name"], or the rows with answer.rows()',
+            )
+        return next(estimates[0].triples())
+
+
+@final
+class Estimate(Released):
+    """One number, give or take: a value, an interval, and where they came from.
+
+    >>> Estimate(0.31, 0.28, 0.34, name="share")
+    share
+    0.310 ± 0.030
+    1 row · intervals hold with 95 % each
+    """
+
+    __slots__ = ("_column",)
+
+    _column: Column
+
+    def __init__(self, value: Value, low: Value, high: Value, *, name: str = "value", **provenance: Any) -> None:
+        super().__init__(**provenance)
+        self._keep(_column=Column(name, [value], [low], [high]))
+
+    @property
+    def columns(self) -> tuple[Column]:
+        return (self._column,)
+
+    @property
+    def value(self) -> Any:
+        """The estimate."""
+        return next(self._column.triples())[0]
+
+    @property
+    def low(self) -> Any:
+        """The lower end of the interval."""
+        return next(self._column.triples())[1]
+
+    @property
+    def high(self) -> Any:
+        """The upper end of the interval."""
+        return next(self._column.triples())[2]
+
+    @property
+    def margin(self) -> Any:
+        """How far the farther end of the interval is from the value."""
+        return self._column.margins[0]
+
+
+def _jsonable(value: Value) -> Value:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Decimal):
+        return str(value)
+    return value if value is None or isinstance(value, int | str) else value.isoformat()
+
+
+def _text(thing: object) -> str | None:
+    return None if thing is None else str(thing)

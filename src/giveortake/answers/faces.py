@@ -1,0 +1,140 @@
+"""How an answer looks in a terminal, in plain text and in a notebook."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from html import escape
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from giveortake.answers.column import NUMBERS, Column, Value
+from giveortake.answers.numbers import shown_with_margin
+from giveortake.exact import shown as shown_fraction
+
+if TYPE_CHECKING:
+    from giveortake.answers.answer import Released
+
+_MOST_ROWS = 20
+_BAR = "position:relative;display:inline-block;width:120px;height:9px;background:#eee;vertical-align:middle"
+
+
+def as_text(answer: Released) -> str:
+    """A plain table, short enough for a prompt, with the facts below."""
+    columns = [_cells(column, min(len(answer), _MOST_ROWS)) for column in answer.columns]
+    lines = ["  ".join(text) for text in zip(*columns, strict=True)]
+    hidden = len(answer) - _MOST_ROWS
+    lines += [f"… {hidden:,} more rows"] if hidden > 0 else []
+    return "\n".join([line.rstrip() for line in lines] + [" · ".join(_facts(answer))])
+
+
+def as_rich(answer: Released) -> Any:
+    """A table for a terminal."""
+    from rich.console import Group  # noqa: PLC0415 (heavy)
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(pad_edge=False, box=None)
+    for column in answer.columns:
+        table.add_column(Text(column.name, style="bold"), justify="right" if column.kind in NUMBERS else "left")
+        if column.has_interval:
+            table.add_column("", style="dim")
+    texts: list[list[str]] = []
+    for column in answer.columns:
+        pairs = [shown_with_margin(*row) for row in _head(column, _MOST_ROWS)]
+        texts += (
+            [[value for value, _ in pairs], [beside for _, beside in pairs]]
+            if column.has_interval
+            else [[value for value, _ in pairs]]
+        )
+    for row in zip(*texts, strict=True):
+        table.add_row(*(Text(cell) for cell in row))
+    footer = [" · ".join(_facts(answer))]
+    if len(answer) > _MOST_ROWS:
+        footer.insert(0, f"… {len(answer) - _MOST_ROWS:,} more rows")
+    if answer.guarantee is not None:
+        footer.append(str(answer.guarantee))
+    return Group(table, *(Text(line, style="dim") for line in [*footer, *answer.notes]))
+
+
+def as_html(answer: Released) -> str:
+    """A table for a notebook, with a bar for every interval. Everything that came from outside is escaped."""
+    head = "".join(
+        f'<th style="text-align:{_align(column)}">{escape(column.name)}</th>'
+        + ("<th></th>" * (2 * column.has_interval))
+        for column in answer.columns
+    )
+    cells = [_html_cells(column) for column in answer.columns]
+    body = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
+    lines = [" · ".join(_facts(answer))]
+    if len(answer) > _MOST_ROWS:
+        lines.insert(0, f"… {len(answer) - _MOST_ROWS:,} more rows")
+    if answer.guarantee is not None:
+        lines.append(str(answer.guarantee))
+    foot = "<br>".join(escape(line) for line in [*lines, *answer.notes])
+    return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{foot}</small></div>"
+
+
+def _cells(column: Column, rows: int) -> list[str]:
+    pairs = [shown_with_margin(*row) for row in _head(column, rows)]
+    widest = max((len(value) for value, _ in pairs), default=0)
+    justified = [value.rjust(widest) if column.kind in NUMBERS else value.ljust(widest) for value, _ in pairs]
+    texts = [f"{value} {beside}".rstrip() for value, (_, beside) in zip(justified, pairs, strict=True)]
+    width = max(len(text) for text in [column.name, *texts])
+    return [text.ljust(width) for text in [column.name, *texts]]
+
+
+def _html_cells(column: Column) -> list[str]:
+    rows = _head(column, _MOST_ROWS)
+    align = f'<td style="text-align:{_align(column)}">'
+    texts = [(escape(value), escape(beside)) for value, beside in (shown_with_margin(*row) for row in rows)]
+    if not column.has_interval:
+        return [f"{align}{value}</td>" for value, _ in texts]
+    bars = _bars(rows)
+    return [
+        f'{align}{value}</td><td style="opacity:.7">{beside}</td><td>{bar}</td>'
+        for (value, beside), bar in zip(texts, bars, strict=True)
+    ]
+
+
+def _bars(rows: list[tuple[Value, Value, Value]]) -> list[str]:
+    """One line for each interval, all on the scale of the widest."""
+    numbers = [tuple(float(end) for end in row) if _is_finite(row) else None for row in rows]  # type: ignore[arg-type]
+    known = [end for row in numbers if row is not None for end in row]
+    least, greatest = min([0.0, *known]), max([0.0, *known])
+    span = greatest - least or 1.0
+    return ["" if row is None else _bar(*((end - least) / span for end in row)) for row in numbers]
+
+
+def _bar(value: float, low: float, high: float) -> str:
+    left, width = 100 * max(0.0, low), 100 * max(0.0, min(1.0, high) - max(0.0, low))
+    interval = f"position:absolute;top:3px;height:3px;background:#888;left:{left:.1f}%;width:{width:.1f}%"
+    point = f"position:absolute;top:0;height:9px;width:2px;background:#222;left:{100 * value:.1f}%"
+    return f'<span style="{_BAR}"><span style="{interval}"></span><span style="{point}"></span></span>'
+
+
+def _is_finite(row: tuple[Value, Value, Value]) -> bool:
+    return all(isinstance(end, int | float) and abs(end) < 1e300 for end in row)
+
+
+def _head(column: Column, rows: int) -> list[tuple[Value, Value, Value]]:
+    return list(islice(column.triples(), rows))
+
+
+def _align(column: Column) -> str:
+    return "right" if column.kind in NUMBERS else "left"
+
+
+def _facts(answer: Released) -> list[str]:
+    facts = [f"{len(answer):,} row{'s' * (len(answer) != 1)}"]
+    if any(column.has_interval for column in answer.columns):
+        facts.append(f"intervals hold with {shown_fraction(100 * answer.confidence)} % each")
+    if answer.cost is not None:
+        cost = answer.cost
+        facts.append(f"cost {'ε = ' + shown_fraction(cost) if isinstance(cost, Fraction) else shown_cost(cost)}")
+    return facts
+
+
+def shown_cost(cost: object) -> str:
+    """A cost as its own text if that is short, else as it is written in code."""
+    text = str(cost)
+    return text if len(text) <= 40 else repr(cost)

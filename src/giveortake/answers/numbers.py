@@ -1,0 +1,85 @@
+"""Numbers of an answer as people read them: as many digits as their margin makes sense of."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from giveortake.answers.column import Value
+
+_DIGITS = 2  # of a margin
+_PLAIN_DIGITS = 6  # of a number without one
+_UNEVEN = 1.1  # an interval whose sides differ by more is written with both
+
+
+def shown(value: Value) -> str:
+    """One value without a margin.
+
+    >>> shown(1234567), shown(0.1234567), shown(None), shown(True)
+    ('1,234,567', '0.123457', '–', 'true')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float | Decimal):
+        return _number(float(value), _places(abs(float(value)), _PLAIN_DIGITS), trim=True)
+    return (
+        value
+        if isinstance(value, str)
+        else value.isoformat(sep=" ")
+        if isinstance(value, datetime.datetime)
+        else value.isoformat()
+    )
+
+
+def shown_with_margin(value: Value, low: Value, high: Value) -> tuple[str, str]:
+    """A value, and what stands beside it.
+
+    >>> shown_with_margin(1204, 1190, 1218), shown_with_margin(0.30712, 0.2741, 0.3402)
+    (('1,204', '± 14'), ('0.307', '± 0.033'))
+    >>> shown_with_margin(0.01, 0.0, 0.05)
+    ('0.010', '+0.040 −0.010')
+    """
+    ends = [end for end in (value, low, high) if isinstance(end, int | float | Decimal) and not isinstance(end, bool)]
+    if len(ends) < 3:
+        return shown(value), "" if low is None or high is None else f"{shown(low)} … {shown(high)}"
+    if all(isinstance(end, int) for end in ends):
+        return f"{value:,}", _sides(int(ends[0]), int(ends[1]), int(ends[2]), 0)
+    middle, below, above = map(float, ends)
+    widest = max(above - middle, middle - below)
+    if not math.isfinite(widest) or widest <= 0:
+        return shown(middle), "" if widest == 0 else f"{shown(low)} … {shown(high)}"
+    places = _places(widest, _DIGITS)
+    return _number(middle, places), _sides(middle, below, above, places)
+
+
+def _sides(middle: float, below: float, above: float, places: int) -> str:
+    up, down = above - middle, middle - below
+    if min(up, down) >= 0 and max(up, down) <= _UNEVEN * min(up, down):
+        return f"± {_number(max(up, down), places)}"
+    signs = ("+" if up >= 0 else "−", "−" if down >= 0 else "+")
+    return f"{signs[0]}{_number(abs(up), places)} {signs[1]}{_number(abs(down), places)}"
+
+
+def _places(size: float, digits: int) -> int:
+    """Decimal places that show so many significant digits of a number of that size."""
+    if size == 0 or not math.isfinite(size):
+        return 0
+    return max(0, digits - 1 - math.floor(math.log10(size)))
+
+
+def _number(number: float, places: int, *, trim: bool = False) -> str:
+    if not math.isfinite(number):
+        return {True: "∞", False: "−∞"}.get(number > 0, "–") if not math.isnan(number) else "–"
+    if places > 12 or abs(number) >= 1e15:
+        return f"{number:.{_PLAIN_DIGITS}g}"
+    text = f"{number:,.{places}f}"
+    if trim and "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return text.lstrip("-") if not text.strip("-0.,") else text

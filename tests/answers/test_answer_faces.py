@@ -1,0 +1,115 @@
+"""How answers look: as text, in a terminal, in a notebook, as a chart."""
+
+from __future__ import annotations
+
+import datetime
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import giveortake as gt
+from giveortake.answers import Answer, Column
+from giveortake.answers.numbers import shown, shown_with_margin
+
+
+def sample(rows: int = 3) -> Answer:
+    values = np.arange(rows) * 1000.0
+    return Answer(
+        [Column("key", [f"k{row}" for row in range(rows)]), Column("n", values, values - 12.34, values + 12.34)],
+        guarantee=gt.PureDP("0.1"),
+        cost=gt.PureDP("0.1"),
+    )
+
+
+def test_text_shows_values_with_margins_and_what_they_cost() -> None:
+    assert repr(sample()).splitlines() == [
+        "key  n",
+        "k0       0 ± 12",
+        "k1   1,000 ± 12",
+        "k2   2,000 ± 12",
+        "3 rows · intervals hold with 95 % each · cost PureDP('0.1')",
+    ]
+
+
+def test_a_long_table_is_cut() -> None:
+    assert "… 80 more rows" in repr(sample(100))
+    assert "… 80 more rows" in sample(100)._repr_html_()
+
+
+def test_a_terminal_shows_the_promise_below_the_table() -> None:
+    out = io.StringIO()
+    Console(file=out, width=100).print(sample())
+    text = out.getvalue()
+    assert "1,000" in text
+    assert "± 12" in text
+    assert "ε = 0.1 (pure)" in text
+
+
+def test_markup_and_html_in_data_are_shown_and_never_obeyed() -> None:
+    answer = Answer(
+        [Column("<script>", ["<img src=x onerror=alert(1)>", "[red]x[/]"]), Column("n", [1, 2], [0, 1], [2, 3])],
+        notes=("<b>note</b>",),
+    )
+    page = answer._repr_html_()
+    assert "<img" not in page
+    assert "<script>" not in page
+    assert "<b>" not in page
+    out = io.StringIO()
+    Console(file=out, width=200).print(answer)
+    assert "[red]x[/]" in out.getvalue()
+
+
+def test_html_draws_a_bar_for_every_interval_on_one_scale() -> None:
+    page = Answer([Column("n", [10, 50], [0, 0], [20, 100])])._repr_html_()
+    assert "left:10.0%" in page
+    assert "left:0.0%;width:100.0%" in page
+    assert page.count("<tr>") == 3
+
+
+def test_an_empty_answer_has_every_face() -> None:
+    answer = Answer([Column("k", []), Column("n", [], [], [])])
+    assert "0 rows" in repr(answer)
+    assert "<tbody></tbody>" in answer._repr_html_()
+    Console(file=io.StringIO()).print(answer)
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        ((0.30712, 0.2741, 0.3402), ("0.307", "± 0.033")),
+        ((123456.7, 123000.0, 123913.4), ("123,457", "± 457")),
+        ((0.01, 0.0, 0.05), ("0.010", "+0.040 −0.010")),
+        ((5, 1, 9), ("5", "± 4")),
+        ((5, 5, 9), ("5", "+4 −0")),
+        ((None, None, None), ("–", "")),
+        ((0.5, 0.5, 0.5), ("0.5", "")),
+        ((0.5, 0.0, float("inf")), ("0.5", "0 … ∞")),
+        ((-0.001, -0.2, 0.2), ("0.00", "± 0.20")),
+        ((-0.1, 0.0, 0.2), ("-0.10", "+0.30 +0.10")),
+    ],
+)
+def test_numbers_have_as_many_digits_as_their_margin_makes_sense_of(
+    row: tuple[Any, Any, Any], text: tuple[str, str]
+) -> None:
+    assert shown_with_margin(*row) == text
+
+
+def test_values_without_a_margin_are_short() -> None:
+    assert shown(float("nan")) == "–"
+    assert shown(1e300) == "1e+300"
+    assert shown(datetime.datetime(2020, 1, 2, 3, 4)) == "2020-01-02 03:04:00"
+    assert shown_with_margin(datetime.date(2020, 1, 2), datetime.date(2020, 1, 1), datetime.date(2020, 1, 3)) == (
+        "2020-01-02",
+        "2020-01-01 … 2020-01-03",
+    )
+
+
+def test_a_chart_has_a_point_and_a_bar_for_every_row() -> None:
+    chart = sample().plot().to_dict()
+    assert [layer["mark"]["type"] for layer in chart["layer"]] == ["rule", "point"]
+    assert [row["key"] for row in chart["data"]["values"]] == ["k0", "k1", "k2"]
+    two = Answer([Column("a", [1], [0], [2]), Column("b", [1], [0], [2])])
+    assert len(two.plot().to_dict()["hconcat"]) == 2
