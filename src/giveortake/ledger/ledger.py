@@ -144,6 +144,18 @@ class Ledger:
             guard = draft.filter_of(meant)
             return None if guard is None else guard.affordable()
 
+    def admits(self, event: Event, *, dataset: str, analyst: str | None = None) -> bool:
+        """Whether every level would admit an event now; nothing is charged, and the next charge may change it."""
+        with self._chain.looking() as draft:
+            asked = draft.book.dataset(dataset)
+            return all(
+                level.closed is None
+                and (
+                    (guard := draft.filter_of(level)) is None or guard.admits(spending.level_event(event, level, asked))
+                )
+                for level in spending.levels_of(draft.book, asked, analyst)
+            )
+
     # -- spending ---------------------------------------------------------------------------------------------
 
     def reserve(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
 
 import numpy as np
 
@@ -17,8 +17,12 @@ from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened
 from giveortake.privacy import events
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from giveortake.exact import Number
     from giveortake.randomness import Entropy
+
+Key = TypeVar("Key")
 
 
 @final
@@ -85,6 +89,14 @@ class DiscoveredHistogram(Mechanism[Iterable[Any], dict[Any, int]]):
             if count >= self.threshold:
                 found[key] = found.get(key, 0) + count  # True and 1 are one key of a dictionary
         return found
+
+    def select(
+        self, value: Sensitive[tuple[list[Key], npt.NDArray[np.int64]]], entropy: Entropy | None = None
+    ) -> list[Key]:
+        """The keys whose noisy number of units reaches the threshold; `value` holds the keys and the numbers."""
+        keys, counts = value.open(self)
+        shown = Laplace(self.scale).release(counts, entropy) >= self.threshold
+        return [keys[place] for place in np.flatnonzero(shown)]
 
     def margin(self, confidence: Number = Fraction(95, 100)) -> int:
         """How far a count that is shown is off at most before selection, with at least that probability."""

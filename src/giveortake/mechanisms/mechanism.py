@@ -9,11 +9,14 @@ from giveortake.errors import SensitiveValue
 from giveortake.randomness import SYSTEM_ENTROPY
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from giveortake.exact import Number
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy
 
 Private = TypeVar("Private")
+Other = TypeVar("Other")
 Private_contra = TypeVar("Private_contra", contravariant=True)
 Public_co = TypeVar("Public_co", covariant=True)
 
@@ -55,6 +58,10 @@ class Sensitive(Generic[Private]):
                 hint="hand it to a mechanism's release",
             )
         return self._hidden
+
+    def map(self, function: Callable[[Private], Other]) -> Sensitive[Other]:
+        """What a function makes of the value, sensitive as before."""
+        return Sensitive(function(self._hidden))
 
     def __repr__(self) -> str:
         return "<sensitive>"

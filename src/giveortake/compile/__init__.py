@@ -1,0 +1,12 @@
+"""From a question to a measurement: what the engine is asked, how much noise it gets, and what that costs.
+
+Everything here is a function of the question, the schema and the custodian's bounds; no row is looked at.
+"""
+
+from giveortake.compile.caps import Caps
+from giveortake.compile.measurement import Measurement, measurement
+from giveortake.compile.outputs import Evaluated, evaluated
+from giveortake.compile.releases import Release, combined
+from giveortake.compile.spends import Spend, spend_of
+
+__all__ = ["Caps", "Evaluated", "Measurement", "Release", "Spend", "combined", "evaluated", "measurement", "spend_of"]

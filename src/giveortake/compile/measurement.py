@@ -1,0 +1,307 @@
+"""A measurement: a question with its tallies, its noise and its price, ready to be reserved and run."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake import exact
+from giveortake.compile.measures import Measure, Measures, Stability
+from giveortake.compile.releases import Release, nodes_of
+from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
+from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
+from giveortake.mechanisms import DiscoveredHistogram, Gaussian, Laplace
+from giveortake.plan.domains import MOST_KEYS
+from giveortake.privacy import events
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from giveortake.compile.caps import Caps
+    from giveortake.compile.outputs import Formula
+    from giveortake.compile.spends import Spend
+    from giveortake.engines import Engine
+    from giveortake.plan import Question, Value
+    from giveortake.privacy.events import Event
+    from giveortake.privacy.units import Neighbours
+    from giveortake.randomness import Entropy
+
+    Noise: TypeAlias = Laplace | Gaussian
+
+_MEAN_OF_PURE = Fraction(12534, 10000)  # μ of an ε-DP release is at most this times ε: √(2π)/2, rounded up
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """How keys are found in the data: noise, a threshold, and at most so many keys of each unit."""
+
+    mechanism: DiscoveredHistogram
+    touched: int
+    sensitivity: int
+
+    def event(self) -> events.DiscoveredKeys:
+        """What it costs."""
+        return self.mechanism.event(self.sensitivity, lone_values=self.touched)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What will be asked of the engine, with how much noise, at what price. It was made without looking at rows."""
+
+    question: Question
+    caps: Caps
+    stability: Stability
+    measures: tuple[Measure, ...]
+    formulas: tuple[tuple[str, Formula], ...]
+    noises: tuple[Noise, ...]
+    selection: Selection | None
+    columns: tuple[KeyColumn, ...]
+
+    @property
+    def event(self) -> Event:
+        """Everything that is released, as one event."""
+        parts = list(_flat(measure_event(each, noise) for each, noise in zip(self.measures, self.noises, strict=True)))
+        if self.selection is not None:
+            parts.insert(0, self.selection.event())
+        return parts[0] if len(parts) == 1 else events.Composed(parts)
+
+    def digest(self) -> str:
+        """What names the question: the relation, the keys, what is measured and the bounds. Free parts are left out."""
+        content = [
+            self.question.relation.to_json(),
+            [[name, key.to_json()] for name, key in self.question.keys],
+            [_described(each) for each in self.measures],
+            [self.caps.groups, self.caps.rows, self.caps.total],
+            self.stability.neighbours,
+        ]
+        return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
+
+    # -- running it ---------------------------------------------------------------------------------------------
+
+    def keys(self) -> Keys:
+        """All keys, where they are known."""
+        return Keys(self.columns)
+
+    def find_keys(self, engine: Engine, entropy: Entropy | None = None) -> list[tuple[Value, ...]]:
+        """The keys that enough units have, by a noisy count."""
+        assert self.selection is not None  # noqa: S101 (asked only then)
+        found = engine.persons(Persons(self.question.relation, Keys(self.columns), self.selection.touched))
+        return self.selection.mechanism.select(found, entropy)
+
+    def release(self, engine: Engine, keys: Keys, entropy: Entropy | None = None) -> Release:
+        """Ask the engine and add the noise, each integer once."""
+        linear = [(i, each) for i, each in enumerate(self.measures) if each.kind not in {"bins", "distinct"}]
+        arrays: dict[int, Any] = {}
+        if linear:
+            summands = tuple(
+                Summand(each.kind, each.of, each.quantum, each.fineness)  # type: ignore[arg-type]
+                for _, each in linear
+            )
+            tally = Tally(self.question.relation, keys, summands, self.stability.bounding)
+            exact_sums = engine.tally(tally)
+            for place, (index, _) in enumerate(linear):
+                arrays[index] = self.noises[index].release(_item(exact_sums, place), entropy)
+        for index, each in enumerate(self.measures):
+            if each.kind == "bins":
+                leaves = engine.bins(self._bins(each, keys))
+                arrays[index] = self.noises[index].release(_mapped(leaves, nodes_of), entropy)
+            elif each.kind == "distinct":
+                assert each.of is not None  # noqa: S101 (distinct values of something)
+                counts = engine.distinct(Distinct(self.question.relation, keys, each.of, self.stability.bounding))
+                arrays[index] = self.noises[index].release(counts, entropy)
+        ordered = tuple(np.asarray(arrays[index]) for index in range(len(self.measures)))
+        return Release(ordered, self.noises)
+
+    def _bins(self, measure: Measure, keys: Keys) -> Bins:
+        assert measure.of is not None  # noqa: S101 (bins of something)
+        return Bins(
+            self.question.relation,
+            keys,
+            measure.of,
+            measure.low,
+            measure.width,
+            2**measure.levels,
+            self.stability.bounding,
+            measure.fineness,
+        )
+
+
+def measurement(
+    question: Question, caps: Caps, neighbours: Neighbours, spend: Spend, known: Keys | None = None
+) -> Measurement:
+    """Measures, noise and price of a question; with `known` keys, which are public then, none are looked for.
+
+    Guarantee: the parts of an answer compose sequentially (seed 000 L1.2; μ² adds [DRS22, Cor. 3.3]) to no more than
+    the spend, which is checked again on the event that will be charged.
+    """
+    columns = tuple(KeyColumn(name, key, key.domain(question.relation.schema).keys()) for name, key in question.keys)
+    keys = Keys(columns) if known is None else known
+    columns = keys.columns
+    discovered = any(column.values is None for column in columns)
+    if not discovered and keys.size > MOST_KEYS:
+        raise QueryRefused(
+            f"the answer would have {keys.size:,} keys, more than {MOST_KEYS:,}",
+            hint="group by fewer columns, or by wider buckets",
+        )
+    stability = Stability.of(question, caps, neighbours, None if discovered else keys.size)
+    found = Measures(question, stability)
+    formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
+    _hidden_formulas(question, found)
+    measures = tuple(found.listed)
+    selection, rest = _selection(stability, question, spend, len(measures)) if discovered else (None, spend)
+    noises = _noises(measures, rest)
+    made = Measurement(question, caps, stability, measures, formulas, noises, selection, columns)
+    _require_within(made, spend)
+    return made
+
+
+def with_keys(made: Measurement, found: Iterable[tuple[Value, ...]]) -> Keys:
+    """The keys that were found, as positions among all combinations of their values."""
+    listed = list(found)
+    values = [_ordered({row[i] for row in listed}) for i in range(len(made.columns))]
+    places = [{value: place for place, value in enumerate(each)} for each in values]
+    codes = set()
+    for row in listed:
+        code = 0
+        for i, value in enumerate(row):
+            code = code * len(values[i]) + places[i][value]
+        codes.add(code)
+    columns = tuple(replace(column, values=tuple(each)) for column, each in zip(made.columns, values, strict=True))
+    return Keys(columns, tuple(sorted(codes)))
+
+
+def key_rows(keys: Keys) -> list[tuple[Value, ...]]:
+    """Every key in the order of the answer."""
+    values = [column.values or () for column in keys.columns]
+    if keys.wanted is None:
+        return list(itertools.product(*values))
+    rows = []
+    for code in keys.wanted:
+        row: list[Value] = []
+        rest = code
+        for each in reversed(values):
+            rest, place = divmod(rest, len(each))
+            row.append(each[place])
+        rows.append(tuple(reversed(row)))
+    return rows
+
+
+def measure_event(measure: Measure, noise: Noise) -> Event:
+    """What releasing one measure costs; a tree is released level by level."""
+    single = noise.event(measure.l1 if isinstance(noise, Laplace) else measure.l2)
+    return single if measure.levels == 1 else events.Repeated(single, measure.levels)
+
+
+def _hidden_formulas(question: Question, found: Measures) -> None:
+    """Measures that only HAVING needs."""
+    from giveortake.plan import Measured  # noqa: PLC0415
+
+    for aggregate in question.aggregates():
+        found.formula(Measured(aggregate))
+
+
+def _noises(measures: tuple[Measure, ...], spend: Spend) -> tuple[Noise, ...]:
+    """Every measure gets an equal share, every level of a tree an equal share of that."""
+    count = len(measures)
+    if spend.is_pure:
+        assert spend.epsilon is not None  # noqa: S101 (is_pure)
+        share = spend.epsilon / count
+        return tuple(Laplace(each.l1 * each.levels / share) for each in measures)
+    mu = spend.gaussian()
+    return tuple(Gaussian(each.l2 * exact.sqrt_up(Fraction(count * each.levels)) / mu) for each in measures)
+
+
+def _selection(stability: Stability, question: Question, spend: Spend, measures: int) -> tuple[Selection, Spend]:
+    """A share of the spend for finding keys, and what is left for the values."""
+    if question.relation.person is None and question.relation.most_rows != 1:
+        raise QueryRefused(
+            "keys are not found in a union of a table with itself", hint="declare the domain of the grouping column"
+        )
+    if spend.keys is None:
+        raise InvalidParameter(
+            "delta",
+            None,
+            "is missing: showing keys that are found in the data has a small chance to reveal one",
+            hint="use an ApproxDP budget, whose pot pays for it, or declare the domain of the grouping columns",
+        )
+    touched = stability.touched
+    changed = stability.neighbours == "change-one"
+    sensitivity = touched * (2 if changed else 1)
+    share = Fraction(1, measures + 1)
+    if spend.epsilon is not None:
+        epsilon = spend.epsilon * share
+        rest = replace(spend, epsilon=spend.epsilon - epsilon)
+        if spend.delta is not None:
+            if spend.keys >= spend.delta:
+                raise InvalidParameter(
+                    "key_delta", spend.keys, "is not below delta", hint="leave some of δ for the values"
+                )
+            rest = replace(rest, delta=spend.delta - spend.keys)
+    elif spend.rho is not None:
+        epsilon = exact.sqrt_down(2 * spend.rho * share)
+        rest = replace(spend, rho=spend.rho * (1 - share))
+    else:
+        assert spend.mu is not None  # noqa: S101 (one of the three is there)
+        epsilon = exact.sqrt_down(spend.mu**2 * share) / _MEAN_OF_PURE
+        rest = replace(spend, mu=exact.sqrt_down(spend.mu**2 * (1 - share)))
+    mechanism = DiscoveredHistogram.calibrated(
+        epsilon=epsilon, delta=spend.keys, sensitivity=sensitivity, lone_values=touched
+    )
+    return Selection(mechanism, touched, sensitivity), rest
+
+
+def _require_within(made: Measurement, spend: Spend) -> None:
+    """The price of what will be charged, derived anew from the event, is no more than what was to be spent."""
+    values = list(_flat(measure_event(each, noise) for each, noise in zip(made.measures, made.noises, strict=True)))
+    priced = (values[0] if len(values) == 1 else events.Composed(values)).guarantee()
+    spent: Any = spend.promise()
+    within: bool
+    if spend.is_pure:
+        total = priced.epsilon + (made.selection.event().epsilon if made.selection is not None else 0)  # type: ignore[attr-defined]
+        within = total <= spent.epsilon
+    elif spend.mu is not None:
+        within = priced.mu**2 <= spend.mu**2  # type: ignore[attr-defined]
+    elif spend.rho is not None:
+        within = priced.mu**2 / 2 <= spend.rho  # type: ignore[attr-defined]
+    else:
+        within = priced.mu <= spend.gaussian()  # type: ignore[attr-defined]
+    if not within:
+        raise Unprovable("the parts of the answer cost more than the whole; this is a defect, and nothing was charged")
+
+
+def _flat(parts: Iterable[Event]) -> Iterable[Event]:
+    for part in parts:
+        if isinstance(part, events.Composed):
+            yield from part.events
+        else:
+            yield part
+
+
+def _described(measure: Measure) -> list[Any]:
+    of = None if measure.of is None else measure.of.to_json()
+    quantum = measure.quantum
+    lattice = (
+        None if quantum is None else [str(quantum.granularity), str(quantum.low), str(quantum.high), quantum.shift]
+    )
+    return [measure.kind, of, lattice, measure.fineness, measure.levels, str(measure.low), str(measure.width)]
+
+
+def _ordered(values: set[Value]) -> list[Value]:
+    present: list[Any] = sorted((value for value in values if value is not None), key=lambda v: (type(v).__name__, v))
+    return [*present, None] if None in values else present
+
+
+def _item(sensitive: Any, place: int) -> Any:
+    return sensitive.map(lambda arrays: arrays[place])
+
+
+def _mapped(sensitive: Any, function: Any) -> Any:
+    return sensitive.map(function)

@@ -1,0 +1,302 @@
+"""Answers from noisy measures, each with an interval that holds with the stated confidence.
+
+A formula is linear in the measures, a quotient of two such, a quantile of bins, or a function of formulas. For the
+first two the law of the noise is known and the intervals use it; for the rest the confidence is shared out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake.compile import tails
+from giveortake.compile.quantiles import quantile_band
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from giveortake.compile.releases import Combined
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
+
+_HALVINGS = 80
+_SLACK = 1e-9  # of doubles, relative
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """Σ weight · measure + constant; `whole` says that it counts things."""
+
+    weights: Mapping[int, Fraction]
+    constant: Fraction
+    whole: bool = False
+
+    def plus(self, other: Linear) -> Linear:
+        """The sum of two."""
+        weights = dict(self.weights)
+        for index, weight in other.weights.items():
+            weights[index] = weights.get(index, Fraction(0)) + weight
+        kept = {index: weight for index, weight in weights.items() if weight}
+        return Linear(kept, self.constant + other.constant, self.whole and other.whole)
+
+    def times(self, factor: Fraction) -> Linear:
+        """A multiple."""
+        weights = {index: weight * factor for index, weight in self.weights.items() if weight * factor}
+        return Linear(weights, self.constant * factor, self.whole and factor.denominator == 1)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """over / under, known to lie between `low` and `high` if they are given; `slack` is what rounding values may add."""
+
+    over: Linear
+    under: Linear
+    low: Fraction | None
+    high: Fraction | None
+    slack: Fraction
+
+    def times(self, factor: Fraction) -> Ratio:
+        """A multiple."""
+        ends = [None if end is None else end * factor for end in (self.low, self.high)]
+        low, high = ends if factor >= 0 else reversed(ends)
+        return Ratio(self.over.times(factor), self.under, low, high, self.slack * abs(factor))
+
+    def shifted(self, constant: Fraction) -> Ratio:
+        """The same plus a constant."""
+        low = None if self.low is None else self.low + constant
+        high = None if self.high is None else self.high + constant
+        return Ratio(self.over.plus(self.under.times(constant)), self.under, low, high, self.slack)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class QuantileOf:
+    """A quantile of the values in bins."""
+
+    measure: int
+    quantile: Fraction
+    whole: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A function of formulas: arithmetic, a square root, or the spread a − b² of two moments."""
+
+    function: str
+    parts: tuple[Formula, ...]
+
+
+Formula: TypeAlias = "Linear | Ratio | QuantileOf | Apply"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluated:
+    """Values and the ends of their intervals, one for each key."""
+
+    values: npt.NDArray[Any]
+    low: npt.NDArray[Any]
+    high: npt.NDArray[Any]
+
+
+def evaluated(formula: Formula, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+    """A formula's values for every key, and intervals that miss with probability at most `miss` each.
+
+    Guarantee: an interval of a linear formula has its probability from the exact law of the noise, rounding included.
+    One of a quotient is the set of all r for which over − r·under is not significantly different from zero at that
+    level, as in Fieller's theorem [Fie54]: the test is exact for each r, so the set misses the true quotient with
+    probability `miss`. Functions of several intervals hold together by the union bound.
+    """
+    match formula:
+        case Linear():
+            return _linear(formula, measures, miss, size)
+        case Ratio():
+            return _ratio(formula, measures, miss, size)
+        case QuantileOf():
+            low, value, high = quantile_band(measures[formula.measure], formula.quantile, miss)
+            if formula.whole:
+                return Evaluated(*(np.rint(each).astype(np.int64) for each in (value, low, high)))
+            return Evaluated(value, low, high)
+        case Apply():
+            parts = [evaluated(part, measures, miss / _leaves(formula), size) for part in formula.parts]
+            return _applied(formula.function, parts)
+
+
+def margin(formula: Linear, measures: Mapping[int, Combined], miss: float) -> float:
+    """The half-width of the interval of a linear formula: no row decides it."""
+    if not formula.weights:
+        return 0.0
+    terms, slack = _terms(formula, measures)
+    return tails.quantile(terms, miss) + slack
+
+
+def ratio_margin(formula: Ratio, measures: Mapping[int, Combined], miss: float, number: float) -> float:
+    """About half the width of the interval of a quotient, were `under` equal to that number."""
+    ends = [end for end in (formula.low, formula.high) if end is not None] or [Fraction(0), Fraction(1)]
+    widest = max(margin(formula.over.plus(formula.under.times(-end)), measures, miss) for end in ends)
+    return widest / number + float(formula.slack)
+
+
+def _leaves(formula: Formula) -> int:
+    return sum(_leaves(part) for part in formula.parts) if isinstance(formula, Apply) else 1
+
+
+def _terms(formula: Linear, measures: Mapping[int, Combined]) -> tuple[list[tails.Term], float]:
+    terms: list[tails.Term] = []
+    slack = 0.0
+    for index, weight in formula.weights.items():
+        combined = measures[index]
+        size = abs(float(weight))
+        terms += [tails.Term(each.family, each.scale * size) for each in combined.terms]
+        slack += combined.slack * size
+    return terms, slack
+
+
+def _linear(formula: Linear, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+    if formula.whole and len(formula.weights) == 1 and formula.constant == 0:
+        ((index, weight),) = formula.weights.items()
+        exact = measures[index].whole_values
+        if weight == 1 and exact is not None:
+            half = measures[index].whole_margin(miss)
+            return Evaluated(exact, exact - half, exact + half)
+    values = np.full(size, float(formula.constant))
+    for index, weight in formula.weights.items():
+        values = values + measures[index].values * float(weight)
+    half_width = margin(formula, measures, miss)
+    if formula.whole:
+        low, high = np.floor(values - half_width), np.ceil(values + half_width)
+        return Evaluated(_integers(np.rint(values)), _integers(low), _integers(high))
+    return Evaluated(values, values - half_width, values + half_width)
+
+
+def _integers(values: Floats) -> npt.NDArray[Any]:
+    if (np.abs(values) < 2.0**62).all():
+        return values.astype(np.int64)
+    return np.array([int(value) for value in values], dtype=object)
+
+
+def _ratio(formula: Ratio, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+    over = _plain(formula.over, measures, size)
+    under = _plain(formula.under, measures, size)
+    low_end = -np.inf if formula.low is None else float(formula.low)
+    high_end = np.inf if formula.high is None else float(formula.high)
+    test = _Test(formula, measures, over, under, miss)
+    known = under > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.where(known, over / np.where(known, under, 1), np.nan)
+    middle = (low_end + high_end) / 2 if np.isfinite(low_end) and np.isfinite(high_end) else np.nan
+    value = np.clip(np.where(known, value, middle), low_end, high_end)
+    slack = float(formula.slack)
+    low = test.end(np.where(known, value, 0.0), low_end) - slack
+    high = test.end(np.where(known, value, 0.0), high_end) + slack
+    low = np.where(known, np.clip(low, low_end, high_end), low_end)
+    high = np.where(known, np.clip(high, low_end, high_end), high_end)
+    return Evaluated(value, low, high)
+
+
+def _plain(formula: Linear, measures: Mapping[int, Combined], size: int) -> Floats:
+    values = np.full(size, float(formula.constant))
+    for index, weight in formula.weights.items():
+        values = values + measures[index].values * float(weight)
+    return values
+
+
+class _Test:
+    """Whether over − r·under could be zero, for many r at once."""
+
+    def __init__(
+        self, formula: Ratio, measures: Mapping[int, Combined], over: Floats, under: Floats, miss: float
+    ) -> None:
+        indices = sorted({*formula.over.weights, *formula.under.weights})
+        self._over, self._under, self._miss = over, under, miss
+        self._parts = [
+            (
+                measures[index],
+                float(formula.over.weights.get(index, Fraction(0))),
+                float(formula.under.weights.get(index, Fraction(0))),
+            )
+            for index in indices
+        ]
+
+    def could_be(self, r: Floats) -> npt.NDArray[np.bool_]:
+        away = np.abs(self._over - r * self._under)
+        scales: list[tuple[str, Floats]] = []
+        slack = np.zeros_like(r)
+        for combined, above, below in self._parts:
+            weight = np.abs(above - r * below)
+            scales += [(term.family, term.scale * weight) for term in combined.terms]
+            slack = slack + combined.slack * weight
+        return tails.plausible(away - slack, scales, self._miss)
+
+    def end(self, start: Floats, limit: float) -> Floats:
+        """The r between `start`, which could be it, and `limit` where that stops; the limit where it never does.
+
+        |over − r·under| is linear on each side and the bound on the noise is convex in r, so that what could not be
+        it is one stretch, and halving finds its edge.
+        """
+        sign = -1.0 if limit < 0 and not np.isfinite(limit) else 1.0
+        far = np.full_like(start, limit)
+        if not np.isfinite(limit):
+            step = np.maximum(np.abs(start), 1.0)
+            far = start + sign * step
+            for _ in range(_HALVINGS):
+                inside = self.could_be(far)
+                if not inside.any():
+                    break
+                step = step * 2
+                far = np.where(inside, start + sign * step, far)
+        open_ended = self.could_be(far)
+        near = start.copy()
+        beyond = far.copy()
+        for _ in range(_HALVINGS):
+            middle = near + (beyond - near) / 2
+            inside = self.could_be(middle)
+            near, beyond = np.where(inside, middle, near), np.where(inside, beyond, middle)
+        return np.where(open_ended, np.full_like(start, limit), beyond)
+
+
+def _applied(function: str, parts: list[Evaluated]) -> Evaluated:
+    a = _floats(parts[0])
+    if function == "sqrt":
+        ends = [np.sqrt(np.maximum(each, 0.0)) for each in (a.values, a.low, a.high)]
+        return Evaluated(*ends)
+    b = _floats(parts[1])
+    if function == "spread":
+        squares = _times(b, b)
+        least = np.where((b.low <= 0) & (b.high >= 0), 0.0, squares.low)
+        value = np.maximum(a.values - b.values**2, 0.0)
+        low, high = np.maximum(a.low - squares.high, 0.0), np.maximum(a.high - least, 0.0)
+        return Evaluated(value, np.minimum(low, value), np.maximum(high, value))
+    if function == "add":
+        return Evaluated(a.values + b.values, a.low + b.low, a.high + b.high)
+    if function == "subtract":
+        return Evaluated(a.values - b.values, a.low - b.high, a.high - b.low)
+    if function == "multiply":
+        return _times(a, b)
+    return _over(a, b)
+
+
+def _floats(part: Evaluated) -> Evaluated:
+    return Evaluated(*(np.asarray(each, dtype=np.float64) for each in (part.values, part.low, part.high)))
+
+
+def _times(a: Evaluated, b: Evaluated) -> Evaluated:
+    with np.errstate(invalid="ignore"):
+        corners = np.array([x * y for x in (a.low, a.high) for y in (b.low, b.high)])
+        return Evaluated(a.values * b.values, np.nanmin(corners, axis=0), np.nanmax(corners, axis=0))
+
+
+def _over(a: Evaluated, b: Evaluated) -> Evaluated:
+    apart = (b.low > 0) | (b.high < 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low_end, high_end = np.where(apart, 1 / b.high, -np.inf), np.where(apart, 1 / b.low, np.inf)
+        inverse = Evaluated(np.where(b.values != 0, 1 / b.values, np.nan), low_end, high_end)
+    return _times(a, inverse)

@@ -1,0 +1,86 @@
+"""What an analyst is willing to spend, said in one of four currencies or as a margin to be reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from giveortake import exact
+from giveortake.errors import InvalidParameter
+from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, gaussian_mu
+
+if TYPE_CHECKING:
+    from giveortake.exact import Number
+    from giveortake.privacy import Guarantee
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """The promise that a whole answer keeps. A pure ε is kept by Laplace noise, the others by Gaussian noise.
+
+    `keys` is the δ for finding keys in the data; it adds to the promise, or is part of its δ.
+    """
+
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+    mu: Fraction | None = None
+    keys: Fraction | None = None
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether Laplace noise keeps it."""
+        return self.epsilon is not None and self.delta is None
+
+    def gaussian(self) -> Fraction:
+        """The μ that may be spent on values, rounded down."""
+        if self.mu is not None:
+            return self.mu
+        if self.rho is not None:
+            return exact.sqrt_down(2 * self.rho)
+        assert self.epsilon is not None and self.delta is not None  # noqa: S101, PT018 (is_pure was asked before)
+        return gaussian_mu(self.epsilon, self.delta)
+
+    def promise(self) -> Guarantee:
+        """What is spent at most, apart from `keys`."""
+        if self.mu is not None:
+            return GaussianDP(self.mu)
+        if self.rho is not None:
+            return ZCDP(self.rho)
+        assert self.epsilon is not None  # noqa: S101 (one of the three is there)
+        return PureDP(self.epsilon) if self.delta is None else ApproxDP(self.epsilon, self.delta)
+
+    def to_json(self) -> dict[str, str]:
+        """What names it in the ledger."""
+        parts = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho, "mu": self.mu, "keys": self.keys}
+        return {name: str(number) for name, number in parts.items() if number is not None}
+
+    def __str__(self) -> str:
+        signs = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ", "keys": "δ for keys"}
+        return ", ".join(f"{signs[name]} = {exact.shown(Fraction(value))}" for name, value in self.to_json().items())
+
+
+def spend_of(
+    epsilon: Number | None,
+    delta: Number | None,
+    rho: Number | None,
+    mu: Number | None,
+    key_delta: Number | None,
+) -> Spend | None:
+    """The spend as it was stated, or None if nothing was."""
+    given = [name for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None]
+    if len(given) > 1:
+        raise InvalidParameter(", ".join(given), "…", "state one spend, not several", hint="pass epsilon=, rho= or mu=")
+    if delta is not None and epsilon is None:
+        raise InvalidParameter("delta", delta, "goes with epsilon", hint='pass epsilon="0.5", delta="1e-8"')
+    if not given:
+        return None
+    return Spend(
+        None if epsilon is None else exact.positive("epsilon", epsilon),
+        None if delta is None else exact.open_probability("delta", delta),
+        None if rho is None else exact.positive("rho", rho),
+        None if mu is None else exact.positive("mu", mu),
+        None if key_delta is None else exact.open_probability("key_delta", key_delta),
+    )

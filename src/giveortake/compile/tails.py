@@ -1,0 +1,118 @@
+"""How far sums of independent noises stray: the law that stands behind every margin.
+
+Noise is Laplace or normal, rounded to steps; rounding is left to the caller, who adds half a step for each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Literal, TypeAlias, final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+Family: TypeAlias = Literal["laplace", "normal"]
+
+_APART = 1.02  # scales closer than this are treated as this far apart, upwards, so that sums stay stable
+_MOST = 8  # more Laplace terms than this are bounded by the moment method
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A noise of that family and scale (the standard deviation of a normal one)."""
+
+    family: Family
+    scale: float
+
+
+def quantile(terms: Sequence[Term], miss: float) -> float:
+    """The t with P[|Σ noise| > t] ≤ miss, the least up to rounding."""
+    scales = [(term.family, np.array([term.scale])) for term in terms if term.scale > 0]
+    if not scales:
+        return 0.0
+    high = sum(term.scale for term in terms) or 1.0
+    while plausible(np.array([high]), scales, miss)[0]:
+        high *= 2
+    low = 0.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if plausible(np.array([middle]), scales, miss)[0] else (low, middle)
+    return high
+
+
+def plausible(away: Floats, scales: Sequence[tuple[str, Floats]], miss: float) -> npt.NDArray[np.bool_]:
+    """Whether a sum of noises of these scales may be as far as `away` from zero: P[|Σ| > away] ≥ miss, elementwise.
+
+    Guarantee: what is called implausible has at most that probability. Normal noises add to a normal one, and of
+    Laplace noises with different scales bᵢ the tail is Σᵢ wᵢ e^(−t/bᵢ), wᵢ = Πⱼ bᵢ² / (bᵢ² − bⱼ²), by partial fractions
+    of the characteristic function; equal scales are moved apart, upwards, which only lengthens the tail. Where both
+    families occur, each gets half of `miss` (union bound).
+    """
+    near = away <= 0
+    laplace = [scale for family, scale in scales if family == "laplace"]
+    normal = [scale for family, scale in scales if family == "normal"]
+    if not laplace:
+        return near | (away <= _normal_quantile(miss) * _deviation(normal, away))
+    if normal:
+        reach = _normal_quantile(miss / 2) * _deviation(normal, away)
+        return near | (_laplace_tail(away - reach, laplace) >= miss / 2)
+    return near | (_laplace_tail(away, laplace) >= miss)
+
+
+def _normal_quantile(miss: float) -> float:
+    return NormalDist().inv_cdf(1 - miss / 2)
+
+
+def _deviation(scales: Sequence[Floats], like: Floats) -> Floats:
+    total = np.zeros_like(like)
+    for scale in scales:
+        total = total + scale * scale
+    return np.sqrt(total)
+
+
+def _laplace_tail(away: Floats, scales: Sequence[Floats]) -> Floats:
+    """P[|Σ| > t], or an upper bound."""
+    t = np.maximum(away, 0.0)
+    if len(scales) == 1:
+        return _exponential(t, scales[0])
+    if len(scales) > _MOST:
+        return _moment_bound(t, scales)
+    ordered = np.sort(np.array([np.broadcast_to(scale, t.shape) for scale in scales]), axis=0)
+    greatest = ordered[-1]
+    apart = np.maximum(ordered, greatest * 1e-6)
+    for index in range(1, len(apart)):
+        apart[index] = np.maximum(apart[index], apart[index - 1] * _APART)
+    tail = np.zeros_like(t)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for index, scale in enumerate(apart):
+            weight = np.ones_like(t)
+            for other, its in enumerate(apart):
+                if other != index:
+                    weight = weight / (1 - (its / scale) ** 2)
+            tail = tail + weight * _exponential(t, scale)
+    return np.where(greatest > 0, np.clip(tail, 0.0, 1.0), np.where(t > 0, 0.0, 1.0))
+
+
+def _exponential(t: Floats, scale: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(scale > 0, np.exp(-t / np.where(scale > 0, scale, 1.0)), np.where(t > 0, 0.0, 1.0))
+
+
+def _moment_bound(t: Floats, scales: Sequence[Floats]) -> Floats:
+    """2 min over s of e^(−st) Π 1/(1 − s²bᵢ²), Chernoff's bound, over a grid of s."""
+    stacked = np.array([np.broadcast_to(scale, t.shape) for scale in scales])
+    greatest = np.maximum(stacked.max(axis=0), 1e-300)
+    best = np.full(t.shape, math.inf)
+    for part in np.linspace(0.02, 0.98, 49):
+        s = part / greatest
+        exponent = -s * t - np.log1p(-((s * stacked) ** 2)).sum(axis=0)
+        best = np.minimum(best, exponent)
+    return np.minimum(1.0, 2 * np.exp(np.minimum(best, 0.0)))

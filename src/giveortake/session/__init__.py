@@ -1,0 +1,8 @@
+"""Sessions: a table behind a budget, questions to it, and answers that are numbers give or take an honest margin."""
+
+from giveortake.session.protecting import protect
+from giveortake.session.query import Query
+from giveortake.session.quote import Quote
+from giveortake.session.session import Session
+
+__all__ = ["Query", "Quote", "Session", "protect"]

@@ -1,0 +1,292 @@
+"""`protect`: put tables behind a budget. Everything that is said here is the custodian's word, and frozen."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from giveortake import ledger as ledgers
+from giveortake.compile import Caps
+from giveortake.errors import InvalidParameter, LedgerMismatch
+from giveortake.plan import Domain, Kind, PrivateTable, PublicTable
+from giveortake.plan.domains import MOST_KEYS, declared
+from giveortake.privacy import ROW, Guarantee, Unit
+from giveortake.privacy import unit as unit_of
+from giveortake.privacy.units import checked_neighbours
+from giveortake.session.session import Session
+
+if TYPE_CHECKING:
+    from giveortake.engines import Source
+    from giveortake.engines.duckdb import DuckDBEngine
+    from giveortake.exact import Number
+    from giveortake.privacy.units import Neighbours
+
+_NAME = re.compile(r"[^0-9A-Za-z_]+")
+_MOST_PUBLIC_KEYS = 10_000
+
+
+def protect(
+    source: Any,
+    *,
+    unit: Unit | str,
+    budget: Guarantee,
+    domains: Mapping[str, Any] | None = None,
+    ledger: str | Path | ledgers.Ledger | None = None,
+    neighbours: Neighbours = "add-remove",
+    public: Mapping[str, Any] | None = None,
+    groups_per_person: Number | None = None,
+    rows_per_group: Number | None = None,
+    rows_per_person: Number | None = None,
+    name: str | None = None,
+    table: str | None = None,
+    population: str | None = None,
+    analyst: str | None = None,
+    owner_confirms: str | None = None,
+    memory: str = "1500MB",
+    threads: int | None = None,
+    seconds: float | None = None,
+) -> Session:
+    """Put a table, or several tables about the same people, behind a privacy budget.
+
+    `source` is a path (CSV, Parquet, DuckDB), a list of Parquet files, or a Polars, pandas or Arrow table; a dictionary
+    of names and sources for several tables. `unit` is the column that names a person, in every table, or `gt.ROW`.
+    `domains` states what columns may hold: bounds `(0, 500)`, categories `["north", …]`, or a dictionary of both.
+    `public` are tables that everybody may know. The three caps bound how much of one person counts.
+
+    Without `ledger` what was spent is kept in memory only, and forgotten with the session.
+    """
+    from giveortake.engines.duckdb import DuckDBEngine  # noqa: PLC0415 (brings DuckDB)
+
+    whom = _unit(unit)
+    checked_neighbours(neighbours)
+    promise = _budget(budget, whom, neighbours)
+    caps = Caps.of(groups_per_person, rows_per_group, rows_per_person)
+    if whom == ROW and (caps.stated or caps.total is not None):
+        raise InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
+    said = dict(domains or {})
+    engine = DuckDBEngine(memory=memory, threads=threads, seconds=seconds)
+    try:
+        private, fingerprints = _private_tables(engine, source, name, table, whom, said)
+        open_tables = _public_tables(engine, public or {}, {each.name for each in private})
+        engine.lock()
+        book = (
+            ledger
+            if isinstance(ledger, ledgers.Ledger)
+            else ledgers.open(":memory:" if ledger is None else str(ledger))
+        )
+        called = name if name is not None and len(private) > 1 else "+".join(each.name for each in private)
+        fingerprint = hashlib.sha256("|".join(fingerprints).encode()).hexdigest()
+        people = population or (f"people of {called}" if whom != ROW else f"rows of {called}")
+        version = _register(book, called, people, promise, whom, private, fingerprint, owner_confirms)
+    except BaseException:
+        engine.close()
+        raise
+    return Session(
+        engine=engine,
+        book=book,
+        owns_book=not isinstance(ledger, ledgers.Ledger),
+        durable=ledger is not None,
+        name=called,
+        population=people,
+        version=version,
+        budget=promise,
+        private={each.name: each for each in private},
+        public={each.name: each for each in open_tables},
+        caps=caps,
+        analyst=analyst,
+    )
+
+
+def _unit(said: object) -> Unit:
+    if isinstance(said, Unit):
+        return said
+    if isinstance(said, str):
+        return unit_of(said)
+    raise InvalidParameter("unit", said, "is neither a column nor gt.ROW", hint='unit="user_id", or unit=gt.ROW')
+
+
+def _budget(budget: object, whom: Unit, neighbours: Neighbours) -> Guarantee:
+    if not isinstance(budget, Guarantee):
+        raise InvalidParameter("budget", budget, "is not a promise", hint='write, for example, gt.PureDP("1")')
+    if budget.unit not in {ROW, whom}:
+        raise InvalidParameter("budget", budget, f"protects {budget.unit}, and the table is to protect {whom}")
+    if budget.neighbours not in {"add-remove", neighbours}:
+        raise InvalidParameter("neighbours", neighbours, f"is not what the budget says: {budget.neighbours}")
+    return replace(budget, unit=whom, neighbours=neighbours)
+
+
+def _private_tables(
+    engine: DuckDBEngine, source: Any, name: str | None, table: str | None, whom: Unit, said: Mapping[str, Any]
+) -> tuple[list[PrivateTable], list[str]]:
+    several = isinstance(source, Mapping)
+    given: dict[str, Any] = dict(source) if several else {_name_of(source, name, table): source}
+    if not given:
+        raise InvalidParameter("source", source, "names no table")
+    found, fingerprints, used = [], [], set()
+    for called, each in given.items():
+        own = _own(said, called, several)
+        loaded = engine.add(_checked_name(called), each, _kinds(own, whom), table=table)
+        found.append(_declared_table(loaded, whom, own))
+        fingerprints.append(f"{called}:{loaded.fingerprint}")
+        used |= {column for column, _ in loaded.columns}
+    plain = {name for name, value in said.items() if not (several and name in given and isinstance(value, Mapping))}
+    unknown = plain - used
+    if unknown:
+        raise InvalidParameter(
+            "domains", sorted(unknown), "are no columns of the table", hint=f"its columns are {', '.join(sorted(used))}"
+        )
+    return found, fingerprints
+
+
+def _own(said: Mapping[str, Any], table: str, several: bool) -> Mapping[str, Any]:
+    """The domains of one table: those under its name, and those of columns that are named alike everywhere."""
+    if several and isinstance(said.get(table), Mapping):
+        return {**{k: v for k, v in said.items() if not isinstance(v, Mapping)}, **said[table]}
+    return said
+
+
+def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> PrivateTable:
+    physical = dict(loaded.columns)
+    person = None if whom == ROW else whom.column
+    if person is not None:
+        if person not in physical:
+            raise InvalidParameter(
+                "unit", person, f"is no column of `{loaded.name}`", hint=f"its columns are {', '.join(physical)}"
+            )
+        if physical[person].kind is Kind.REAL:
+            raise InvalidParameter(
+                "unit", person, "holds real numbers, which name nobody", hint="use text or whole numbers"
+            )
+    columns = []
+    for column, domain in loaded.columns:
+        if column == person:
+            columns.append((column, domain.complete()))
+        elif column in said:
+            columns.append((column, declared(column, said[column], domain)))
+        else:
+            columns.append((column, domain))
+    return PrivateTable(loaded.name, tuple(columns), person)
+
+
+def _kinds(said: Mapping[str, Any], whom: Unit) -> dict[str, Kind]:
+    """What untyped cells are to be read as, by what is said about their columns."""
+    return {column: _kind(value) for column, value in said.items() if whom == ROW or column != whom.column}
+
+
+def _kind(said: Any) -> Kind:
+    import datetime as dt  # noqa: PLC0415
+
+    if isinstance(said, Domain):
+        return said.kind
+    if isinstance(said, Mapping):
+        if said.get("integer"):
+            return Kind.INTEGER
+        if "bounds" in said:
+            return _kind(tuple(said["bounds"]))
+        return _kind(said["categories"]) if "categories" in said else Kind.TEXT
+    first = (
+        next((each for each in said if each is not None), None)
+        if isinstance(said, Sequence | set | frozenset | range) and not isinstance(said, str)
+        else None
+    )
+    if isinstance(first, bool):
+        return Kind.BOOLEAN
+    if isinstance(first, dt.date):
+        return Kind.DATE
+    if isinstance(said, tuple) and isinstance(first, int | float | Fraction):
+        return Kind.REAL
+    if isinstance(first, int):
+        return Kind.INTEGER
+    return Kind.TEXT
+
+
+def _public_tables(engine: DuckDBEngine, given: Mapping[str, Any], taken: set[str]) -> list[PublicTable]:
+    found = []
+    for name, source in given.items():
+        if name in taken:
+            raise InvalidParameter("public", name, "is the name of a private table")
+        loaded = engine.add(_checked_name(name), source, {}, table=None)
+        columns, unique = [], set()
+        for column, domain in loaded.columns:
+            values, once = engine.values(name, column)
+            if once:
+                unique.add(column)
+            columns.append((column, _public_domain(domain, values)))
+        found.append(PublicTable(name, tuple(columns), frozenset(unique)))
+    return found
+
+
+def _public_domain(physical: Domain, values: list[Any]) -> Domain:
+    """What occurs in a public table is public."""
+    present = [value for value in values if value is not None]
+    nullable = len(present) < len(values)
+    if physical.kind.is_number and present:
+        numbers = [Fraction(value) for value in present if value == value and abs(value) < 2**62]  # noqa: PLR0124
+        if numbers:
+            physical = replace(physical, low=min(numbers), high=max(numbers))
+    if physical.kind not in {Kind.REAL, Kind.DECIMAL, Kind.TIMESTAMP} and 0 < len(present) <= _MOST_PUBLIC_KEYS:
+        physical = replace(physical, categories=tuple(present) + ((None,) if nullable else ()))
+    return replace(physical, nullable=nullable)
+
+
+def _register(
+    book: ledgers.Ledger,
+    name: str,
+    population: str,
+    budget: Guarantee,
+    whom: Unit,
+    tables: list[PrivateTable],
+    fingerprint: str,
+    owner_confirms: str | None,
+) -> str:
+    """Write the promise and the table into the ledger, or find them there as said; other data is a new version."""
+    book.population(population, budget=budget, unit=whom)
+    domains = {each.name: {column: domain.to_dict() for column, domain in each.columns} for each in tables}
+    version = fingerprint[:16]
+    try:
+        book.dataset(
+            name,
+            population=population,
+            unit=whom,
+            domains=domains,
+            fingerprint=fingerprint,
+            version=version,
+            owner_confirms=owner_confirms,
+        )
+    except LedgerMismatch:
+        book.dataset(name, population=population, unit=whom, domains=domains)  # says so if more than the data differs
+        version = _new_version(book, name, version, fingerprint, owner_confirms)
+    return version
+
+
+def _new_version(book: ledgers.Ledger, name: str, version: str, fingerprint: str, owner_confirms: str | None) -> str:
+    for turn in range(1, MOST_KEYS):
+        called = version if turn == 1 else f"{version}-{turn}"
+        try:
+            book.new_version(name, version=called, fingerprint=fingerprint, owner_confirms=owner_confirms)
+        except LedgerMismatch:
+            continue  # the table was like this once before: that is a version of its own
+        return called
+    raise LedgerMismatch(f"the data set {name!r} has too many versions")
+
+
+def _name_of(source: Any, name: str | None, table: str | None) -> str:
+    if name is not None:
+        return name
+    if table is not None:
+        return table
+    first = source[0] if isinstance(source, Sequence) and not isinstance(source, str) and source else source
+    if isinstance(first, str | Path):
+        return _NAME.sub("_", Path(first).name.partition(".")[0]).strip("_") or "data"
+    return "data"
+
+
+def _checked_name(name: object) -> str:
+    if isinstance(name, str) and name.isprintable() and 0 < len(name) <= 100:
+        return name
+    raise InvalidParameter("name", name, "is no name for a table")

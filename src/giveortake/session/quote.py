@@ -1,0 +1,128 @@
+"""Quotes: what an answer would cost and how sure it would be, from the question alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake import accounting, exact
+from giveortake.compile.outputs import Ratio, ratio_margin
+from giveortake.compile.releases import without_data
+from giveortake.errors import BudgetExceeded
+from giveortake.session.answering import described
+from giveortake.session.margins import column_margins
+
+if TYPE_CHECKING:
+    from giveortake.compile import Measurement, Spend
+    from giveortake.exact import Number
+    from giveortake.privacy import Guarantee
+    from giveortake.session.session import Session
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """The price of an answer, its noise, the margin of each column, what would remain, and what would make it cheaper.
+
+    `margins` has a number where no row decides it; for a mean, the text `m / n`: the margin is m over the number of
+    rows. `admitted` says whether the budget would pay for it now.
+    """
+
+    cost: Guarantee
+    spend: str
+    share: Fraction | None
+    margins: dict[str, float | str | None]
+    noise: dict[str, str]
+    contributions: str | None
+    keys: str
+    remaining: Any
+    admitted: bool
+    confidence: Fraction
+    advice: tuple[str, ...]
+
+    def __str__(self) -> str:
+        percent = exact.shown(100 * self.confidence)
+        lines = [f"cost: {self.spend} for the whole answer ({self.cost!r})"]
+        if self.share is not None:
+            lines.append(f"that is {exact.shown(100 * self.share, 3)} % of a fresh budget")
+        lines.append("the budget admits it" if self.admitted else "the budget does not admit it any more")
+        for name, margin in self.margins.items():
+            lines.append(f"  {name} ± {_number(margin)}  (with {percent} %)")
+        for name, text in self.noise.items():
+            lines.append(f"  {name}: {text}")
+        lines.append(f"keys: {self.keys}")
+        if self.contributions is not None:
+            lines.append(f"contributions: {self.contributions}")
+        lines.extend(f"cheaper: {each}" for each in self.advice)
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def quoted(session: Session, made: Measurement, spend: Spend, confidence: Number, n: Number | None) -> Quote:
+    """Everything that can be said before asking."""
+    sure = exact.open_probability("confidence", confidence)
+    margins: dict[str, float | str | None] = dict(column_margins(made, sure, n))
+    measures = without_data(made.measures, made.noises)
+    for name, formula in made.formulas:
+        if margins[name] is None and isinstance(formula, Ratio):
+            margins[name] = f"{ratio_margin(formula, measures, float(1 - sure), 1.0):.4g} / n"
+    level = session.standing()
+    share = _share(session, made)
+    return Quote(
+        cost=made.event.guarantee(unit=session.budget.unit, neighbours=session.budget.neighbours),
+        spend=str(spend),
+        share=share,
+        margins=margins,
+        noise={each.name: described(each, noise) for each, noise in zip(made.measures, made.noises, strict=True)},
+        contributions=str(made.caps) if made.stability.bounding is not None or made.caps.total is not None else None,
+        keys=_keys(made),
+        remaining=level.remaining,
+        admitted=session.admits(made.event),
+        confidence=sure,
+        advice=tuple(_advice(session, made)),
+    )
+
+
+def _share(session: Session, made: Measurement) -> Fraction | None:
+    guard = accounting.filter(session.budget)
+    try:
+        guard.charge(made.event)
+    except BudgetExceeded:
+        return None
+    return guard.share
+
+
+def _keys(made: Measurement) -> str:
+    if made.selection is not None:
+        event = made.selection.event()
+        return (
+            f"found in the data; shown when a noisy number of persons reaches {made.selection.mechanism.threshold} "
+            f"(ε = {exact.shown(event.epsilon)}, δ = {exact.shown(event.delta)})"
+        )
+    size = made.keys().size
+    return f"{size:,} known beforehand, all answered" if made.columns else "none"
+
+
+def _advice(session: Session, made: Measurement) -> list[str]:
+    advice = []
+    if len(made.measures) > 1:
+        advice.append(f"{len(made.measures)} numbers share the spend; asking for fewer makes each surer")
+    bounding = made.stability.bounding
+    if bounding is not None and bounding.groups * bounding.rows > 1:
+        advice.append(
+            f"one person counts up to {bounding.groups} × {bounding.rows} times; lower caps mean less noise "
+            "(session.suggest_bounds finds them)"
+        )
+    if made.selection is not None:
+        advice.append("declaring the domain of the grouping columns saves the search for keys and its δ")
+    if any(measure.levels > 1 for measure in made.measures):
+        advice.append("a narrower CLAMP gives quantiles finer bins at no cost")
+    return advice
+
+
+def _number(margin: float | str | None) -> str:
+    if margin is None:
+        return "depends on the data"
+    return margin if isinstance(margin, str) else f"{margin:,.6g}"
