@@ -4,6 +4,7 @@ A plan is immutable and knows nothing of SQL, engines or budgets. Both front end
 """
 
 from giveortake.plan.aggregates import Aggregate, AggregateKind, Measured, Question, Quotient
+from giveortake.plan.catalog import Catalog, free_name, meet_persons, meet_public
 from giveortake.plan.domains import Domain, Kind, Value
 from giveortake.plan.expressions import Call, Column, Expression, Literal
 from giveortake.plan.relations import (
@@ -23,6 +24,7 @@ __all__ = [
     "Aggregate",
     "AggregateKind",
     "Call",
+    "Catalog",
     "Column",
     "Derive",
     "Domain",
@@ -44,4 +46,7 @@ __all__ = [
     "Schema",
     "Union",
     "Value",
+    "free_name",
+    "meet_persons",
+    "meet_public",
 ]

@@ -1,0 +1,380 @@
+"""Expressions over columns, written with Python's operators."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import NoReturn, TypeAlias, final
+
+from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.exact import rational
+from giveortake.plan import Call, Column, Expression, Literal, Value
+
+Plain: TypeAlias = "int | float | Fraction | Decimal | str | bool | dt.date | dt.datetime | None"
+Operand: TypeAlias = "Expr | Plain"
+
+_CASTS = {
+    "double": "to_real",
+    "float": "to_real",
+    "bigint": "to_integer",
+    "integer": "to_integer",
+    "int": "to_integer",
+    "varchar": "to_text",
+    "text": "to_text",
+    "date": "to_date",
+}
+_SIGNS = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "modulo": "%",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "and": "&",
+    "or": "|",
+}
+_INT64 = 1 << 63
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Expr:
+    """A value of each row. Operators make new ones; a comparison is an expression too, and has no truth of its own.
+
+    >>> (col("amount") / 2 >= 10) & ~col("region").isin(["north"])
+    (((amount / 2) >= 10) & not(in(region, 'north')))
+    """
+
+    node: Expression
+
+    def __repr__(self) -> str:
+        return _shown(self.node)
+
+    def __bool__(self) -> bool:
+        _refuse_truth()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __add__(self, other: Operand) -> Expr:
+        return _call("add", self, other)
+
+    def __radd__(self, other: Operand) -> Expr:
+        return _call("add", other, self)
+
+    def __sub__(self, other: Operand) -> Expr:
+        return _call("subtract", self, other)
+
+    def __rsub__(self, other: Operand) -> Expr:
+        return _call("subtract", other, self)
+
+    def __mul__(self, other: Operand) -> Expr:
+        return _call("multiply", self, other)
+
+    def __rmul__(self, other: Operand) -> Expr:
+        return _call("multiply", other, self)
+
+    def __truediv__(self, other: Operand) -> Expr:
+        return _call("divide", self, other)
+
+    def __rtruediv__(self, other: Operand) -> Expr:
+        return _call("divide", other, self)
+
+    def __mod__(self, other: Operand) -> Expr:
+        return _call("modulo", self, other)
+
+    def __neg__(self) -> Expr:
+        return _call("negate", self)
+
+    def __eq__(self, other: Operand) -> Expr:  # type: ignore[override]
+        return _call("eq", self, other)
+
+    def __ne__(self, other: Operand) -> Expr:  # type: ignore[override]
+        return _call("ne", self, other)
+
+    def __lt__(self, other: Operand) -> Expr:
+        return _call("lt", self, other)
+
+    def __le__(self, other: Operand) -> Expr:
+        return _call("le", self, other)
+
+    def __gt__(self, other: Operand) -> Expr:
+        return _call("gt", self, other)
+
+    def __ge__(self, other: Operand) -> Expr:
+        return _call("ge", self, other)
+
+    def __and__(self, other: Operand) -> Expr:
+        return _call("and", self, other)
+
+    def __rand__(self, other: Operand) -> Expr:
+        return _call("and", other, self)
+
+    def __or__(self, other: Operand) -> Expr:
+        return _call("or", self, other)
+
+    def __ror__(self, other: Operand) -> Expr:
+        return _call("or", other, self)
+
+    def __invert__(self) -> Expr:
+        return _call("not", self)
+
+    def is_null(self) -> Expr:
+        """Whether the value is missing."""
+        return _call("is_null", self)
+
+    def isin(self, values: Iterable[Plain]) -> Expr:
+        """Whether the value is one of these."""
+        listed = list(values)
+        if isinstance(values, str) or not listed:
+            raise QueryRefused("isin needs a list of values", hint='isin(["north", "south"])')
+        return _call("in", self, *listed)
+
+    def between(self, low: Operand, high: Operand) -> Expr:
+        """Whether the value lies between two others, or is one of them."""
+        return (self >= low) & (self <= high)
+
+    def like(self, pattern: str) -> Expr:
+        """Whether a text matches: % stands for any text, _ for one character."""
+        return _call("like", self, pattern)
+
+    def ilike(self, pattern: str) -> Expr:
+        """Like `like`, whatever the case."""
+        return _call("ilike", self, pattern)
+
+    def clamp(self, low: Plain, high: Plain) -> Expr:
+        """The nearest value between two numbers; the domain is narrowed to them."""
+        return _call("clamp", self, low, high)
+
+    def bucket(self, width: Plain) -> Expr:
+        """The lower edge of the value's bucket, for histograms."""
+        return _call("bucket", self, width)
+
+    def coalesce(self, *others: Operand) -> Expr:
+        """The first value that is not missing."""
+        return _call("coalesce", self, *others)
+
+    def nullif(self, other: Operand) -> Expr:
+        """Missing where the value is that one."""
+        return _call("nullif", self, other)
+
+    def greatest(self, *others: Operand) -> Expr:
+        """The greatest of the values in a row."""
+        return _call("greatest", self, *others)
+
+    def least(self, *others: Operand) -> Expr:
+        """The least of the values in a row."""
+        return _call("least", self, *others)
+
+    def abs(self) -> Expr:
+        """The value without its sign."""
+        return _call("abs", self)
+
+    def floor(self) -> Expr:
+        """The greatest whole number that is not above."""
+        return _call("floor", self)
+
+    def ceil(self) -> Expr:
+        """The least whole number that is not below."""
+        return _call("ceil", self)
+
+    def round(self) -> Expr:
+        """The nearest whole number."""
+        return _call("round", self)
+
+    def sqrt(self) -> Expr:
+        """The square root."""
+        return _call("sqrt", self)
+
+    def ln(self) -> Expr:
+        """The natural logarithm."""
+        return _call("ln", self)
+
+    def exp(self) -> Expr:
+        """The exponential."""
+        return _call("exp", self)
+
+    def lower(self) -> Expr:
+        """The text in lower case."""
+        return _call("lower", self)
+
+    def upper(self) -> Expr:
+        """The text in upper case."""
+        return _call("upper", self)
+
+    def trim(self) -> Expr:
+        """The text without blanks around it."""
+        return _call("trim", self)
+
+    def concat(self, *others: Operand) -> Expr:
+        """Texts one after another."""
+        return _call("concat", self, *others)
+
+    def substring(self, start: int, length: int | None = None) -> Expr:
+        """A part of the text, from a place that is counted from 1."""
+        return _call("substring", self, start) if length is None else _call("substring", self, start, length)
+
+    def length(self) -> Expr:
+        """The number of characters."""
+        return _call("length", self)
+
+    def year(self) -> Expr:
+        """The year of a date."""
+        return _call("year", self)
+
+    def quarter(self) -> Expr:
+        """The quarter of a date, from 1 to 4."""
+        return _call("quarter", self)
+
+    def month(self) -> Expr:
+        """The month of a date, from 1 to 12."""
+        return _call("month", self)
+
+    def week(self) -> Expr:
+        """The week of a date, as ISO counts them."""
+        return _call("week", self)
+
+    def day(self) -> Expr:
+        """The day of the month."""
+        return _call("day", self)
+
+    def dayofweek(self) -> Expr:
+        """The day of the week; Monday is 1."""
+        return _call("dayofweek", self)
+
+    def dayofyear(self) -> Expr:
+        """The day of the year."""
+        return _call("dayofyear", self)
+
+    def hour(self) -> Expr:
+        """The hour of a time."""
+        return _call("hour", self)
+
+    def minute(self) -> Expr:
+        """The minute of a time."""
+        return _call("minute", self)
+
+    def date_trunc(self, part: str) -> Expr:
+        """The first day of the value's year, quarter, month or week, or its day."""
+        return _call("date_trunc", part, self)
+
+    def cast(self, to: str) -> Expr:
+        """The value as a "double", "bigint", "varchar" or "date"."""
+        if to not in _CASTS:
+            raise QueryRefused(f"cast to {to!r} is not available", hint=f"one of: {', '.join(_CASTS)}")
+        return _call(_CASTS[to], self)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class When:
+    """A CASE under construction: `when(a).then(x).when(b).then(y).otherwise(z)`."""
+
+    branches: tuple[Expression, ...] = ()
+    condition: Expression | None = None
+
+    def when(self, condition: Operand) -> When:
+        """The next condition."""
+        if self.condition is not None:
+            raise QueryRefused("when(…) is followed by then(…)")
+        return When(self.branches, node_of(condition))
+
+    def then(self, value: Operand) -> When:
+        """What holds where the condition is true."""
+        if self.condition is None:
+            raise QueryRefused("then(…) follows when(…)")
+        return When((*self.branches, self.condition, node_of(value)))
+
+    def otherwise(self, value: Operand) -> Expr:
+        """What holds where no condition is true."""
+        if self.condition is not None or not self.branches:
+            raise QueryRefused("otherwise(…) follows then(…)")
+        return Expr(Call("case", (*self.branches, node_of(value))))
+
+    def end(self) -> Expr:
+        """Missing where no condition is true."""
+        return self.otherwise(None)
+
+
+def col(name: str) -> Expr:
+    """The value of a column."""
+    if not isinstance(name, str):
+        raise QueryRefused(f"a column is named by a text, not by a {type(name).__name__}", hint='col("amount")')
+    return Expr(Column(name))
+
+
+def lit(value: Plain) -> Expr:
+    """A value itself."""
+    return Expr(Literal(_value(value)))
+
+
+def when(condition: Operand) -> When:
+    """Begin a CASE: `when(col("paid")).then(1).otherwise(0)`."""
+    return When().when(condition)
+
+
+def node_of(operand: Operand) -> Expression:
+    """The plan's expression behind an operand; plain values are literals."""
+    return operand.node if isinstance(operand, Expr) else Literal(_value(operand))
+
+
+def column_or_expression(of: str | Expr) -> Expression:
+    """What an aggregate or a key is of: a column by name, or an expression."""
+    return of.node if isinstance(of, Expr) else col(of).node
+
+
+def _call(name: str, *operands: Operand) -> Expr:
+    nodes = tuple(node_of(operand) for operand in operands)
+    return Expr(Call(name, nodes))
+
+
+def _value(value: object) -> Value:
+    """A plain value, numbers exactly: a float means its shortest decimal."""
+    match value:
+        case None | bool() | str() | dt.date():
+            return value
+        case int():
+            return _small(int(value))
+        case float() | Fraction() | Decimal():
+            try:
+                return _small(rational("value", value))
+            except InvalidParameter as error:
+                raise QueryRefused(error.message) from None
+    item = getattr(value, "item", None)
+    if callable(item) and not isinstance(value, Expr):
+        return _value(item())
+    raise QueryRefused(f"a {type(value).__name__} is no value of a column", hint='col("name") names a column')
+
+
+def _small(number: int | Fraction) -> int | Fraction:
+    if abs(number) >= _INT64:
+        raise QueryRefused("a number is beyond what 64 bits hold")
+    return number
+
+
+def _refuse_truth() -> NoReturn:
+    raise QueryRefused(
+        "an expression has no truth of its own: it has a value in each row",
+        hint="write & | ~ instead of and, or, not, with parentheses: (col('a') > 1) & (col('b') < 2)",
+    )
+
+
+def _shown(node: Expression) -> str:
+    match node:
+        case Column():
+            return node.name
+        case Literal():
+            return str(node.value) if isinstance(node.value, Fraction) else repr(node.value)
+        case Call() if node.name in _SIGNS and len(node.arguments) == 2:
+            left, right = map(_shown, node.arguments)
+            return f"({left} {_SIGNS[node.name]} {right})"
+        case Call():
+            return f"{node.name}({', '.join(map(_shown, node.arguments))})"
+    return repr(node)

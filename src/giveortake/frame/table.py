@@ -1,0 +1,226 @@
+"""A private table, and what may be derived from it and asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, final
+
+from giveortake.errors import QueryRefused
+from giveortake.frame.aggregates import Agg, Check, released, released_condition
+from giveortake.frame.expressions import Expr, Operand, column_or_expression, node_of
+from giveortake.plan import (
+    Call,
+    Catalog,
+    Column,
+    Derive,
+    Expression,
+    Filter,
+    Literal,
+    Measured,
+    PerPerson,
+    Question,
+    Relation,
+    Union,
+    meet_persons,
+    meet_public,
+)
+from giveortake.plan.aggregates import Condition, Order, Output
+
+_CONDITIONS = {"eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "in", "is_null"}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows that belong to persons. Every method gives a new table; `agg` asks the question.
+
+    `ask` is what is done with a question: a session makes a query of it.
+    """
+
+    relation: Relation
+    catalog: Catalog
+    ask: Callable[[Question], Any]
+
+    def filter(self, *conditions: Operand) -> Table:
+        """The rows for which all conditions are true."""
+        table = self
+        for condition in conditions:
+            table = replace(table, relation=Filter(table.relation, node_of(condition)))
+        return table
+
+    def derive(self, **named: Operand) -> Table:
+        """Further columns, or columns defined anew, whose old bounds are lost."""
+        person = self.relation.person
+        columns = {name: _column(name) for name in self.relation.schema if name != person}
+        for name, operand in named.items():
+            _require_not_person(name, self.relation)
+            taken = [each for each in columns if each.casefold() == name.casefold() and each != name]
+            if taken:
+                raise QueryRefused(f"`{name}` and `{taken[0]}` differ in case alone", hint="take another name")
+            columns[name] = node_of(operand)
+        return replace(self, relation=Derive(self.relation, tuple(columns.items())))
+
+    def select(self, *names: str, **named: Operand) -> Table:
+        """These columns alone; the person's is carried along."""
+        person = self.relation.person
+        columns: dict[str, Expression] = {}
+        for name in names:
+            Column(name).domain(self.relation.schema)
+            if name != person:
+                columns[name] = _column(name)
+        for name, operand in named.items():
+            _require_not_person(name, self.relation)
+            columns[name] = node_of(operand)
+        if len({name.casefold() for name in columns}) < len(names) - (person in names) + len(named):
+            raise QueryRefused("a column is selected twice", hint="name each column once")
+        return replace(self, relation=Derive(self.relation, tuple(columns.items())))
+
+    def join(self, public: str, *, on: str | Expr, column: str | None = None, how: str = "inner") -> Table:
+        """Each row with the row of a public table that has its key; `how="left"` keeps rows that find none.
+
+        `column` is the public table's, where it is not called as the one joined on. Columns whose names are taken
+        are called `table.column`.
+        """
+        table = self.catalog.find_public(public)
+        if how not in {"inner", "left"}:
+            raise QueryRefused(f"a join how={how!r} is not available", hint='how="inner" or how="left"')
+        if column is None:
+            if not isinstance(on, str):
+                raise QueryRefused(
+                    "a join on an expression needs column=…", hint=f'column="{min(table.unique, default="")}"'
+                )
+            column = on
+        if column not in table.schema:
+            raise QueryRefused(
+                f"there is no column `{column}` in `{table.name}`", hint=f"the columns are {', '.join(table.schema)}"
+            )
+        joined, _ = meet_public(self.relation, table, column_or_expression(on), column, optional=how == "left")
+        return replace(self, relation=joined)
+
+    def join_person(self, other: Table, *, how: str = "inner") -> Table:
+        """Each row with every row of the same person in another private table."""
+        if how not in {"inner", "left"}:
+            raise QueryRefused(f"a join how={how!r} is not available", hint='how="inner" or how="left"')
+        joined, _ = meet_persons(self.relation, other.relation, optional=how == "left")
+        return replace(self, relation=joined)
+
+    def union(self, other: Table) -> Table:
+        """The rows of both."""
+        return replace(self, relation=Union(self.relation, other.relation))
+
+    def per_person(self, by: Sequence[str] = (), **features: Agg) -> Table:
+        """One row for each person, and for each of their values of the columns `by`."""
+        if isinstance(by, str):
+            by = [by]
+        plain: list[tuple[str, Any]] = []
+        for name, feature in features.items():
+            _require_not_person(name, self.relation)
+            if name.casefold() in {each.casefold() for each in by}:
+                raise QueryRefused(f"`{name}` is grouped by and computed", hint="take another name")
+            if not isinstance(feature, Agg) or not isinstance(feature.output, Measured):
+                raise QueryRefused(
+                    f"`{name}` is not one aggregate", hint="compute with features in derive(…), after per_person(…)"
+                )
+            plain.append((name, feature.output.aggregate))
+        keys = tuple(name for name in by if name != self.relation.person)
+        return replace(self, relation=PerPerson(self.relation, keys, tuple(plain)))
+
+    def group_by(self, *keys: str, **named: str | Expr) -> Grouped:
+        """Groups: columns by name, or expressions with a name: `group_by("region", year=col("day").year())`."""
+        chosen = [(key, column_or_expression(key)) for key in keys]
+        chosen += [(name, column_or_expression(key)) for name, key in named.items()]
+        if not chosen:
+            raise QueryRefused("group_by needs a key", hint="agg(…) alone asks about all rows")
+        return Grouped(self, tuple(chosen))
+
+    def agg(self, **outputs: Agg) -> Any:
+        """Ask about all rows."""
+        return Grouped(self, ()).agg(**outputs)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """A table and its groups. What is said of the answer (`having`, `order_by`, `limit`) is free; `agg` asks."""
+
+    table: Table
+    keys: tuple[tuple[str, Expression], ...]
+    conditions: tuple[Expr | Check, ...] = ()
+    order: tuple[Order, ...] = ()
+    most: int | None = None
+
+    def having(self, *conditions: Expr | Check) -> Grouped:
+        """Keep rows of the noisy answer: conditions on its columns by name, or on aggregates."""
+        return replace(self, conditions=(*self.conditions, *conditions))
+
+    def order_by(self, *names: str, descending: bool = False, missing_first: bool = False) -> Grouped:
+        """Order the answer by its columns."""
+        return replace(self, order=(*self.order, *(Order(name, descending, missing_first) for name in names)))
+
+    def limit(self, most: int) -> Grouped:
+        """The first rows of the answer."""
+        if isinstance(most, bool) or not isinstance(most, int) or most < 0:
+            raise QueryRefused("limit needs a whole number", hint="limit(10)")
+        return replace(self, most=most)
+
+    def agg(self, **outputs: Agg) -> Any:
+        """Ask for these aggregates of each group."""
+        relation = self.table.relation
+        chosen: dict[str, Output] = {}
+        for name, each in outputs.items():
+            if not isinstance(each, Agg):
+                raise QueryRefused(f"`{name}` is no aggregate", hint=f'{name}=count(), or {name}=mean("x")')
+            chosen[name] = released(each.output, relation)
+        shown = (*(name for name, _ in self.keys), *chosen)
+        for order in self.order:
+            if order.column not in shown:
+                raise QueryRefused(
+                    f"`{order.column}` is no column of the answer", hint=f"the columns are {', '.join(shown)}"
+                )
+        having = None
+        for each in self.conditions:
+            found = self._condition(each, chosen)
+            having = found if having is None else Condition("and", (having, found))
+        question = Question(relation, self.keys, tuple(chosen.items()), having, self.order, self.most, shown)
+        return self.table.ask(question)
+
+    def _condition(self, given: Expr | Check, outputs: dict[str, Output]) -> Condition:
+        if isinstance(given, Check):
+            return released_condition(given.condition, self.table.relation)
+        if not isinstance(given, Expr):
+            raise QueryRefused("having needs a condition", hint='having(col("n") > 10)')
+        return self._read(given.node, outputs)
+
+    def _read(self, node: Expression, outputs: dict[str, Output]) -> Condition:
+        if isinstance(node, Column) and node.name in dict(self.keys):
+            return Condition("eq", (node, True))
+        if not isinstance(node, Call) or node.name not in _CONDITIONS:
+            raise QueryRefused("having compares columns of the answer with values", hint='having(col("n") > 10)')
+        if node.name in {"and", "or", "not"}:
+            return Condition(node.name, tuple(self._read(each, outputs) for each in node.arguments))
+        return Condition(node.name, tuple(self._operand(each, outputs) for each in node.arguments))
+
+    def _operand(self, node: Expression, outputs: dict[str, Output]) -> object:
+        match node:
+            case Literal():
+                number = isinstance(node.value, int | Fraction) and not isinstance(node.value, bool)
+                return Fraction(node.value) if number else node.value  # type: ignore[arg-type]
+            case Column() if node.name in outputs:
+                return outputs[node.name]
+            case Column() if node.name in dict(self.keys):
+                return node
+            case Column():
+                names = ", ".join([*dict(self.keys), *outputs])
+                raise QueryRefused(f"`{node.name}` is no column of the answer", hint=f"the columns are {names}")
+        raise QueryRefused("having compares columns of the answer with values", hint='having(col("n") > 10)')
+
+
+def _column(name: str) -> Expression:
+    return Column(name)
+
+
+def _require_not_person(name: str, relation: Relation) -> None:
+    if relation.person is not None and name.casefold() == relation.person.casefold():
+        raise QueryRefused(f"`{name}` says whose row it is and cannot be redefined", hint="take another name")

@@ -1,0 +1,162 @@
+"""Aggregates, and arithmetic over their answers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from giveortake.errors import QueryRefused
+from giveortake.plan import Aggregate, AggregateKind, Call, Column, Expression, Literal, Measured, Quotient
+from giveortake.sql.expressions import number
+from giveortake.sql.functions import AGGREGATES, QUANTILES
+from giveortake.sql.refusals import allow, refuse
+
+if TYPE_CHECKING:
+    from giveortake.plan.aggregates import Output
+    from giveortake.sql.expressions import Rows
+
+_ARITHMETIC: dict[type, str] = {exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.Div: "divide"}
+_EXTREMES = {AggregateKind.MINIMUM: Fraction(0), AggregateKind.MAXIMUM: Fraction(1)}
+
+
+def is_aggregate(node: exp.Expression) -> bool:
+    """Whether a node aggregates, as far as its name tells; also of aggregates that are refused."""
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).upper() == "MEAN"
+    return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup | exp.Window | exp.IgnoreNulls)
+
+
+def has_aggregate(node: exp.Expression) -> bool:
+    """Whether there is an aggregate anywhere below."""
+    return any(is_aggregate(each) for each in node.walk())
+
+
+def aggregate(node: exp.Expression, rows: Rows, *, feature: bool = False) -> tuple[Aggregate, str]:
+    """An aggregate and its usual name. A `feature` is of one person's rows: its extremes are exact."""
+    only: Expression | None = None
+    if type(node) is exp.Filter:
+        allow(node, "this", "expression")
+        allow(node.expression, "this")
+        only, node = rows.expression(node.expression.this), node.this
+    found, label = _plain(node, rows)
+    if not feature and found.kind in _EXTREMES:
+        found = Aggregate(AggregateKind.QUANTILE, found.of, _EXTREMES[found.kind])
+    person = rows.scope.relation.person
+    if found.kind is AggregateKind.COUNT_DISTINCT and not feature and person is not None and found.of == Column(person):
+        found = Aggregate(AggregateKind.COUNT_PERSONS)
+    name = f"{label}_{found.of.name}" if isinstance(found.of, Column) else label
+    return (found if only is None else _filtered(found, only)), name
+
+
+def _filtered(found: Aggregate, only: Expression) -> Aggregate:
+    if found.kind is AggregateKind.COUNT_PERSONS:
+        raise QueryRefused("COUNT(DISTINCT person) with FILTER is not answered", hint="put the condition into WHERE")
+    if found.kind is AggregateKind.COUNT_ROWS:
+        return Aggregate(AggregateKind.COUNT_VALUES, _when(only, Literal(1)))
+    assert found.of is not None  # noqa: S101 (the others are of something)
+    return Aggregate(found.kind, _when(only, found.of), found.quantile)
+
+
+def _when(condition: Expression, value: Expression) -> Expression:
+    return Call("case", (condition, value, Literal(None)))
+
+
+def _plain(node: exp.Expression, rows: Rows) -> tuple[Aggregate, str]:
+    kind = type(node)
+    if kind in AGGREGATES:
+        allow(node, "this")
+        which, label = AGGREGATES[kind]
+        return Aggregate(which, rows.expression(node.this)), label
+    if isinstance(node, exp.Anonymous) and is_aggregate(node) and len(node.expressions) == 1:
+        return Aggregate(AggregateKind.MEAN, rows.expression(node.expressions[0])), "avg"
+    if kind is exp.Count:
+        return _count(node, rows)
+    if kind is exp.CountIf:
+        allow(node, "this")
+        return Aggregate(AggregateKind.COUNT_VALUES, _when(rows.expression(node.this), Literal(1))), "count_if"
+    if kind is exp.Median:
+        allow(node, "this")
+        return Aggregate(AggregateKind.QUANTILE, rows.expression(node.this), Fraction(1, 2)), "median"
+    if kind in QUANTILES:
+        allow(node, "this", QUANTILES[kind])
+        fraction = node.args.get(QUANTILES[kind])
+        if fraction is None:
+            raise QueryRefused(
+                "a quantile needs its fraction",
+                hint="QUANTILE(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)",
+            )
+        return Aggregate(AggregateKind.QUANTILE, rows.expression(node.this), _fraction(fraction)), "quantile"
+    if kind is exp.WithinGroup:
+        return _within_group(node, rows)
+    return refuse(node)
+
+
+def _count(node: exp.Expression, rows: Rows) -> tuple[Aggregate, str]:
+    allow(node, "this", "big_int")
+    of = node.args.get("this")
+    if of is None:
+        raise QueryRefused("COUNT() of nothing is not answered", hint="COUNT(*)")
+    if isinstance(of, exp.Star):
+        allow(of)
+        return Aggregate(AggregateKind.COUNT_ROWS), "count"
+    if isinstance(of, exp.Distinct):
+        allow(of, "expressions")
+        if len(of.expressions) != 1:
+            raise QueryRefused("COUNT(DISTINCT …) of several columns is not answered", hint="COUNT(DISTINCT a || b)")
+        return Aggregate(AggregateKind.COUNT_DISTINCT, rows.expression(of.expressions[0])), "count_distinct"
+    counted = rows.expression(of)
+    if isinstance(counted, Literal) and counted.value is not None:
+        return Aggregate(AggregateKind.COUNT_ROWS), "count"
+    return Aggregate(AggregateKind.COUNT_VALUES, counted), "count"
+
+
+def _within_group(node: exp.Expression, rows: Rows) -> tuple[Aggregate, str]:
+    allow(node, "this", "expression")
+    quantile, order = node.this, node.expression
+    if type(quantile) not in {exp.PercentileCont, exp.PercentileDisc} or not isinstance(order, exp.Order):
+        refuse(node)
+    allow(quantile, "this")
+    allow(order, "expressions")
+    if len(order.expressions) != 1:
+        raise QueryRefused("WITHIN GROUP orders by one expression", hint="WITHIN GROUP (ORDER BY x)")
+    ordered = order.expressions[0]
+    allow(ordered, "this")
+    return Aggregate(AggregateKind.QUANTILE, rows.expression(ordered.this), _fraction(quantile.this)), "quantile"
+
+
+def _fraction(node: exp.Expression) -> Fraction:
+    if isinstance(node, exp.Literal) and not node.is_string:
+        return Fraction(number(str(node.this)))
+    raise QueryRefused("a quantile's fraction is a number from 0 to 1, written out", hint="QUANTILE(x, 0.9)")
+
+
+def output(node: exp.Expression, rows: Rows) -> Output:
+    """A column of the answer: an aggregate, a number, or arithmetic of those."""
+    if is_aggregate(node):
+        return Measured(aggregate(node, rows)[0])
+    if isinstance(node, exp.Paren):
+        allow(node, "this")
+        return output(node.this, rows)
+    if isinstance(node, exp.Literal) and not node.is_string:
+        return Fraction(number(str(node.this)))
+    if isinstance(node, exp.Neg):
+        allow(node, "this")
+        inside = output(node.this, rows)
+        return -inside if isinstance(inside, Fraction) else Quotient("multiply", Fraction(-1), inside)
+    if type(node) in {exp.Cast, exp.TryCast}:
+        allow(node, "this", "to", "safe")
+        if str(getattr(node.args["to"].this, "value", "")).upper() in {"DOUBLE", "FLOAT"}:
+            return output(node.this, rows)
+    if type(node) in _ARITHMETIC:
+        allow(node, "this", "expression", "typed", "safe")
+        return Quotient(_ARITHMETIC[type(node)], output(node.this, rows), output(node.expression, rows))
+    if isinstance(node, exp.Column):
+        raise QueryRefused(
+            f"`{str(node.name)[:60]}` is neither grouped by nor inside an aggregate",
+            hint="GROUP BY it, or take COUNT, SUM, AVG or a quantile of it",
+        )
+    return refuse(
+        node, "over aggregates", hint="+ - * / of aggregates and numbers are; a division by zero is missing anyway"
+    )

@@ -1,0 +1,150 @@
+"""HAVING and ORDER BY: they act on the noisy answer, and so are free."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from sqlglot import exp
+
+from giveortake.errors import QueryRefused
+from giveortake.plan import Call, Column, Expression, Kind, Literal, Measured, Quotient
+from giveortake.plan.aggregates import Condition
+from giveortake.sql.aggregates import has_aggregate, output
+from giveortake.sql.expressions import Rows, column_name, moment
+from giveortake.sql.refusals import allow, refuse
+
+if TYPE_CHECKING:
+    from giveortake.plan.aggregates import Output
+    from giveortake.sql.scope import Scope
+
+_COMPARISONS: dict[type, str] = {
+    exp.EQ: "eq",
+    exp.NEQ: "ne",
+    exp.LT: "lt",
+    exp.LTE: "le",
+    exp.GT: "gt",
+    exp.GTE: "ge",
+}
+_JOINED: dict[type, str] = {exp.And: "and", exp.Or: "or"}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The columns of an answer, as conditions see them."""
+
+    scope: Scope
+    keys: tuple[tuple[str, Expression], ...]
+    outputs: tuple[tuple[str, Output], ...]
+
+    def condition(self, node: exp.Expression) -> Condition:
+        """What HAVING says, over keys by name, outputs by value, and literals."""
+        kind = type(node)
+        if kind is exp.Paren:
+            allow(node, "this")
+            return self.condition(node.this)
+        if kind in _JOINED:
+            allow(node, "this", "expression")
+            return Condition(_JOINED[kind], (self.condition(node.this), self.condition(node.expression)))
+        if kind is exp.Not:
+            allow(node, "this")
+            return Condition("not", (self.condition(node.this),))
+        if kind in _COMPARISONS:
+            allow(node, "this", "expression")
+            return self._compared(_COMPARISONS[kind], self._operand(node.this), self._operand(node.expression))
+        if kind is exp.Between:
+            allow(node, "this", "low", "high")
+            of = self._operand(node.this)
+            low = self._compared("ge", of, self._operand(node.args["low"]))
+            return Condition("and", (low, self._compared("le", of, self._operand(node.args["high"]))))
+        if kind is exp.In:
+            allow(node, "this", "expressions")
+            of = self._operand(node.this)
+            parts = [self._compared("eq", of, self._operand(each)).parts[1] for each in node.expressions]
+            return Condition("in", (of, *parts))
+        if kind is exp.Is and isinstance(node.expression, exp.Null):
+            allow(node, "this", "expression")
+            return Condition("is_null", (self._operand(node.this),))
+        if kind is exp.Column:
+            return self._compared("eq", self._operand(node), True)  # noqa: FBT003 (a value, not a switch)
+        return refuse(
+            node, "in HAVING", hint="comparisons, BETWEEN, IN and IS NULL are; conditions on rows go into WHERE"
+        )
+
+    def name_of(self, node: exp.Expression) -> str | None:
+        """The column of the answer that a node is."""
+        while isinstance(node, exp.Paren):
+            node = node.this
+        rows = Rows(self.scope)
+        named = self._named(node)
+        if named is not None:
+            return named
+        if has_aggregate(node):
+            measured = output(node, rows)
+            return next((name for name, each in self.outputs if each == measured), None)
+        if isinstance(node, exp.Column) and not self.scope.matches(*column_name(node)):
+            return None
+        key = rows.expression(node)
+        return next((name for name, each in self.keys if each == key), None)
+
+    def _named(self, node: exp.Expression) -> str | None:
+        if not isinstance(node, exp.Column) or node.table:
+            return None
+        written = column_name(node)[0]
+        names = [name for name, _ in (*self.keys, *self.outputs)]
+        return next((name for name in names if name.casefold() == written.casefold()), None)
+
+    def _operand(self, node: exp.Expression) -> object:
+        name = self.name_of(node) if not isinstance(node, exp.Literal | exp.Boolean | exp.Null | exp.Neg) else None
+        if name is not None:
+            if self._named(node) is not None and isinstance(node, exp.Column):
+                self._require_one_meaning(node, name)
+            found = dict(self.outputs).get(name)
+            return Column(name) if found is None else found
+        if has_aggregate(node) or isinstance(node, exp.Column):
+            return output(node, Rows(self.scope))
+        value = Rows(self.scope).expression(node)
+        if not isinstance(value, Literal):
+            raise QueryRefused(
+                "HAVING compares aggregates, keys and values alone", hint="conditions on rows go into WHERE"
+            )
+        if isinstance(value.value, int | Fraction) and not isinstance(value.value, bool):
+            return Fraction(value.value)
+        return value.value
+
+    def _require_one_meaning(self, node: exp.Expression, name: str) -> None:
+        """A name of the answer that is also another key's column would mean two things."""
+        inside = self.scope.matches(str(node.name))
+        others = [other for other, key in self.keys if inside and key == Column(inside[0]) and other != name]
+        if others:
+            raise QueryRefused(f"`{name}` in HAVING is ambiguous", hint="name the columns of the answer apart with AS")
+
+    def _compared(self, operation: str, one: object, other: object) -> Condition:
+        one, other = self._as_date(one, other), self._as_date(other, one)
+        kinds = [self._kind(each) for each in (one, other)]
+        if kinds[0] is not None and kinds[1] is not None:
+            numbers = all(kind.is_number for kind in kinds if kind is not None)
+            moments = set(kinds) <= {Kind.DATE, Kind.TIMESTAMP}
+            if kinds[0] is not kinds[1] and not numbers and not moments:
+                raise QueryRefused(f"a {kinds[0]} value cannot be compared with a {kinds[1]} value")
+        return Condition(operation, (one, other))
+
+    def _as_date(self, value: object, beside: object) -> object:
+        dated = isinstance(beside, Column) and self._kind(beside) in {Kind.DATE, Kind.TIMESTAMP}
+        return moment(value) if dated and isinstance(value, str) else value
+
+    def _kind(self, value: object) -> Kind | None:
+        match value:
+            case None:
+                return None
+            case Column():
+                return dict(self.keys)[value.name].domain(self.scope.relation.schema).kind
+            case Measured() | Quotient() | Fraction():
+                return Kind.REAL
+            case bool() | str() | dt.date():
+                return Literal(value).domain({}).kind
+            case Call() | _:
+                raise QueryRefused("HAVING compares aggregates, keys and values alone")

@@ -1,0 +1,274 @@
+"""Values of a row: nodes of the parser become expressions of the plan, by the tables in `functions`."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.exact import rational
+from giveortake.plan import Call, Column, Expression, Kind, Literal
+from giveortake.sql.functions import CASTS, COMPARISONS, OUR_OWN, PARTS, SCALARS
+from giveortake.sql.refusals import allow, refuse
+
+if TYPE_CHECKING:
+    from giveortake.plan import Schema
+    from giveortake.sql.scope import Scope
+
+_INT64 = 1 << 63
+
+
+class Rows:
+    """Reads expressions over the rows of a scope."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that expressions may use."""
+        return self.scope.relation.schema
+
+    def expression(self, node: exp.Expression) -> Expression:
+        """The plan's expression for a node, or a refusal."""
+        special = _SPECIAL.get(type(node))
+        if special is not None:
+            return special(self, node)
+        reading = SCALARS.get(type(node))
+        if reading is None:
+            refuse(node, hint=_hint_about_aggregates(node))
+        allow(node, *reading.arguments, *reading.quiet)
+        parts: list[exp.Expression] = []
+        for name in reading.arguments:
+            value = node.args.get(name)
+            parts.extend(value if isinstance(value, list) else [value] if value is not None else [])
+        return self.call(reading.name, [self.expression(part) for part in parts])
+
+    def call(self, name: str, arguments: list[Expression]) -> Expression:
+        """A call, in which texts that are compared with dates are dates."""
+        if name == "negate" and isinstance(arguments[0], Literal) and _is_number(arguments[0].value):
+            return Literal(-arguments[0].value)  # type: ignore[operator, union-attr]
+        if name == "concat" and len(arguments) == 1:
+            return arguments[0]
+        if name in COMPARISONS and any(isinstance(each, Literal) and isinstance(each.value, str) for each in arguments):
+            kinds = {each.domain(self.schema).kind for each in arguments}
+            if kinds & {Kind.DATE, Kind.TIMESTAMP}:
+                arguments = [_as_date(each) for each in arguments]
+        return Call(name, tuple(arguments))
+
+    def column(self, node: exp.Expression) -> Expression:
+        """The column that a name means."""
+        name, table = column_name(node)
+        return Column(self.scope.column(name, table))
+
+
+def column_name(node: exp.Expression) -> tuple[str, str | None]:
+    """The name, and the table before it."""
+    if isinstance(node.this, exp.Star):
+        refuse(node.this)
+    if node.args.get("db") is not None or node.args.get("catalog") is not None:
+        raise QueryRefused("a name of more than two parts is not answered here", hint="write table.column")
+    allow(node, "this", "table")
+    table = node.args.get("table")
+    return str(node.name), None if table is None else str(table.name)
+
+
+def number(text: str) -> int | Fraction:
+    """A number as it is written, exactly.
+
+    >>> number("10"), number("0.1"), number("1e2")
+    (10, Fraction(1, 10), Fraction(100, 1))
+    """
+    try:
+        value = rational("number", text.removesuffix("."))
+    except InvalidParameter:
+        raise QueryRefused(f"the number {text[:40]} is not understood", hint="write it out, with few digits") from None
+    if abs(value) >= _INT64:
+        raise QueryRefused(f"the number {text[:40]} is beyond what 64 bits hold")
+    return value.numerator if text.isdecimal() else value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | Fraction) and not isinstance(value, bool)
+
+
+def _hint_about_aggregates(node: exp.Expression) -> str | None:
+    if isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup):
+        return (
+            "aggregates stand in SELECT, HAVING and ORDER BY; aggregates of aggregates need GROUP BY the person inside"
+        )
+    return None
+
+
+# -- literals ---------------------------------------------------------------------------------------------------------
+
+
+def _literal(_rows: Rows, node: exp.Expression) -> Expression:
+    allow(node, "this", "is_string")
+    return Literal(str(node.this) if node.args.get("is_string") else number(str(node.this)))
+
+
+def _boolean(_rows: Rows, node: exp.Expression) -> Expression:
+    allow(node, "this")
+    return Literal(bool(node.this))
+
+
+def _null(_rows: Rows, node: exp.Expression) -> Expression:
+    allow(node)
+    return Literal(None)
+
+
+def _as_date(argument: Expression) -> Expression:
+    if not isinstance(argument, Literal) or not isinstance(argument.value, str):
+        return argument
+    return Literal(moment(argument.value))
+
+
+def moment(text: str) -> dt.date:
+    """A day, or a day and a time, as ISO writes them."""
+    try:
+        return dt.date.fromisoformat(text) if len(text) == 10 else _naive(dt.datetime.fromisoformat(text))
+    except ValueError:
+        raise QueryRefused(
+            "a date is compared with a text that is no date",
+            hint="write dates as '2024-01-31', times as '2024-01-31 12:00'",
+        ) from None
+
+
+def _naive(found: dt.datetime) -> dt.datetime:
+    if found.tzinfo is not None:
+        raise ValueError
+    return found
+
+
+# -- forms of their own -----------------------------------------------------------------------------------------------
+
+
+def _paren(rows: Rows, node: exp.Expression) -> Expression:
+    allow(node, "this")
+    return rows.expression(node.this)
+
+
+def _between(rows: Rows, node: exp.Expression) -> Expression:
+    allow(node, "this", "low", "high")
+    of = rows.expression(node.this)
+    low = rows.call("ge", [of, rows.expression(node.args["low"])])
+    return Call("and", (low, rows.call("le", [of, rows.expression(node.args["high"])])))
+
+
+def _is(rows: Rows, node: exp.Expression) -> Expression:
+    allow(node, "this", "expression")
+    of, what = rows.expression(node.this), node.expression
+    if isinstance(what, exp.Null):
+        return Call("is_null", (of,))
+    if isinstance(what, exp.Boolean):
+        return Call("coalesce", (of if what.this else Call("not", (of,)), Literal(value=False)))
+    return refuse(node, hint="IS NULL, IS NOT NULL, IS TRUE and IS FALSE are")
+
+
+def _like(rows: Rows, node: exp.Expression) -> Expression:
+    allow(node, "this", "expression", "negate")
+    name = "ilike" if type(node) is exp.ILike else "like"
+    found = rows.call(name, [rows.expression(node.this), rows.expression(node.expression)])
+    return Call("not", (found,)) if node.args.get("negate") else found
+
+
+def _case(rows: Rows, node: exp.Expression) -> Expression:
+    allow(node, "this", "ifs", "default")
+    of = None if node.args.get("this") is None else rows.expression(node.this)
+    arguments: list[Expression] = []
+    for branch in node.args["ifs"]:
+        allow(branch, "this", "true")
+        condition = rows.expression(branch.this)
+        arguments.append(condition if of is None else rows.call("eq", [of, condition]))
+        arguments.append(rows.expression(branch.args["true"]))
+    default = node.args.get("default")
+    arguments.append(Literal(None) if default is None else rows.expression(default))
+    return Call("case", tuple(arguments))
+
+
+def _if(rows: Rows, node: exp.Expression) -> Expression:
+    allow(node, "this", "true", "false")
+    default = node.args.get("false")
+    otherwise = Literal(None) if default is None else rows.expression(default)
+    return Call("case", (rows.expression(node.this), rows.expression(node.args["true"]), otherwise))
+
+
+def _cast(rows: Rows, node: exp.Expression) -> Expression:
+    allow(node, "this", "to", "safe")
+    to = node.args["to"]
+    allow(to, "this", "nested")
+    kind = str(getattr(to.this, "value", to.this)).upper()
+    of = rows.expression(node.this)
+    if isinstance(of, Literal) and isinstance(of.value, str) and kind in {"DATE", "TIMESTAMP", "TIMESTAMPNTZ"}:
+        return Literal(moment(of.value))
+    if kind not in CASTS:
+        raise QueryRefused(
+            f"CAST to {kind} is not answered", hint="CAST to DOUBLE, BIGINT, INTEGER, VARCHAR and DATE is"
+        )
+    return Call(CASTS[kind], (of,))
+
+
+def _round(rows: Rows, node: exp.Expression) -> Expression:
+    allow(node, "this", "decimals")
+    decimals = node.args.get("decimals")
+    if decimals is not None and rows.expression(decimals) != Literal(0):
+        raise QueryRefused("ROUND to decimals is not answered", hint="ROUND(x), or BUCKET(x, 0.1)")
+    return Call("round", (rows.expression(node.this),))
+
+
+def _extract(rows: Rows, node: exp.Expression) -> Expression:
+    allow(node, "this", "expression")
+    return _part(rows, str(node.this.name), node.expression)
+
+
+def _part(rows: Rows, part: str, of: exp.Expression) -> Expression:
+    name = PARTS.get(part.upper())
+    if name is None:
+        raise QueryRefused(f"the date part {part.upper()[:40]} is not answered", hint=f"available: {', '.join(PARTS)}")
+    return Call(name, (rows.expression(of),))
+
+
+def _truncate(rows: Rows, node: exp.Expression) -> Expression:
+    allow(node, "this", "unit", "unabbreviate", "input_type_preserved")
+    unit = node.args["unit"]
+    if not isinstance(unit, exp.Var | exp.Literal):
+        refuse(unit)
+    return Call("date_trunc", (Literal(str(unit.name).lower()), rows.expression(node.this)))
+
+
+def _own(rows: Rows, node: exp.Expression) -> Expression:
+    """Functions that the parser has no class for."""
+    allow(node, "this", "expressions")
+    name = str(node.this).upper()
+    if name == "DATE_PART" and len(node.expressions) == 2 and isinstance(node.expressions[0], exp.Literal):
+        return _part(rows, str(node.expressions[0].this), node.expressions[1])
+    if name not in OUR_OWN:
+        refuse(node)
+    return Call(OUR_OWN[name], tuple(rows.expression(each) for each in node.expressions))
+
+
+_SPECIAL: dict[type, Callable[[Rows, exp.Expression], Expression]] = {
+    exp.Column: lambda rows, node: rows.column(node),
+    exp.Literal: _literal,
+    exp.Boolean: _boolean,
+    exp.Null: _null,
+    exp.Paren: _paren,
+    exp.Between: _between,
+    exp.Is: _is,
+    exp.Like: _like,
+    exp.ILike: _like,
+    exp.Case: _case,
+    exp.If: _if,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Round: _round,
+    exp.Extract: _extract,
+    exp.DateTrunc: _truncate,
+    exp.TimestampTrunc: _truncate,
+    exp.Anonymous: _own,
+}

@@ -1,0 +1,220 @@
+"""From a text to a question: parse, then read the outermost SELECT."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from giveortake.errors import QueryRefused
+from giveortake.plan import Question
+from giveortake.plan.aggregates import Order, aggregates_in
+from giveortake.sql.aggregates import aggregate, has_aggregate, is_aggregate, output
+from giveortake.sql.conditions import Answers
+from giveortake.sql.expressions import Rows, column_name
+from giveortake.sql.features import group_keys, key_expression
+from giveortake.sql.refusals import allow, refuse
+from giveortake.sql.relations import Tables, require_distinct, source, unaliased
+from giveortake.sql.tokens import prepare
+
+if TYPE_CHECKING:
+    from giveortake.plan import Catalog, Expression
+    from giveortake.plan.aggregates import Output
+    from giveortake.sql.scope import Scope
+
+_CLAUSES = ("expressions", "from_", "joins", "where", "with_", "group", "having", "order", "limit")
+
+
+def read_text(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction | str]]:
+    """The question, and the options of BigQuery's clause."""
+    plain, options = prepare(text)
+    try:
+        question = _question(_parsed(plain), Tables(catalog, {}))
+    except RecursionError:
+        raise QueryRefused("the query nests too deeply", hint="use WITH and name the parts") from None
+    stated = options.get("privacy_unit_column")
+    person = question.relation.person
+    if stated is not None and (person is None or str(stated).casefold() != person.casefold()):
+        raise QueryRefused(
+            f"privacy_unit_column = {str(stated)[:60]} is not whom this data protects: the person is the custodian's",
+            hint="leave it out" if person is None else f"privacy_unit_column = {person}, or leave it out",
+        )
+    return question, options
+
+
+def _parsed(text: str) -> exp.Expression:
+    try:
+        found = [each for each in sqlglot.parse(text, dialect="duckdb") if each is not None]
+    except SqlglotError as error:
+        raise QueryRefused(
+            f"the query is not understood{_place(error)}", hint="SELECT region, COUNT(*) FROM trips GROUP BY region"
+        ) from None
+    except RecursionError:
+        raise
+    except Exception:  # noqa: BLE001 (whatever goes wrong inside the parser, the query is refused)
+        raise QueryRefused("the query is not understood", hint="write it in simpler words") from None
+    if len(found) != 1:
+        raise QueryRefused("several statements are not answered at once", hint="ask one by one")
+    node = found[0]
+    while type(node) is exp.Subquery:
+        allow(node, "this")
+        node = node.this
+    if isinstance(node, exp.SetOperation):
+        raise QueryRefused(
+            f"{type(node).__name__.upper()} of answers is not answered",
+            hint="UNION ALL belongs into a subquery: SELECT COUNT(*) FROM (… UNION ALL …)",
+        )
+    if type(node) is not exp.Select:
+        refuse(node, "", hint="start with SELECT or WITH")
+    return node
+
+
+def _place(error: SqlglotError) -> str:
+    details = getattr(error, "errors", None) or [{}]
+    line, column = details[0].get("line"), details[0].get("col")
+    return f" at line {line}, column {column}" if line and column else ""
+
+
+def _question(node: exp.Expression, tables: Tables) -> Question:
+    allow(node, *_CLAUSES)
+    scope = source(node, tables.with_parts(node))
+    rows = Rows(scope)
+    items = [unaliased(item) for item in node.expressions]
+    if any(
+        isinstance(inside, exp.Star) or isinstance(inside.this, exp.Star) and type(inside) is exp.Column
+        for _, inside in items
+    ):
+        raise QueryRefused(
+            "`*` asks for rows, and rows are never shown", hint="SELECT COUNT(*), SUM(x), AVG(x), … FROM …"
+        )
+    aliases = {name.casefold(): inside for name, inside in items if name is not None}
+    grouped = list(dict.fromkeys(key_expression(each, scope, aliases) for each in group_keys(node)))
+    keys: list[tuple[str, Expression]] = []
+    outputs: list[tuple[str, Output]] = []
+    shown: list[str] = []
+    given = {name.casefold() for name, _ in items if name is not None}
+    for name, inside in items:
+        if has_aggregate(inside):
+            chosen = name or _unused(_usual(inside, rows, scope), given)
+            outputs.append((chosen, _measured(inside, rows)))
+        else:
+            chosen, key = _key(name, inside, rows, grouped)
+            keys.append((chosen, key))
+        given.add(chosen.casefold())
+        shown.append(chosen)
+    require_distinct(shown)
+    hidden = [each for each in grouped if each not in [key for _, key in keys]]
+    if hidden and outputs:
+        raise QueryRefused("GROUP BY has a key that is not selected", hint="add the key to SELECT")
+    if len({key for _, key in keys}) < len(keys):
+        raise QueryRefused("a key is selected twice", hint="select each key once")
+    answers = Answers(scope, tuple(keys), tuple(outputs))
+    having = None
+    if node.args.get("having") is not None:
+        allow(node.args["having"], "this")
+        having = answers.condition(node.args["having"].this)
+    order = _order(node.args.get("order"), answers, shown)
+    return Question(
+        scope.relation, tuple(keys), tuple(outputs), having, order, _limit(node.args.get("limit")), tuple(shown)
+    )
+
+
+def _measured(node: exp.Expression, rows: Rows) -> Output:
+    found = output(node, rows)
+    if not aggregates_in(found):
+        raise QueryRefused("a column of the answer that aggregates nothing is not answered", hint="leave it out")
+    return found
+
+
+def _key(name: str | None, node: exp.Expression, rows: Rows, grouped: list[Expression]) -> tuple[str, Expression]:
+    expression = rows.expression(node)
+    if expression not in grouped:
+        if isinstance(node, exp.Column):
+            raise QueryRefused(
+                f"`{str(node.name)[:60]}` is neither grouped by nor inside an aggregate, and rows are never shown",
+                hint="GROUP BY it, or take COUNT, SUM, AVG or a quantile of it",
+            )
+        raise QueryRefused(
+            "a column of SELECT is neither grouped by nor an aggregate, and rows are never shown",
+            hint="GROUP BY it, or aggregate it",
+        )
+    if name is None:
+        name = _key_name(node, rows)
+    return name, expression
+
+
+def _key_name(node: exp.Expression, rows: Rows) -> str:
+    if isinstance(node, exp.Column):
+        written, table = column_name(node)
+        inside = rows.scope.column(written, table)
+        return next(
+            (
+                each
+                for owner, columns in rows.scope.sources
+                if table is None or owner.casefold() == table.casefold()
+                for each, other in columns.items()
+                if other == inside and each.casefold() == written.casefold()
+            ),
+            written,
+        )
+    expression = rows.expression(node)
+    columns = list(dict.fromkeys(expression.columns()))
+    return "_".join([getattr(expression, "name", "key"), *columns[:1]])
+
+
+def _usual(node: exp.Expression, rows: Rows, scope: Scope) -> str:
+    if not is_aggregate(node):
+        return "value"
+    return aggregate(node, rows)[1]
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    candidate, number = name, 2
+    while candidate.casefold() in taken:
+        candidate, number = f"{name}_{number}", number + 1
+    return candidate
+
+
+def _order(node: exp.Expression | None, answers: Answers, shown: list[str]) -> tuple[Order, ...]:
+    if node is None:
+        return ()
+    allow(node, "expressions")
+    found = []
+    for each in node.expressions:
+        allow(each, "this", "desc", "nulls_first")
+        found.append(
+            Order(_ordered(each.this, answers, shown), bool(each.args.get("desc")), bool(each.args.get("nulls_first")))
+        )
+    return tuple(found)
+
+
+def _ordered(node: exp.Expression, answers: Answers, shown: list[str]) -> str:
+    if isinstance(node, exp.Literal) and not node.is_string:
+        text = str(node.this)
+        if text.isdecimal() and len(text) < 6 and 1 <= int(text) <= len(shown):
+            return shown[int(text) - 1]
+        raise QueryRefused(f"ORDER BY {text[:20]} is no column of the answer", hint="name the column")
+    name = answers.name_of(node)
+    if name is None:
+        raise QueryRefused("ORDER BY something that is not selected is not answered", hint=f"by {', '.join(shown)}")
+    return name
+
+
+def _limit(node: exp.Expression | None) -> int | None:
+    if node is None:
+        return None
+    if type(node) is not exp.Limit:
+        refuse(node)
+    allow(node, "expression")
+    value = node.expression
+    if (
+        isinstance(value, exp.Literal)
+        and not value.is_string
+        and str(value.this).isdecimal()
+        and len(str(value.this)) < 10
+    ):
+        return int(value.this)
+    raise QueryRefused("LIMIT needs a whole number, written out", hint="LIMIT 10")

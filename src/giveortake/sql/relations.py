@@ -1,0 +1,284 @@
+"""FROM, joins, subqueries, WITH and UNION ALL: each becomes a relation in which every row stays somebody's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from sqlglot import exp
+
+from giveortake.errors import QueryRefused
+from giveortake.plan import Column, Derive, Filter, PublicTable, Relation, Union, meet_persons, meet_public
+from giveortake.sql.aggregates import has_aggregate
+from giveortake.sql.expressions import Rows, column_name
+from giveortake.sql.refusals import allow, named, refuse
+from giveortake.sql.scope import Scope, View
+
+if TYPE_CHECKING:
+    from giveortake.plan import Catalog, Expression
+
+_SELECT = ("expressions", "from_", "joins", "where", "with_")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What names in FROM may mean: parts named by WITH, which go first, and the catalog."""
+
+    catalog: Catalog
+    parts: Mapping[str, View]
+
+    def find(self, name: str) -> View | PublicTable:
+        """What a name in FROM stands for."""
+        part = self.parts.get(name.casefold())
+        if part is not None:
+            return part
+        if any(sign in name for sign in "./\\:*"):
+            raise QueryRefused(f"files are not read: there is no table `{name[:60]}`", hint="ask a table by its name")
+        found = self.catalog.find(name)
+        return View.of(found) if isinstance(found, Relation) else found
+
+    def with_parts(self, node: exp.Expression) -> Tables:
+        """These, and what a WITH before the query names."""
+        clause = node.args.get("with_")
+        if clause is None:
+            return self
+        allow(clause, "expressions")
+        tables, seen = self, set[str]()
+        for part in clause.expressions:
+            allow(part, "this", "alias", "materialized")
+            allow(part.args["alias"], "this")
+            name = str(part.alias).casefold()
+            if name in seen:
+                raise QueryRefused(f"WITH names `{name}` twice")
+            seen.add(name)
+            tables = Tables(self.catalog, {**tables.parts, name: subquery(part.this, tables)})
+        return tables
+
+
+def source(node: exp.Expression, tables: Tables) -> Scope:
+    """FROM with its joins and WHERE: the rows that a SELECT works on."""
+    first = node.args.get("from_")
+    if first is None:
+        raise QueryRefused("a SELECT without FROM is not answered", hint="SELECT COUNT(*) FROM …")
+    allow(first, "this")
+    name, found = _table(first.this, tables)
+    if isinstance(found, PublicTable):
+        raise QueryRefused(
+            f"`{found.name}` is a public table, and nothing private is in FROM before it",
+            hint="start FROM the private table and JOIN the public one; read public tables without asking",
+        )
+    scope = Scope(found.relation, ((name, found.columns),))
+    for join in node.args.get("joins") or []:
+        scope = _joined(scope, join, tables)
+    where = node.args.get("where")
+    if where is not None:
+        allow(where, "this")
+        scope = Scope(Filter(scope.relation, Rows(scope).expression(where.this)), scope.sources, scope.merged)
+    return scope
+
+
+def _table(node: exp.Expression, tables: Tables) -> tuple[str, View | PublicTable]:
+    alias = node.args.get("alias")
+    if isinstance(alias, exp.TableAlias):
+        allow(alias, "this")
+    if type(node) is exp.Table:
+        if not isinstance(node.this, exp.Identifier):
+            raise QueryRefused(f"a table function is not answered: {named(node.this)}", hint="ask a table by its name")
+        allow(node, "this", "alias")
+        return str(node.alias or node.name), tables.find(str(node.name))
+    if type(node) is exp.Subquery:
+        allow(node, "this", "alias", "with_")
+        if not isinstance(node.this, exp.Query):
+            raise QueryRefused("a table or a join in parentheses is not answered", hint="write joins one after another")
+        return str(node.alias), subquery(node.this, tables.with_parts(node))
+    return refuse(node, "in FROM", hint="tables, subqueries, JOIN … ON and JOIN … USING are")
+
+
+# -- joins ------------------------------------------------------------------------------------------------------------
+
+
+def _joined(scope: Scope, join: exp.Expression, tables: Tables) -> Scope:
+    side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
+    on, using = join.args.get("on"), join.args.get("using")
+    if isinstance(join.this, exp.Lateral):
+        refuse(join.this, hint="join a public table, or a subquery on the person")
+    allow(join, "this", "side", "kind", "on", "using")
+    if side not in {"", "LEFT"} or kind not in {"", "INNER", "OUTER"}:
+        label = kind if side in {"", "LEFT"} else side
+        raise QueryRefused(f"a {label} JOIN is not answered", hint="JOIN and LEFT JOIN, with ON or USING, are")
+    if on is None and not using:
+        raise QueryRefused(
+            "a cross join (a comma in FROM, or JOIN without ON) is not answered", hint="JOIN … ON a.x = b.x"
+        )
+    name, right = _table(join.this, tables)
+    if any(name.casefold() == owner.casefold() for owner, _ in scope.sources):
+        raise QueryRefused(f"two tables in FROM are called `{name}`", hint="name them apart with AS")
+    theirs = {each: each for each in right.schema} if isinstance(right, PublicTable) else right.columns
+    both = Scope(scope.relation, (*scope.sources, (name, theirs)), scope.merged)
+    ours_on, column = _key(scope, both, name, on, using)
+    if isinstance(right, PublicTable):
+        relation, names = meet_public(scope.relation, right, ours_on, column, optional=side == "LEFT")
+        shown = names
+    else:
+        person, other = scope.relation.person, right.relation.person
+        if person is None or other is None or ours_on != Column(person) or column != other:
+            raise QueryRefused(
+                "private tables are joined on the person alone",
+                hint=f"ON {scope.sources[0][0]}.{person} = {name}.{other}" if person and other else None,
+            )
+        relation, names = meet_persons(scope.relation, right.relation, optional=side == "LEFT")
+        shown = {visible: names[inside] for visible, inside in right.columns.items()}
+    merged = scope.merged | {str(each.name).casefold() for each in using or []}
+    return Scope(relation, (*scope.sources, (name, shown)), merged)
+
+
+def _key(
+    left: Scope, both: Scope, name: str, on: exp.Expression | None, using: list[exp.Expression] | None
+) -> tuple[Expression, str]:
+    """The expression on the left and the column on the right that a join makes equal."""
+    right = Scope(left.relation, both.sources[-1:])
+    if using:
+        if len(using) != 1 or on is not None:
+            raise QueryRefused("a join on several columns is not answered", hint="USING one column")
+        key = str(using[0].name)
+        return Column(left.column(key)), right.column(key)
+    while isinstance(on, exp.Paren):
+        on = on.this
+    if not isinstance(on, exp.EQ):
+        what = "a join on several conditions" if isinstance(on, exp.And | exp.Or) else "a join on something else than ="
+        raise QueryRefused(f"{what} is not answered", hint="JOIN … ON a.x = b.x, and conditions into WHERE")
+    allow(on, "this", "expression")
+    for one, other in ((on.this, on.expression), (on.expression, on.this)):
+        if isinstance(other, exp.Column) and _is_of(other, left, right, name) and not _mentions(one, left, right, name):
+            return Rows(left).expression(one), right.column(column_name(other)[0])
+    raise QueryRefused(f"ON must make a column of `{name}` equal to one of the tables before it", hint="ON a.x = b.x")
+
+
+def _is_of(node: exp.Expression, left: Scope, right: Scope, name: str) -> bool:
+    column, table = column_name(node)
+    if table is not None:
+        return table.casefold() == name.casefold()
+    if left.matches(column) and right.matches(column):
+        raise QueryRefused(f"`{column}` is ambiguous", hint=f"write {name}.{column}")
+    return bool(right.matches(column))
+
+
+def _mentions(node: exp.Expression, left: Scope, right: Scope, name: str) -> bool:
+    return any(_is_of(each, left, right, name) for each in node.find_all(exp.Column))
+
+
+# -- subqueries -------------------------------------------------------------------------------------------------------
+
+
+def subquery(node: exp.Expression, tables: Tables) -> View:
+    """A query in FROM or WITH: rows that keep their person, features of persons, or UNION ALL of those."""
+    from giveortake.sql.features import per_person  # noqa: PLC0415 (features are made of subqueries in turn)
+
+    if type(node) is exp.Subquery:
+        allow(node, "this", "with_")
+        return subquery(node.this, tables.with_parts(node))
+    if type(node) is exp.Union:
+        return _union(node, tables.with_parts(node))
+    if isinstance(node, exp.SetOperation):
+        refuse(node, hint="UNION ALL, or conditions in WHERE")
+    if type(node) is not exp.Select:
+        refuse(node, "in FROM")
+    tables = tables.with_parts(node)
+    grouped = node.args.get("group") is not None or node.args.get("distinct") is not None
+    if grouped or node.args.get("having") is not None or any(has_aggregate(each) for each in node.expressions):
+        return per_person(node, tables)
+    allow(node, *_SELECT)
+    scope = source(node, tables)
+    if len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Star):
+        allow(node.expressions[0])
+        return View(scope.relation, dict(scope.star()))
+    named_items: list[tuple[str, Expression]] = []
+    for item in node.expressions:
+        named_items.extend(_item(item, scope))
+    return projected(scope.relation, named_items)
+
+
+def _item(item: exp.Expression, scope: Scope) -> list[tuple[str, Expression]]:
+    if isinstance(item, exp.Star):
+        allow(item)
+        return [(name, Column(inside)) for name, inside in scope.star()]
+    if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+        allow(item, "this", "table")
+        allow(item.this)
+        owner = str(item.table)
+        columns = [columns for name, columns in scope.sources if name.casefold() == owner.casefold()]
+        if not columns:
+            raise QueryRefused(f"there is no table `{owner}` in FROM")
+        return [(name, Column(inside)) for name, inside in columns[0].items()]
+    name, inside = unaliased(item)
+    expression = Rows(scope).expression(inside)
+    if name is None and not isinstance(inside, exp.Column):
+        raise QueryRefused(f"{named(inside)} in a subquery needs a name", hint="… AS name")
+    return [(name or str(inside.name), expression)]
+
+
+def unaliased(item: exp.Expression) -> tuple[str | None, exp.Expression]:
+    """The name that AS gives, and what it names."""
+    if isinstance(item, exp.Alias):
+        allow(item, "this", "alias")
+        return str(item.alias), item.this
+    return None, item
+
+
+def projected(relation: Relation, items: list[tuple[str, Expression]]) -> View:
+    """The columns that a subquery selects. The person is carried along, and nothing else may take that name."""
+    require_distinct([name for name, _ in items])
+    person = relation.person
+    shown: dict[str, str] = {}
+    derived: list[tuple[str, Expression]] = []
+    for name, expression in items:
+        if person is not None and expression == Column(person):
+            shown[name] = person
+            continue
+        require_not_person(name, relation)
+        shown[name] = name
+        derived.append((name, expression))
+    return View(Derive(relation, tuple(derived)), shown)
+
+
+def require_distinct(names: list[str]) -> None:
+    """Refuse two columns of one name, whatever their case."""
+    twice = sorted({name for name in names if [each.casefold() for each in names].count(name.casefold()) > 1})
+    if twice:
+        raise QueryRefused(f"a subquery has two columns `{twice[0]}`", hint="name them apart with AS")
+
+
+def require_not_person(name: str, relation: Relation) -> None:
+    """Refuse a column that would pass for the person."""
+    if relation.person is not None and name.casefold() == relation.person.casefold():
+        raise QueryRefused(
+            f"`{name}` says whose row it is and cannot be redefined: the person is the custodian's",
+            hint="give the column another name",
+        )
+
+
+def _union(node: exp.Expression, tables: Tables) -> View:
+    if node.args.get("distinct"):
+        raise QueryRefused("UNION, which compares rows of different persons, is not answered", hint="UNION ALL")
+    allow(node, "this", "expression", "with_")
+    left, right = subquery(node.this, tables), subquery(node.expression, tables)
+    if len(left.columns) != len(right.columns):
+        raise QueryRefused("both sides of UNION ALL must have as many columns", hint="list them in SELECT")
+    for one, other in zip(left.columns.values(), right.columns.values(), strict=True):
+        if (one == left.relation.person) != (other == right.relation.person):
+            raise QueryRefused(
+                "both sides of UNION ALL must have the person in one place", hint="list the columns in SELECT"
+            )
+    return View(Union(_narrowed(left, left), _narrowed(right, left)), dict(left.columns))
+
+
+def _narrowed(view: View, like: View) -> Relation:
+    """Exactly the columns that a view shows, under the inner names of the other view."""
+    relation = view.relation
+    pairs = list(zip(like.columns.values(), view.columns.values(), strict=True))
+    wanted = {*(new for new, _ in pairs), *([relation.person] if relation.person is not None else [])}
+    if all(new == old for new, old in pairs) and set(relation.schema) == wanted:
+        return relation
+    return Derive(relation, tuple({new: Column(old) for new, old in pairs if old != relation.person}.items()))

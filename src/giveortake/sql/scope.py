@@ -1,0 +1,79 @@
+"""Names: which column of which relation a name in the text means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from giveortake.errors import QueryRefused
+
+if TYPE_CHECKING:
+    from giveortake.plan import Relation
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class View:
+    """A table or a subquery: a relation, and which of its columns it shows under which names."""
+
+    relation: Relation
+    columns: Mapping[str, str]
+
+    @staticmethod
+    def of(relation: Relation) -> View:
+        """Every column under its own name."""
+        return View(relation, {name: name for name in relation.schema})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What FROM offers: one relation, and the columns of each of its sources. `merged` were joined by USING."""
+
+    relation: Relation
+    sources: tuple[tuple[str, Mapping[str, str]], ...]
+    merged: frozenset[str] = frozenset()
+
+    def column(self, name: str, table: str | None = None) -> str:
+        """What the relation calls a column."""
+        found = self.matches(name, table)
+        if not found:
+            shown = dict.fromkeys(each for each, _ in self._shown(table))
+            raise QueryRefused(
+                f"there is no column `{name}` here",
+                hint=f"the columns are {', '.join(shown) or 'none'}; a subquery shows what it selects",
+            )
+        if len(found) > 1 and not (table is None and name.casefold() in self.merged):
+            owners = [owner for owner, columns in self.sources if any(_same(each, name) for each in columns)]
+            raise QueryRefused(f"`{name}` is ambiguous", hint=f"write {owners[0]}.{name}")
+        return found[0]
+
+    def matches(self, name: str, table: str | None = None) -> list[str]:
+        """Every column that a name may mean; names of the same case go first and alone."""
+        shown = self._shown(table)
+        exact = [inside for each, inside in shown if each == name]
+        return list(dict.fromkeys(exact or [inside for each, inside in shown if _same(each, name)]))
+
+    def star(self) -> list[tuple[str, str]]:
+        """Every column that is shown, and what the relation calls it."""
+        found: dict[str, tuple[str, str]] = {}
+        for name, inside in self._shown(None):
+            known = found.setdefault(name.casefold(), (name, inside))
+            if known[1] != inside and name.casefold() not in self.merged:
+                raise QueryRefused(
+                    f"`*` has two columns `{name}`", hint="list the columns, and name them apart with AS"
+                )
+        return list(found.values())
+
+    def _shown(self, table: str | None) -> list[tuple[str, str]]:
+        if table is not None and not any(_same(owner, table) for owner, _ in self.sources):
+            names = ", ".join(owner for owner, _ in self.sources)
+            raise QueryRefused(f"there is no table `{table}` in FROM", hint=f"there are {names}")
+        return [
+            pair for owner, columns in self.sources if table is None or _same(owner, table) for pair in columns.items()
+        ]
+
+
+def _same(one: str, other: str) -> bool:
+    return one.casefold() == other.casefold()

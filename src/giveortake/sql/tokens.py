@@ -1,0 +1,232 @@
+"""A look at the text before it is parsed: one statement, a SELECT, not too deep, and BigQuery's clauses unfolded.
+
+`SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(…)` becomes SELECT and a dictionary. `SUM(x, contribution_bounds_per_group =>
+(a, b))` becomes `SUM(CLAMP(x, a, b))`: contributions are bounded row by row here, so bounds apply to each row.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.exact import rational
+
+LONGEST = 100_000  # characters of a query
+_DEEPEST = 150  # open parentheses, brackets and CASEs
+
+_TOKEN = re.compile(
+    r"""
+    (?P<blank>\s+|--[^\n]*|/\*.*?\*/)
+  | (?P<text>'(?:[^']|'')*')
+  | (?P<quoted>"(?:[^"]|"")*")
+  | (?P<number>(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
+  | (?P<word>[^\W\d]\w*)
+  | (?P<sign>=>|.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_BOUNDS = {"CONTRIBUTION_BOUNDS_PER_GROUP", "CONTRIBUTION_BOUNDS_PER_ROW"}
+_CLAMPED = {
+    "SUM",
+    "AVG",
+    "MEAN",
+    "PERCENTILE_CONT",
+    "QUANTILE",
+    "QUANTILE_CONT",
+    "APPROX_QUANTILE",
+    "VARIANCE",
+    "STDDEV",
+}
+_CAPS = {
+    "max_groups_contributed",
+    "max_rows_contributed",
+    "group_selection_strategy",
+    "min_privacy_units_per_group",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of the text, and what kind of piece."""
+
+    kind: str
+    text: str
+    apart: bool = True  # from what stands before it
+
+    def __str__(self) -> str:
+        return self.text.upper() if self.kind == "word" else self.text
+
+
+def prepare(text: str) -> tuple[str, dict[str, Fraction | str]]:
+    """The text without BigQuery's additions, and their options."""
+    if not isinstance(text, str):
+        raise QueryRefused(f"a query is a text, not a {type(text).__name__}")
+    if len(text) > LONGEST:
+        raise QueryRefused(f"the query is longer than {LONGEST:,} characters", hint="ask several questions")
+    if "\0" in text:
+        raise QueryRefused("the query holds a NUL character")
+    tokens = _tokens(text)
+    _require_one_select(tokens)
+    plain, options = _without_options(tokens)
+    plain = _with_clamps(plain)
+    if plain is tokens:
+        return text, options
+    return "".join(f" {token.text}" if token.apart else token.text for token in plain), options
+
+
+def _tokens(text: str) -> list[Token]:
+    tokens: list[Token] = []
+    apart = True
+    for found in _TOKEN.finditer(text):
+        if found.lastgroup != "blank":
+            tokens.append(Token(str(found.lastgroup), found.group(), apart))
+        apart = found.lastgroup == "blank"
+    return tokens
+
+
+def _require_one_select(tokens: list[Token]) -> None:
+    while tokens and tokens[-1].text == ";":
+        tokens.pop()
+    if not tokens:
+        raise QueryRefused("the query is empty", hint="SELECT COUNT(*) FROM …")
+    if any(token.text == ";" for token in tokens):
+        raise QueryRefused("several statements, separated by `;`, are not answered at once", hint="ask one by one")
+    first = next((token for token in tokens if token.text != "("), tokens[0])
+    if str(first) not in {"SELECT", "WITH"}:
+        raise QueryRefused(
+            f"a query that starts with {str(first)[:40]} is not answered", hint="start with SELECT or WITH"
+        )
+    depth = deepest = 0
+    for token in tokens:
+        if token.text in {"(", "[", "{"} or str(token) == "CASE":
+            depth += 1
+            deepest = max(depth, deepest)
+        elif token.text in {")", "]", "}"} or str(token) == "END":
+            depth -= 1
+    if deepest > _DEEPEST:
+        raise QueryRefused(f"the query nests deeper than {_DEEPEST} levels", hint="use WITH and name the parts")
+
+
+# -- SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (…) ---------------------------------------------------------------------
+
+
+def _without_options(tokens: list[Token]) -> tuple[list[Token], dict[str, Fraction | str]]:
+    places = [i for i, token in enumerate(tokens) if str(token) == "DIFFERENTIAL_PRIVACY"]
+    places = [i for i in places if i >= 2 and str(tokens[i - 1]) == "WITH" and str(tokens[i - 2]) == "SELECT"]
+    if not places:
+        return tokens, {}
+    place = places[0]
+    opened = sum({"(": 1, ")": -1}.get(token.text, 0) for token in tokens[:place])
+    if len(places) > 1 or opened:
+        raise QueryRefused(
+            "WITH DIFFERENTIAL_PRIVACY belongs to the outermost SELECT, once", hint="take it out of the subquery"
+        )
+    end = place + 1
+    options: dict[str, Fraction | str] = {}
+    if end < len(tokens) and str(tokens[end]) == "OPTIONS":
+        options, end = _options(tokens, end + 1)
+    return [*tokens[: place - 1], *tokens[end:]], options
+
+
+def _options(tokens: list[Token], start: int) -> tuple[dict[str, Fraction | str], int]:
+    bad = QueryRefused("OPTIONS is not understood", hint="OPTIONS(epsilon = 0.1, delta = 1e-7)")
+    if start >= len(tokens) or tokens[start].text != "(":
+        raise bad
+    end = next((i for i in range(start, len(tokens)) if tokens[i].text == ")"), None)
+    if end is None:
+        raise bad
+    options: dict[str, Fraction | str] = {}
+    inside = tokens[start + 1 : end]
+    while inside:
+        comma = next((i for i, token in enumerate(inside) if token.text == ","), len(inside))
+        part, inside = inside[:comma], inside[comma + 1 :]
+        if len(part) != 3 or part[0].kind != "word" or part[1].text != "=":
+            raise bad
+        name = part[0].text.lower()
+        if name in options:
+            raise QueryRefused(f"the option {name} is given twice")
+        options[name] = _option(name, part[2])
+    return options, end + 1
+
+
+def _option(name: str, value: Token) -> Fraction | str:
+    if name in _CAPS:
+        raise QueryRefused(
+            f"the option {name} is not the analyst's: caps on what a person contributes are the custodian's",
+            hint="leave it out",
+        )
+    if name in {"epsilon", "delta"} and value.kind == "number":
+        return _number(value.text)
+    if name == "privacy_unit_column" and value.kind in {"word", "quoted"}:
+        return value.text[1:-1].replace('""', '"') if value.kind == "quoted" else value.text
+    if name in {"epsilon", "delta", "privacy_unit_column"}:
+        raise QueryRefused(f"the option {name} has a value that is not understood", hint="OPTIONS(epsilon = 0.1)")
+    raise QueryRefused(f"the option {name} is not known", hint="known: epsilon, delta, privacy_unit_column")
+
+
+def _number(text: str) -> Fraction:
+    try:
+        return rational("number", text.replace("_", ""))
+    except InvalidParameter:
+        raise QueryRefused("a number in OPTIONS is not understood") from None
+
+
+# -- SUM(x, contribution_bounds_per_group => (a, b)) ------------------------------------------------------------------
+
+
+def _with_clamps(tokens: list[Token]) -> list[Token]:
+    while True:
+        place = next(
+            (
+                i
+                for i, t in enumerate(tokens)
+                if str(t) in _BOUNDS and i + 1 < len(tokens) and tokens[i + 1].text == "=>"
+            ),
+            None,
+        )
+        if place is None:
+            return tokens
+        tokens = _clamped(tokens, place)
+
+
+def _clamped(tokens: list[Token], place: int) -> list[Token]:
+    name = tokens[place].text
+    opening = _opening(tokens, place)
+    function = str(tokens[opening - 1]) if opening > 0 else ""
+    if function not in _CLAMPED:
+        raise QueryRefused(
+            f"{name} is not available in {function or 'this place'}",
+            hint="SUM(x, contribution_bounds_per_group => (0, 100)); caps on counts are the custodian's",
+        )
+    bounds, end = _pair(tokens, place + 2, name)
+    if tokens[place - 1].text != "," or end >= len(tokens) or tokens[end].text != ")":
+        raise QueryRefused(f"{name} must be the last argument of {function}")
+    comma = next(i for i in range(opening, place) if tokens[i].text == "," and _opening(tokens, i) == opening)
+    clamp = [Token("word", "CLAMP"), Token("sign", "("), *tokens[opening + 1 : comma], Token("sign", ","), *bounds]
+    return [*tokens[: opening + 1], *clamp, Token("sign", ")"), *tokens[comma : place - 1], *tokens[end:]]
+
+
+def _opening(tokens: list[Token], place: int) -> int:
+    """Where the parenthesis around a token opens; 0 if there is none."""
+    depth = 0
+    for i in range(place - 1, -1, -1):
+        if tokens[i].text == ")":
+            depth += 1
+        elif tokens[i].text == "(":
+            if depth == 0:
+                return i
+            depth -= 1
+    return 0
+
+
+def _pair(tokens: list[Token], start: int, name: str) -> tuple[list[Token], int]:
+    end = next((i for i in range(start, len(tokens)) if tokens[i].text == ")"), None)
+    inside = [] if end is None else tokens[start + 1 : end]
+    shape = "".join({"number": "n"}.get(token.kind, token.text) for token in inside)
+    if end is None or tokens[start].text != "(" or not re.fullmatch("-?n,-?n", shape):
+        raise QueryRefused(f"{name} needs two numbers", hint=f"{name} => (0, 100)")
+    return inside, end + 1
