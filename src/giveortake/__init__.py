@@ -7,6 +7,22 @@
 
 from giveortake import accounting, answers, errors, ledger, mechanisms, privacy
 from giveortake.accounting import compose
+from giveortake.frame import (
+    col,
+    count,
+    count_distinct,
+    count_if,
+    lit,
+    maximum,
+    mean,
+    median,
+    minimum,
+    quantile,
+    stddev,
+    sum,  # noqa: A004 (read as gt.sum)
+    variance,
+    when,
+)
 from giveortake.mechanisms import exponential, gaussian, histogram, laplace, margin, randomized_response
 from giveortake.privacy import (
     ROW,
@@ -20,6 +36,7 @@ from giveortake.privacy import (
     parallel,
     unit,
 )
+from giveortake.session import protect
 
 __version__ = "0.1.0"
 
@@ -35,17 +52,32 @@ __all__ = [
     "__version__",
     "accounting",
     "answers",
+    "col",
     "compose",
+    "count",
+    "count_distinct",
+    "count_if",
     "errors",
     "exponential",
     "gaussian",
     "histogram",
     "laplace",
     "ledger",
+    "lit",
     "margin",
+    "maximum",
+    "mean",
     "mechanisms",
+    "median",
+    "minimum",
     "parallel",
     "privacy",
+    "protect",
+    "quantile",
     "randomized_response",
+    "stddev",
+    "sum",
     "unit",
+    "variance",
+    "when",
 ]

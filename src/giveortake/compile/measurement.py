@@ -18,7 +18,7 @@ from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import DiscoveredHistogram, Gaussian, Laplace
 from giveortake.plan.domains import MOST_KEYS
-from giveortake.privacy import events
+from giveortake.privacy import ApproxDP, events, gaussian_mu
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -260,21 +260,34 @@ def _selection(stability: Stability, question: Question, spend: Spend, measures:
 
 def _require_within(made: Measurement, spend: Spend) -> None:
     """The price of what will be charged, derived anew from the event, is no more than what was to be spent."""
-    values = list(_flat(measure_event(each, noise) for each, noise in zip(made.measures, made.noises, strict=True)))
-    priced = (values[0] if len(values) == 1 else events.Composed(values)).guarantee()
-    spent: Any = spend.promise()
-    within: bool
+    charged = list(_single_events(made.event))
+    keys = sum((each.epsilon for each in charged if isinstance(each, events.DiscoveredKeys)), Fraction(0))
+    laplace = sum((1 / each.noise_multiplier for each in charged if isinstance(each, events.Laplace)), Fraction(0))
+    squares = sum((1 / each.noise_multiplier**2 for each in charged if isinstance(each, events.Gaussian)), Fraction(0))
     if spend.is_pure:
-        total = priced.epsilon + (made.selection.event().epsilon if made.selection is not None else 0)  # type: ignore[attr-defined]
-        within = total <= spent.epsilon
-    elif spend.mu is not None:
-        within = priced.mu**2 <= spend.mu**2  # type: ignore[attr-defined]
+        within = squares == 0 and keys + laplace <= (spend.epsilon or 0)
+    elif spend.epsilon is not None and spend.delta is not None:
+        left = ApproxDP(spend.epsilon - keys, spend.delta - (spend.keys or 0))
+        within = laplace == 0 and squares <= gaussian_mu(left.epsilon, left.delta) ** 2
     elif spend.rho is not None:
-        within = priced.mu**2 / 2 <= spend.rho  # type: ignore[attr-defined]
+        within = laplace == 0 and keys**2 / 2 + squares / 2 <= spend.rho
     else:
-        within = priced.mu <= spend.gaussian()  # type: ignore[attr-defined]
+        within = laplace == 0 and (keys * _MEAN_OF_PURE) ** 2 + squares <= (spend.mu or 0) ** 2
     if not within:
         raise Unprovable("the parts of the answer cost more than the whole; this is a defect, and nothing was charged")
+
+
+def _single_events(event: Event) -> Iterable[Event]:
+    """Every single release in an event, as often as it happens."""
+    match event:
+        case events.Composed():
+            for part in event.events:
+                yield from _single_events(part)
+        case events.Repeated():
+            for _ in range(event.times):
+                yield from _single_events(event.event)
+        case _:
+            yield event
 
 
 def _flat(parts: Iterable[Event]) -> Iterable[Event]:

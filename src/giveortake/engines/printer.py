@@ -217,7 +217,8 @@ class Printer:
         else:
             inverse = double(1 / quantum.granularity)
             real = f"least(greatest(CAST({column} AS DOUBLE), {double(quantum.low)}), {double(quantum.high)})"
-            clamped = f"CAST(floor({real} * {inverse} + 0.5) AS BIGINT){shift}"
+            stored = "INTEGER" if quantum.reach + abs(quantum.shift) < 2**31 - 1 else "BIGINT"
+            clamped = f"CAST(floor({real} * {inverse} + 0.5) AS {stored}){shift}"
         return f"CASE WHEN {column} IS NULL THEN NULL ELSE {clamped} END"
 
     def steps(self, of: str, domain: Domain, granularity: Fraction) -> str:
@@ -231,10 +232,16 @@ class Printer:
         index = f"floor(({real} - {double(low)}) / {double(width)})"
         return f"CAST(least(greatest({index}, 0), {count - 1}) AS INTEGER)"
 
-    def first_groups(self, pairs: str, groups: int) -> str:
-        """Of distinct pairs (p, code): for each code, how many p have it among the first `groups` by hash."""
-        ordered = "(CAST(hash(p, code) >> 32 AS HUGEINT) << 64) + code"
-        chosen = f"SELECT unnest(min({ordered}, {groups})) & 18446744073709551615 AS code FROM ({pairs}) GROUP BY p"
+    def first_groups(self, pairs: str, groups: int, *, small: bool) -> str:
+        """Of distinct pairs (p, code): for each code, how many p have it among the first `groups` by hash.
+
+        Hash and code are one number, the hash in front, so that equal hashes are ordered by code.
+        """
+        if small:
+            ordered, mask = "(CAST(hash(p, code) >> 33 AS BIGINT) << 32) + code", 2**32 - 1
+        else:
+            ordered, mask = "(CAST(hash(p, code) >> 1 AS HUGEINT) << 63) + code", 2**63 - 1
+        chosen = f"SELECT unnest(min({ordered}, {groups})) & {mask} AS code FROM ({pairs}) GROUP BY p"
         return f"SELECT CAST(code AS BIGINT) AS code, count(*) FROM ({chosen}) GROUP BY code"
 
     # -- expressions --------------------------------------------------------------------------------------------

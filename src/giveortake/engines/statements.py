@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from giveortake.engines.printer import Printer
     from giveortake.engines.tally import Bins, Bounding, Distinct, Keys, Persons, Summand, Tally
     from giveortake.plan import Expression, Relation
+
+
+_SMALL = 2**31
+_LESS = "CAST('0.9999999999999964' AS DOUBLE)"  # 1 − 2^-48
 
 
 @final
@@ -29,8 +34,9 @@ class Coded:
         """The position of a combination in the product of all columns."""
         text = "0"
         for index, size in enumerate(self.sizes):
-            text = f"({text} * {size} + d{index}.code)" if index else f"d{index}.code"
-        return f"CAST({text} AS BIGINT)"
+            text = f"(CAST({text} AS BIGINT) * {size} + d{index}.code)" if index else f"d{index}.code"
+        small = math.prod(self.sizes) < _SMALL
+        return f"CAST({text} AS {'INTEGER' if small else 'BIGINT'})"
 
     def joins(self, source: str) -> str:
         """The joins that find the codes of a source's columns k0, k1, …"""
@@ -67,6 +73,14 @@ def _counts_persons(tally: Tally) -> bool:
     return any(each.kind == "persons" for each in tally.summands)
 
 
+def _person_sum(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
+    """A person's sum; small steps in 64 bits, of which no table has enough rows to fill them."""
+    total = _row_sum(printer, relation, summand, index)
+    if summand.quantum is not None and summand.quantum.reach < _SMALL:
+        return f"TRY_CAST({total} AS BIGINT)"
+    return total
+
+
 def _row_sum(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
     match summand.kind:
         case "rows":
@@ -88,7 +102,7 @@ def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -
     """Sums of each person and group, then each as large a part of it as the bounds allow (see `tally`)."""
     inner = _select(printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=True)
     each = [
-        f"{_row_sum(printer, tally.relation, summand, i)} AS a{i}"
+        f"{_person_sum(printer, tally.relation, summand, i)} AS a{i}"
         for i, summand in enumerate(tally.summands)
         if summand.kind in {"values", "sum"}
     ]
@@ -97,7 +111,7 @@ def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -
         f"SELECT r.p AS p, {coded.code()} AS code, count(*) AS c{sums} FROM ({inner}) AS r{coded.joins('r')} "
         "GROUP BY ALL"
         if coded.dictionaries
-        else f"SELECT r.p AS p, CAST(0 AS BIGINT) AS code, count(*) AS c{sums} FROM ({inner}) AS r GROUP BY r.p"
+        else f"SELECT r.p AS p, CAST(0 AS INTEGER) AS code, count(*) AS c{sums} FROM ({inner}) AS r GROUP BY r.p"
     )
     if tally.keys.size <= bounding.groups:
         parts = ", ".join(
@@ -115,17 +129,22 @@ def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -
 
 
 def _part(summand: Summand, index: int, rows: int, groups: int, *, few: bool) -> str:
-    """A person's contribution times min(1, rows/c) · min(1, groups/m), in steps, cut towards zero."""
+    """A person's contribution times min(1, rows/c) · min(1, groups/m), in steps, cut towards zero.
+
+    The factor is computed in doubles and made smaller by more than their rounding, so that it is never too large.
+    """
     fine = summand.fineness
     within, above, below = ("TRUE", "", "") if few else (f"m <= {groups}", f" * least(m, {groups})", " * m")
     match summand.kind:
         case "rows":
-            return f"CASE WHEN {within} THEN least(c, {rows}) * {fine} ELSE (least(c, {rows}) * {fine}{above}) // (1{below}) END"
+            whole, part = f"least(c, {rows}) * {fine}", f"least(c, {rows}) * {fine}{above} * {_LESS} / (1{below})"
         case "persons":
-            return f"CASE WHEN {within} THEN {fine} ELSE ({fine}{above}) // (1{below}) END"
+            whole, part = f"{fine}", f"{fine}{above} * {_LESS} / (1{below})"
         case _:
-            own = f"a{index} * {fine}" if fine > 1 else f"a{index}"
-            return f"CASE WHEN c <= {rows} AND {within} THEN {own} ELSE ({own} * least(c, {rows}){above}) // (c{below}) END"
+            within = f"c <= {rows} AND {within}"
+            whole = f"a{index} * {fine}" if fine > 1 else f"a{index}"
+            part = f"CAST(a{index} AS DOUBLE) * (least(c, {rows}) * {fine}{above} * {_LESS} / (c{below}))"
+    return whole if within == "TRUE" else f"CASE WHEN {within} THEN {whole} ELSE CAST(trunc({part}) AS BIGINT) END"
 
 
 def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
@@ -139,7 +158,8 @@ def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
         grouped = f"SELECT {listed}, count(*) AS n FROM ({inner}) AS r WHERE v0 IS NOT NULL GROUP BY ALL"
         return f"SELECT {coded.code()} AS code, g.b, g.n FROM ({grouped}) AS g{coded.joins('g')}"
     rows, groups, fine = bins.bounding.rows, bins.bounding.groups, bins.fineness
-    code = coded.code() if coded.dictionaries else "CAST(0 AS BIGINT)"
+    weight = f"CASE WHEN c <= {rows} AND m <= {groups} THEN 1 ELSE least(c, {rows}) * least(m, {groups}) * {_LESS} / (c * m) END"
+    code = coded.code() if coded.dictionaries else "CAST(0 AS INTEGER)"
     cells = (
         f"SELECT r.p AS p, {code} AS code, {index} AS b, count(*) AS n FROM ({inner}) AS r{coded.joins('r')} "
         "WHERE v0 IS NOT NULL GROUP BY ALL"
@@ -147,7 +167,7 @@ def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
     return (
         f"WITH cells AS MATERIALIZED ({cells}), pairs AS (SELECT p, code, sum(n) AS c FROM cells GROUP BY p, code), "
         f"groups AS (SELECT p, count(*) AS m FROM pairs GROUP BY p) "
-        f"SELECT code, b, sum((n * {fine} * least(c, {rows}) * least(m, {groups})) // (c * m)) "
+        f"SELECT code, b, sum(CAST(trunc(n * {fine} * ({weight})) AS BIGINT)) "
         "FROM cells JOIN pairs USING (p, code) JOIN groups USING (p) GROUP BY code, b"
     )
 
@@ -161,7 +181,7 @@ def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> st
         grouped = f"SELECT {', '.join([*keys, 'count(DISTINCT v0) AS n'])} FROM ({inner}) AS r{group}"
         return f"SELECT {coded.code()} AS code, g.n FROM ({grouped}) AS g{coded.joins('g')}"
     rows, groups = distinct.bounding.rows, distinct.bounding.groups
-    code = coded.code() if coded.dictionaries else "CAST(0 AS BIGINT)"
+    code = coded.code() if coded.dictionaries else "CAST(0 AS INTEGER)"
     triples = f"SELECT DISTINCT r.p AS p, {code} AS code, r.v0 AS v FROM ({inner}) AS r{coded.joins('r')} WHERE v0 IS NOT NULL"
     by_group = f"dense_rank() OVER (PARTITION BY p ORDER BY {printer.hash('p', 'code')}, code)"
     by_value = f"row_number() OVER (PARTITION BY p, code ORDER BY {printer.hash('p', 'code', 'v')}, v)"
@@ -176,7 +196,7 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
     if persons.relation.person is None:  # a row has one key, and few rows come from one row of the table
         return f"SELECT {code} AS code, count(*) FROM ({inner}) AS r{coded.joins('r')} GROUP BY ALL"
     pairs = f"SELECT DISTINCT r.p AS p, {code} AS code FROM ({inner}) AS r{coded.joins('r')}"
-    return printer.first_groups(pairs, persons.groups)
+    return printer.first_groups(pairs, persons.groups, small=math.prod(coded.sizes) < _SMALL)
 
 
 def values_statement(printer: Printer, relation: Relation, of: Expression) -> str:

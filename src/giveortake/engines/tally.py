@@ -1,8 +1,8 @@
 """What an engine is asked for: integers, one for each key, to which each unit contributes no more than was said.
 
 How a person's contribution is bounded. Let a person have c rows in a group and rows in m groups, of which at most R
-and G may count. Each of their contributions to a sum is multiplied by min(1, R/c) · min(1, G/m) and cut to whole steps
-towards zero. A person who stays within both bounds is not touched; one who does not counts as much as R average rows
+and G may count. Each of their contributions to a sum is multiplied by min(1, R/c) · min(1, G/m), or by slightly less
+where that is computed in doubles, and cut to whole steps towards zero. A person who stays within both bounds is not touched; one who does not counts as much as R average rows
 of theirs in each of G groups: what a random choice of rows and groups would give on average, without its luck.
 
 Guarantee: with |value of a row| ≤ X, one person moves the integers of all groups together by at most G·R·X in L1 and

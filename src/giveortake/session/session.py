@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 from giveortake import frame, sql
 from giveortake.errors import InvalidParameter
-from giveortake.plan import Catalog, Scan
+from giveortake.plan import Catalog, PublicTable, Scan
 from giveortake.privacy import ApproxDP
 from giveortake.session.query import Query
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from giveortake.compile import Caps
     from giveortake.engines import Engine
     from giveortake.ledger import Entry, Ledger, Standing
-    from giveortake.plan import PrivateTable, PublicTable, Question, Relation
+    from giveortake.plan import PrivateTable, Question, Relation
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
 
@@ -73,7 +73,10 @@ class Session:
 
     def table(self, name: str | None = None) -> frame.Table:
         """A question in Python, starting from a table; the only one if no name is given."""
-        return frame.Table(self.catalog.relation(self._named(name)), self.catalog, self._ask)
+        found = self.catalog.find(self._named(name))
+        if isinstance(found, PublicTable):
+            raise InvalidParameter("table", name, "is public: nothing protects it", hint="join it to a private one")
+        return frame.Table(found, self.catalog, self._ask)
 
     def _ask(self, question: Question) -> Query:
         return Query(self, question, {})
