@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from giveortake.answers import Answer, Column
-from giveortake.compile import Release, combined, evaluated, measurement
+from giveortake.compile import Release, combined, evaluated, measurement, spend_of
 from giveortake.compile.measurement import key_rows, with_keys
 from giveortake.engines import Keys
-from giveortake.errors import LedgerMismatch, QueryFailed, Unprovable
+from giveortake.errors import InvalidParameter, LedgerDamaged, LedgerMismatch, QueryFailed, Unprovable
 from giveortake.exact import open_probability
 from giveortake.session.postprocessing import arranged
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from giveortake.compile import Measurement, Spend
     from giveortake.exact import Number
     from giveortake.ledger import Reservation
@@ -29,22 +32,39 @@ ENTROPY = "the operating system's generator; a guarantee assumes ideal coins, wh
 
 def answer(session: Session, made: Measurement, spend: Spend, confidence: Number, key: str | None) -> Answer:
     """Charge, ask, and answer; or give the stored answer to the same question at the same price."""
+    (only,) = answers(session, [(made, spend)], confidence, key)
+    return only
+
+
+def answers(
+    session: Session, asked: Sequence[tuple[Measurement, Spend]], confidence: Number, key: str | None
+) -> list[Answer]:
+    """Several questions under one charge: all are paid, durably, before the first of them is asked."""
     sure = open_probability("confidence", confidence)
-    reservation = reserve(session, made, spend, key, [])
-    keys, release = _released(session, made, reservation, None)
-    return _answer(session, made, spend, keys, [release], reservation, sure, [])
+    reservation = _reserve(session, asked, key, [])
+    found = _released(session, [made for made, _ in asked], reservation, None)
+    return [
+        _answer(session, made, spend, keys, [release], reservation, sure, [])
+        for (made, spend), (keys, release) in zip(asked, found, strict=True)
+    ]
 
 
-def reserve(session: Session, made: Measurement, spend: Spend, key: str | None, chain: list[str]) -> Reservation:
+def _reserve(
+    session: Session, asked: Sequence[tuple[Measurement, Spend]], key: str | None, chain: list[str]
+) -> Reservation:
     """The charge, durably, before a row is read. A table that changed is refused first, at no cost."""
     if not session.engine.unchanged():
         raise LedgerMismatch(
             f"the files of {session.name!r} have changed since they were protected",
             hint="call gt.protect again: what changed is a new version",
         )
-    question = {"question": made.digest(), "spend": spend.to_json(), "refines": chain}
+    question = {
+        "questions": [[made.digest(), spend.to_json()] for made, spend in asked],
+        "refines": chain,
+        "part": session.part_name(),
+    }
     return session.book.reserve(
-        made.event,
+        session.charged([made for made, _ in asked]),
         dataset=session.name,
         analyst=session.analyst,
         key=key,
@@ -55,16 +75,22 @@ def reserve(session: Session, made: Measurement, spend: Spend, key: str | None, 
 
 
 def _released(
-    session: Session, made: Measurement, reservation: Reservation, known: Keys | None
-) -> tuple[Keys, Release]:
+    session: Session, asked: Sequence[Measurement], reservation: Reservation, known: Keys | None
+) -> list[tuple[Keys, Release]]:
     """The noisy integers: those that are kept in the ledger, or new ones that are kept before anyone sees them."""
     content = reservation.answer
     if not reservation.settled:
-        content = session.book.settle(reservation, _executed(session, made, known))
-    keys = known if known is not None else made.keys()
-    if content["keys"] is not None and known is None:
-        keys = with_keys(made, [tuple(_value(each) for each in row) for row in content["keys"]])
-    return keys, Release.from_json(content["arrays"], made.noises)
+        executed = [_executed(session, made, known) for made in asked]
+        content = session.book.settle(reservation, {"format": 1, "parts": executed})
+    if not isinstance(content, dict) or content.get("format") != 1 or len(content["parts"]) != len(asked):
+        raise LedgerDamaged("a stored answer is not one to this question")
+    found = []
+    for made, part in zip(asked, content["parts"], strict=True):
+        keys = made.keys() if known is None else known
+        if part["keys"] is not None and known is None:
+            keys = with_keys(made, [tuple(_value(each) for each in row) for row in part["keys"]])
+        found.append((keys, Release.from_json(part["arrays"], made.noises)))
+    return found
 
 
 def _executed(session: Session, made: Measurement, known: Keys | None) -> dict[str, Any]:
@@ -77,7 +103,6 @@ def _executed(session: Session, made: Measurement, known: Keys | None) -> dict[s
     if not session.engine.unchanged():
         raise QueryFailed("the files of the table changed while it was read; what was charged stands")
     return {
-        "format": 1,
         "keys": None if found is None else [[_plain(value) for value in row] for row in found],
         "arrays": release.to_json(),
     }
@@ -127,9 +152,6 @@ def refined(
     options: dict[str, Any],
 ) -> Answer:
     """The same question once more, and both answers combined; keys that were found are public now."""
-    from giveortake.compile import spend_of  # noqa: PLC0415
-    from giveortake.errors import InvalidParameter  # noqa: PLC0415
-
     if any(measure.kind == "bins" for measure in made.measures):
         raise Unprovable("quantiles are not refined: their answers do not average", hint="ask anew at a higher price")
     key = options.pop("key", None)
@@ -138,8 +160,8 @@ def refined(
         raise InvalidParameter("refine", sorted(options), "states no spend", hint='answer.refine(epsilon="0.1")')
     again = measurement(made.question, made.caps, made.stability.neighbours, spend, known=keys)
     links = [*chain, str(before.number)]
-    reservation = reserve(session, again, spend, key, links)
-    _, release = _released(session, again, reservation, keys)
+    reservation = _reserve(session, [(again, spend)], key, links)
+    ((_, release),) = _released(session, [again], reservation, keys)
     return _answer(session, again, spend, keys, [*releases, release], reservation, confidence, links)
 
 
@@ -184,8 +206,6 @@ def _listed(values: Any) -> Any:
 
 
 def _shown(value: Value) -> Any:
-    from decimal import Decimal  # noqa: PLC0415
-
     return Decimal(value.numerator) / Decimal(value.denominator) if isinstance(value, Fraction) else value
 
 

@@ -84,7 +84,7 @@ def _share(query: Query, spend: Spend) -> Fraction | None:
     """How much of a fresh budget it would use."""
     guard = accounting.filter(query.session.budget)
     try:
-        guard.charge(query.measured(query._with_keys(spend)).event)  # noqa: SLF001 (the same room)
+        guard.charge(query.measured(query.with_keys(spend)).event)
     except BudgetExceeded:
         return None
     return guard.share

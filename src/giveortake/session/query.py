@@ -74,6 +74,12 @@ class Query:
         spend = self._spend(epsilon, delta, rho, mu, margin, confidence, key_delta, n)
         return answering.answer(self.session, self.measured(spend), spend, confidence, key)
 
+    @property
+    def finds_keys(self) -> bool:
+        """Whether some keys are not known beforehand."""
+        schema = self.question.relation.schema
+        return any(key.domain(schema).keys() is None for _, key in self.question.keys)
+
     def measured(self, spend: Spend) -> Measurement:
         """The measurement that such a spend buys."""
         session = self.session
@@ -96,17 +102,16 @@ class Query:
         if margin is not None:
             if spend is not None:
                 raise InvalidParameter("margin", margin, "decides the spend; do not state both")
-            return self._with_keys(spend_for_margin(self, margin, confidence, key_delta, n))
+            return self.with_keys(spend_for_margin(self, margin, confidence, key_delta, n))
         if spend is None:
             raise InvalidParameter(
                 "epsilon", None, "is missing: say what the answer may cost", hint='epsilon="0.1", or margin=50'
             )
-        return self._with_keys(spend)
+        return self.with_keys(spend)
 
-    def _with_keys(self, spend: Spend) -> Spend:
+    def with_keys(self, spend: Spend) -> Spend:
         """The δ for finding keys, a tenth of the pot unless said otherwise; none if all keys are known."""
-        schema = self.question.relation.schema
-        if all(key.domain(schema).keys() is not None for _, key in self.question.keys):
+        if not self.finds_keys:
             return replace(spend, keys=None)
         if spend.keys is not None or self.session.key_pot is None:
             return spend
