@@ -6,7 +6,6 @@ Noise is Laplace or normal, rounded to steps; rounding is left to the caller, wh
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, final
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     Floats: TypeAlias = npt.NDArray[np.float64]
@@ -103,7 +104,8 @@ def _laplace_tail(away: Floats, scales: Sequence[Floats]) -> Floats:
 
 def _exponential(t: Floats, scale: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(scale > 0, np.exp(-t / np.where(scale > 0, scale, 1.0)), np.where(t > 0, 0.0, 1.0))
+        within: Floats = np.exp(-t / np.where(scale > 0, scale, 1.0))
+        return np.where(scale > 0, within, np.where(t > 0, 0.0, 1.0))
 
 
 def _moment_bound(t: Floats, scales: Sequence[Floats]) -> Floats:

@@ -190,7 +190,7 @@ def _bounded(name: str, bounds: Sequence[Any], physical: Domain) -> Domain:
 
 def _categorical(name: str, said: Any, physical: Domain) -> Domain:
     listed = tuple(_plain(name, each) for each in (sorted(said) if isinstance(said, set | frozenset) else said))
-    present = tuple(each for each in listed if each is not None)
+    present: tuple[Value, ...] = tuple(each for each in listed if each is not None)
     if not present or len(set(map(_identity, present))) < len(present):
         raise InvalidParameter(f"domains[{name!r}]", said, "is empty or repeats itself", hint="list every key once")
     if len(listed) > MOST_KEYS:

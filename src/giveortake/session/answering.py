@@ -221,11 +221,11 @@ def _plain(value: Any) -> list[Any]:
             return ["str", value]
         case dt.date() if not isinstance(value, dt.datetime):
             return ["date", value.isoformat()]
-    return ["decimal", str(Fraction(value))]
+    return ["decimal", str(Fraction(str(value)))]
 
 
 def _value(content: list[Any]) -> Value:
-    kind, text = content
+    kind, text = map(str, content)
     match kind:
         case "null":
             return None
@@ -237,4 +237,5 @@ def _value(content: list[Any]) -> Value:
             return str(text)
         case "date":
             return dt.date.fromisoformat(text)
-    return Fraction(text)
+        case _:
+            return Fraction(text)

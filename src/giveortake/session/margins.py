@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from giveortake.compile import Spend, measurement
 from giveortake.compile.outputs import Linear, Ratio, margin, ratio_margin
 from giveortake.compile.releases import without_data
 from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused
-from giveortake.privacy import ApproxDP, PureDP
+from giveortake.privacy import PureDP
 
 if TYPE_CHECKING:
     from giveortake.compile import Measurement

@@ -69,7 +69,7 @@ class Answers:
             allow(node, "this", "expression")
             return Condition("is_null", (self._operand(node.this),))
         if kind is exp.Column:
-            return self._compared("eq", self._operand(node), True)  # noqa: FBT003 (a value, not a switch)
+            return self._compared("eq", self._operand(node), True)
         return refuse(
             node, "in HAVING", hint="comparisons, BETWEEN, IN and IS NULL are; conditions on rows go into WHERE"
         )

@@ -84,7 +84,7 @@ def _question(node: exp.Expression, tables: Tables) -> Question:
     rows = Rows(scope)
     items = [unaliased(item) for item in node.expressions]
     if any(
-        isinstance(inside, exp.Star) or isinstance(inside.this, exp.Star) and type(inside) is exp.Column
+        isinstance(inside, exp.Star) or (isinstance(inside.this, exp.Star) and type(inside) is exp.Column)
         for _, inside in items
     ):
         raise QueryRefused(
