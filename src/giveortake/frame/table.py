@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import QueryRefused
 from giveortake.frame.aggregates import Agg, Check, released, released_condition
@@ -27,6 +26,9 @@ from giveortake.plan import (
     meet_public,
 )
 from giveortake.plan.aggregates import Condition, Order, Output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 _CONDITIONS = {"eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "in", "is_null"}
 
@@ -119,11 +121,12 @@ class Table:
             _require_not_person(name, self.relation)
             if name.casefold() in {each.casefold() for each in by}:
                 raise QueryRefused(f"`{name}` is grouped by and computed", hint="take another name")
-            if not isinstance(feature, Agg) or not isinstance(feature.output, Measured):
+            output = _output(name, feature)
+            if not isinstance(output, Measured):
                 raise QueryRefused(
                     f"`{name}` is not one aggregate", hint="compute with features in derive(…), after per_person(…)"
                 )
-            plain.append((name, feature.output.aggregate))
+            plain.append((name, output.aggregate))
         keys = tuple(name for name in by if name != self.relation.person)
         return replace(self, relation=PerPerson(self.relation, keys, tuple(plain)))
 
@@ -170,9 +173,7 @@ class Grouped:
         relation = self.table.relation
         chosen: dict[str, Output] = {}
         for name, each in outputs.items():
-            if not isinstance(each, Agg):
-                raise QueryRefused(f"`{name}` is no aggregate", hint=f'{name}=count(), or {name}=mean("x")')
-            chosen[name] = released(each.output, relation)
+            chosen[name] = released(_output(name, each), relation)
         shown = (*(name for name, _ in self.keys), *chosen)
         for order in self.order:
             if order.column not in shown:
@@ -180,8 +181,8 @@ class Grouped:
                     f"`{order.column}` is no column of the answer", hint=f"the columns are {', '.join(shown)}"
                 )
         having = None
-        for each in self.conditions:
-            found = self._condition(each, chosen)
+        for condition in self.conditions:
+            found = self._condition(condition, chosen)
             having = found if having is None else Condition("and", (having, found))
         question = Question(relation, self.keys, tuple(chosen.items()), having, self.order, self.most, shown)
         return self.table.ask(question)
@@ -189,9 +190,7 @@ class Grouped:
     def _condition(self, given: Expr | Check, outputs: dict[str, Output]) -> Condition:
         if isinstance(given, Check):
             return released_condition(given.condition, self.table.relation)
-        if not isinstance(given, Expr):
-            raise QueryRefused("having needs a condition", hint='having(col("n") > 10)')
-        return self._read(given.node, outputs)
+        return self._read(node_of(given), outputs)
 
     def _read(self, node: Expression, outputs: dict[str, Output]) -> Condition:
         if isinstance(node, Column) and node.name in dict(self.keys):
@@ -215,6 +214,12 @@ class Grouped:
                 names = ", ".join([*dict(self.keys), *outputs])
                 raise QueryRefused(f"`{node.name}` is no column of the answer", hint=f"the columns are {names}")
         raise QueryRefused("having compares columns of the answer with values", hint='having(col("n") > 10)')
+
+
+def _output(name: str, given: object) -> Output:
+    if not isinstance(given, Agg):
+        raise QueryRefused(f"`{name}` is no aggregate", hint=f'{name}=count(), or {name}=mean("x")')
+    return given.output
 
 
 def _column(name: str) -> Expression:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan.expressions import Column, Expression
 from giveortake.plan.relations import JoinPersons, JoinPublic, Relation
 from giveortake.plan.tables import PublicTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 
 @final

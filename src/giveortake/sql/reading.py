@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import sqlglot
@@ -21,9 +20,10 @@ from giveortake.sql.relations import Tables, require_distinct, source, unaliased
 from giveortake.sql.tokens import prepare
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from giveortake.plan import Catalog, Expression
     from giveortake.plan.aggregates import Output
-    from giveortake.sql.scope import Scope
 
 _CLAUSES = ("expressions", "from_", "joins", "where", "with_", "group", "having", "order", "limit")
 
@@ -45,7 +45,7 @@ def read_text(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction
     return question, options
 
 
-def _parsed(text: str) -> exp.Expression:
+def _parsed(text: str) -> exp.Expr:
     try:
         found = [each for each in sqlglot.parse(text, dialect="duckdb") if each is not None]
     except SqlglotError as error:
@@ -78,13 +78,13 @@ def _place(error: SqlglotError) -> str:
     return f" at line {line}, column {column}" if line and column else ""
 
 
-def _question(node: exp.Expression, tables: Tables) -> Question:
+def _question(node: exp.Expr, tables: Tables) -> Question:
     allow(node, *_CLAUSES)
     scope = source(node, tables.with_parts(node))
     rows = Rows(scope)
     items = [unaliased(item) for item in node.expressions]
     if any(
-        isinstance(inside, exp.Star) or isinstance(inside.this, exp.Star) and type(inside) is exp.Column
+        isinstance(inside, exp.Star) or (isinstance(inside.this, exp.Star) and type(inside) is exp.Column)
         for _, inside in items
     ):
         raise QueryRefused(
@@ -98,7 +98,7 @@ def _question(node: exp.Expression, tables: Tables) -> Question:
     given = {name.casefold() for name, _ in items if name is not None}
     for name, inside in items:
         if has_aggregate(inside):
-            chosen = name or _unused(_usual(inside, rows, scope), given)
+            chosen = name or _unused(_usual(inside, rows), given)
             outputs.append((chosen, _measured(inside, rows)))
         else:
             chosen, key = _key(name, inside, rows, grouped)
@@ -122,14 +122,14 @@ def _question(node: exp.Expression, tables: Tables) -> Question:
     )
 
 
-def _measured(node: exp.Expression, rows: Rows) -> Output:
+def _measured(node: exp.Expr, rows: Rows) -> Output:
     found = output(node, rows)
     if not aggregates_in(found):
         raise QueryRefused("a column of the answer that aggregates nothing is not answered", hint="leave it out")
     return found
 
 
-def _key(name: str | None, node: exp.Expression, rows: Rows, grouped: list[Expression]) -> tuple[str, Expression]:
+def _key(name: str | None, node: exp.Expr, rows: Rows, grouped: list[Expression]) -> tuple[str, Expression]:
     expression = rows.expression(node)
     if expression not in grouped:
         if isinstance(node, exp.Column):
@@ -146,7 +146,7 @@ def _key(name: str | None, node: exp.Expression, rows: Rows, grouped: list[Expre
     return name, expression
 
 
-def _key_name(node: exp.Expression, rows: Rows) -> str:
+def _key_name(node: exp.Expr, rows: Rows) -> str:
     if isinstance(node, exp.Column):
         written, table = column_name(node)
         inside = rows.scope.column(written, table)
@@ -165,7 +165,7 @@ def _key_name(node: exp.Expression, rows: Rows) -> str:
     return "_".join([getattr(expression, "name", "key"), *columns[:1]])
 
 
-def _usual(node: exp.Expression, rows: Rows, scope: Scope) -> str:
+def _usual(node: exp.Expr, rows: Rows) -> str:
     if not is_aggregate(node):
         return "value"
     return aggregate(node, rows)[1]
@@ -178,7 +178,7 @@ def _unused(name: str, taken: set[str]) -> str:
     return candidate
 
 
-def _order(node: exp.Expression | None, answers: Answers, shown: list[str]) -> tuple[Order, ...]:
+def _order(node: exp.Expr | None, answers: Answers, shown: list[str]) -> tuple[Order, ...]:
     if node is None:
         return ()
     allow(node, "expressions")
@@ -191,7 +191,7 @@ def _order(node: exp.Expression | None, answers: Answers, shown: list[str]) -> t
     return tuple(found)
 
 
-def _ordered(node: exp.Expression, answers: Answers, shown: list[str]) -> str:
+def _ordered(node: exp.Expr, answers: Answers, shown: list[str]) -> str:
     if isinstance(node, exp.Literal) and not node.is_string:
         text = str(node.this)
         if text.isdecimal() and len(text) < 6 and 1 <= int(text) <= len(shown):
@@ -203,7 +203,7 @@ def _ordered(node: exp.Expression, answers: Answers, shown: list[str]) -> str:
     return name
 
 
-def _limit(node: exp.Expression | None) -> int | None:
+def _limit(node: exp.Expr | None) -> int | None:
     if node is None:
         return None
     if type(node) is not exp.Limit:

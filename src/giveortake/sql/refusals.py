@@ -95,7 +95,7 @@ _NAMES = {
 }
 
 
-def allow(node: exp.Expression, *names: str) -> None:
+def allow(node: exp.Expr, *names: str) -> None:
     """Refuse a node that has anything else than these arguments."""
     for name, value in node.args.items():
         if name in names or value is None or value is False or value == []:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -16,6 +15,8 @@ from giveortake.sql.refusals import allow, named, refuse
 from giveortake.sql.scope import Scope, View
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from giveortake.plan import Catalog, Expression
 
 _SELECT = ("expressions", "from_", "joins", "where", "with_")
@@ -39,7 +40,7 @@ class Tables:
         found = self.catalog.find(name)
         return View.of(found) if isinstance(found, Relation) else found
 
-    def with_parts(self, node: exp.Expression) -> Tables:
+    def with_parts(self, node: exp.Expr) -> Tables:
         """These, and what a WITH before the query names."""
         clause = node.args.get("with_")
         if clause is None:
@@ -57,7 +58,7 @@ class Tables:
         return tables
 
 
-def source(node: exp.Expression, tables: Tables) -> Scope:
+def source(node: exp.Expr, tables: Tables) -> Scope:
     """FROM with its joins and WHERE: the rows that a SELECT works on."""
     first = node.args.get("from_")
     if first is None:
@@ -79,7 +80,7 @@ def source(node: exp.Expression, tables: Tables) -> Scope:
     return scope
 
 
-def _table(node: exp.Expression, tables: Tables) -> tuple[str, View | PublicTable]:
+def _table(node: exp.Expr, tables: Tables) -> tuple[str, View | PublicTable]:
     alias = node.args.get("alias")
     if isinstance(alias, exp.TableAlias):
         allow(alias, "this")
@@ -99,7 +100,7 @@ def _table(node: exp.Expression, tables: Tables) -> tuple[str, View | PublicTabl
 # -- joins ------------------------------------------------------------------------------------------------------------
 
 
-def _joined(scope: Scope, join: exp.Expression, tables: Tables) -> Scope:
+def _joined(scope: Scope, join: exp.Expr, tables: Tables) -> Scope:
     side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
     on, using = join.args.get("on"), join.args.get("using")
     if isinstance(join.this, exp.Lateral):
@@ -117,6 +118,7 @@ def _joined(scope: Scope, join: exp.Expression, tables: Tables) -> Scope:
         raise QueryRefused(f"two tables in FROM are called `{name}`", hint="name them apart with AS")
     theirs = {each: each for each in right.schema} if isinstance(right, PublicTable) else right.columns
     both = Scope(scope.relation, (*scope.sources, (name, theirs)), scope.merged)
+    relation: Relation
     ours_on, column = _key(scope, both, name, on, using)
     if isinstance(right, PublicTable):
         relation, names = meet_public(scope.relation, right, ours_on, column, optional=side == "LEFT")
@@ -135,7 +137,7 @@ def _joined(scope: Scope, join: exp.Expression, tables: Tables) -> Scope:
 
 
 def _key(
-    left: Scope, both: Scope, name: str, on: exp.Expression | None, using: list[exp.Expression] | None
+    left: Scope, both: Scope, name: str, on: exp.Expr | None, using: list[exp.Expr] | None
 ) -> tuple[Expression, str]:
     """The expression on the left and the column on the right that a join makes equal."""
     right = Scope(left.relation, both.sources[-1:])
@@ -156,7 +158,7 @@ def _key(
     raise QueryRefused(f"ON must make a column of `{name}` equal to one of the tables before it", hint="ON a.x = b.x")
 
 
-def _is_of(node: exp.Expression, left: Scope, right: Scope, name: str) -> bool:
+def _is_of(node: exp.Expr, left: Scope, right: Scope, name: str) -> bool:
     column, table = column_name(node)
     if table is not None:
         return table.casefold() == name.casefold()
@@ -165,14 +167,14 @@ def _is_of(node: exp.Expression, left: Scope, right: Scope, name: str) -> bool:
     return bool(right.matches(column))
 
 
-def _mentions(node: exp.Expression, left: Scope, right: Scope, name: str) -> bool:
+def _mentions(node: exp.Expr, left: Scope, right: Scope, name: str) -> bool:
     return any(_is_of(each, left, right, name) for each in node.find_all(exp.Column))
 
 
 # -- subqueries -------------------------------------------------------------------------------------------------------
 
 
-def subquery(node: exp.Expression, tables: Tables) -> View:
+def subquery(node: exp.Expr, tables: Tables) -> View:
     """A query in FROM or WITH: rows that keep their person, features of persons, or UNION ALL of those."""
     from giveortake.sql.features import per_person  # noqa: PLC0415 (features are made of subqueries in turn)
 
@@ -200,7 +202,7 @@ def subquery(node: exp.Expression, tables: Tables) -> View:
     return projected(scope.relation, named_items)
 
 
-def _item(item: exp.Expression, scope: Scope) -> list[tuple[str, Expression]]:
+def _item(item: exp.Expr, scope: Scope) -> list[tuple[str, Expression]]:
     if isinstance(item, exp.Star):
         allow(item)
         return [(name, Column(inside)) for name, inside in scope.star()]
@@ -219,7 +221,7 @@ def _item(item: exp.Expression, scope: Scope) -> list[tuple[str, Expression]]:
     return [(name or str(inside.name), expression)]
 
 
-def unaliased(item: exp.Expression) -> tuple[str | None, exp.Expression]:
+def unaliased(item: exp.Expr) -> tuple[str | None, exp.Expr]:
     """The name that AS gives, and what it names."""
     if isinstance(item, exp.Alias):
         allow(item, "this", "alias")
@@ -259,7 +261,7 @@ def require_not_person(name: str, relation: Relation) -> None:
         )
 
 
-def _union(node: exp.Expression, tables: Tables) -> View:
+def _union(node: exp.Expr, tables: Tables) -> View:
     if node.args.get("distinct"):
         raise QueryRefused("UNION, which compares rows of different persons, is not answered", hint="UNION ALL")
     allow(node, "this", "expression", "with_")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from giveortake.errors import QueryRefused
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from giveortake.plan import Relation
 
 

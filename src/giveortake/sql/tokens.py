@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import rational
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 LONGEST = 100_000  # characters of a query
 _DEEPEST = 150  # open parentheses, brackets and CASEs
