@@ -12,6 +12,7 @@ from asked_tables import CATALOG, table
 
 from giveortake import frame as gt
 from giveortake import sql
+from giveortake.errors import QueryRefused
 from giveortake.plan import AggregateKind, JoinPublic, PerPerson
 
 col = gt.col
@@ -346,14 +347,8 @@ def test_a_part_named_by_with_hides_a_table_and_reads_the_table_it_hides() -> No
 def test_a_column_hides_an_alias_in_group_by() -> None:
     question = sql.parse("SELECT region, COUNT(*) AS zone FROM trips GROUP BY region ORDER BY zone", CATALOG)
     assert question.order[0].column == "zone"
-    with pytest.raises(gt_refused(), match="neither grouped"):
+    with pytest.raises(QueryRefused, match="neither grouped"):
         sql.parse("SELECT YEAR(day) AS region, COUNT(*) AS n FROM trips GROUP BY region", CATALOG)
-
-
-def gt_refused() -> type[Exception]:
-    from giveortake.errors import QueryRefused  # noqa: PLC0415
-
-    return QueryRefused
 
 
 def test_a_column_defined_anew_has_the_bounds_of_its_definition() -> None:
@@ -361,7 +356,7 @@ def test_a_column_defined_anew_has_the_bounds_of_its_definition() -> None:
     domain = sql.parse(text, CATALOG).relation.schema["amount"]
     assert domain.high is not None
     assert domain.high >= 50_000
-    with pytest.raises(gt_refused(), match="needs bounds"):
+    with pytest.raises(QueryRefused, match="needs bounds"):
         sql.parse("SELECT SUM(amount) AS s FROM (SELECT tip AS amount FROM trips)", CATALOG)
 
 

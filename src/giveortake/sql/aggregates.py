@@ -90,6 +90,8 @@ def _plain(node: exp.Expr, rows: Rows) -> tuple[Aggregate, str]:
         return Aggregate(AggregateKind.QUANTILE, rows.expression(node.this), _fraction(fraction)), "quantile"
     if kind is exp.WithinGroup:
         return _within_group(node, rows)
+    if kind is exp.IgnoreNulls and type(node.this) not in AGGREGATES:
+        refuse(node.this)
     return refuse(node)
 
 

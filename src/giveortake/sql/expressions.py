@@ -202,8 +202,9 @@ def _if(rows: Rows, node: exp.Expr) -> Expression:
 def _cast(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "to", "safe")
     to = node.args["to"]
-    allow(to, "this", "nested")
     kind = str(getattr(to.this, "value", to.this)).upper()
+    if kind in CASTS:
+        allow(to, "this", "nested")
     of = rows.expression(node.this)
     if isinstance(of, Literal) and isinstance(of.value, str) and kind in {"DATE", "TIMESTAMP", "TIMESTAMPNTZ"}:
         return Literal(moment(of.value))

@@ -93,6 +93,9 @@ def per_person(node: exp.Expr, tables: Tables) -> View:
     if condition is not None:
         relation = Filter(relation, condition)
     require_distinct([name for name, _ in chosen])
+    for name, each in chosen:
+        if each != Column(person):
+            require_not_person(name, relation)
     if all(isinstance(each, Column) for _, each in chosen):
         return View(relation, {name: each.name for name, each in chosen if isinstance(each, Column)})
     return projected(relation, chosen)

@@ -52,7 +52,7 @@ class Tables:
             allow(part.args["alias"], "this")
             name = str(part.alias).casefold()
             if name in seen:
-                raise QueryRefused(f"WITH names `{name}` twice")
+                raise QueryRefused(f"WITH names `{name}` twice", hint="name the parts apart")
             seen.add(name)
             tables = Tables(self.catalog, {**tables.parts, name: subquery(part.this, tables)})
         return tables
@@ -128,7 +128,7 @@ def _joined(scope: Scope, join: exp.Expr, tables: Tables) -> Scope:
         if person is None or other is None or ours_on != Column(person) or column != other:
             raise QueryRefused(
                 "private tables are joined on the person alone",
-                hint=f"ON {scope.sources[0][0]}.{person} = {name}.{other}" if person and other else None,
+                hint=f"ON {scope.sources[0][0]}.{person} = {name}.{other}" if person and other else "rows that stand for themselves have no person",
             )
         relation, names = meet_persons(scope.relation, right.relation, optional=side == "LEFT")
         shown = {visible: names[inside] for visible, inside in right.columns.items()}
@@ -187,6 +187,10 @@ def subquery(node: exp.Expr, tables: Tables) -> View:
         refuse(node, hint="UNION ALL, or conditions in WHERE")
     if type(node) is not exp.Select:
         refuse(node, "in FROM")
+    for item in node.expressions:
+        window = item.find(exp.Window)
+        if window is not None:
+            refuse(window)
     tables = tables.with_parts(node)
     grouped = node.args.get("group") is not None or node.args.get("distinct") is not None
     if grouped or node.args.get("having") is not None or any(has_aggregate(each) for each in node.expressions):

@@ -206,7 +206,7 @@ def _clamped(tokens: list[Token], place: int) -> list[Token]:
         )
     bounds, end = _pair(tokens, place + 2, name)
     if tokens[place - 1].text != "," or end >= len(tokens) or tokens[end].text != ")":
-        raise QueryRefused(f"{name} must be the last argument of {function}")
+        raise QueryRefused(f"{name} must be the last argument of {function}", hint=f"{function}(x, {name} => (0, 100))")
     comma = next(i for i in range(opening, place) if tokens[i].text == "," and _opening(tokens, i) == opening)
     clamp = [Token("word", "CLAMP"), Token("sign", "("), *tokens[opening + 1 : comma], Token("sign", ","), *bounds]
     return [*tokens[: opening + 1], *clamp, Token("sign", ")"), *tokens[comma : place - 1], *tokens[end:]]
