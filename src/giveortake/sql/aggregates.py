@@ -149,6 +149,7 @@ def output(node: exp.Expr, rows: Rows) -> Output:
         return -inside if isinstance(inside, Fraction) else Quotient("multiply", Fraction(-1), inside)
     if type(node) in {exp.Cast, exp.TryCast}:
         allow(node, "this", "to", "safe")
+        allow(node.args["to"], "this", "nested")
         if str(getattr(node.args["to"].this, "value", "")).upper() in {"DOUBLE", "FLOAT"}:
             return output(node.this, rows)
     if type(node) in _ARITHMETIC:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from giveortake.sql.scope import Scope
 
 _INT64 = 1 << 63
+_TIMESTAMPS = frozenset({"TIMESTAMP", "TIMESTAMPNTZ", "DATETIME"})
 
 
 class Rows:
@@ -53,8 +54,6 @@ class Rows:
         """A call, in which texts that are compared with dates are dates."""
         if name == "negate" and isinstance(arguments[0], Literal) and _is_number(arguments[0].value):
             return Literal(-arguments[0].value)  # type: ignore[operator]
-        if name == "concat" and len(arguments) == 1:
-            return arguments[0]
         if name in COMPARISONS and any(isinstance(each, Literal) and isinstance(each.value, str) for each in arguments):
             kinds = {each.domain(self.schema).kind for each in arguments}
             if kinds & {Kind.DATE, Kind.TIMESTAMP}:
@@ -203,11 +202,14 @@ def _cast(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "to", "safe")
     to = node.args["to"]
     kind = str(getattr(to.this, "value", to.this)).upper()
-    if kind in CASTS:
+    if kind in CASTS or kind in _TIMESTAMPS:
         allow(to, "this", "nested")
     of = rows.expression(node.this)
-    if isinstance(of, Literal) and isinstance(of.value, str) and kind in {"DATE", "TIMESTAMP", "TIMESTAMPNTZ"}:
-        return Literal(moment(of.value))
+    if isinstance(of, Literal) and isinstance(of.value, str) and (kind == "DATE" or kind in _TIMESTAMPS):
+        found = moment(of.value)
+        day = dt.date(found.year, found.month, found.day)
+        whole = found if isinstance(found, dt.datetime) else dt.datetime.combine(day, dt.time())
+        return Literal(day if kind == "DATE" else whole)
     if kind not in CASTS:
         raise QueryRefused(
             f"CAST to {kind} is not answered", hint="CAST to DOUBLE, BIGINT, INTEGER, VARCHAR and DATE is"

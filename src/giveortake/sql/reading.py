@@ -17,6 +17,7 @@ from giveortake.sql.expressions import Rows, column_name
 from giveortake.sql.features import group_keys, key_expression
 from giveortake.sql.refusals import allow, refuse
 from giveortake.sql.relations import Tables, require_distinct, source, unaliased
+from giveortake.sql.spelling import require_known_calls
 from giveortake.sql.tokens import prepare
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def read_text(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction
     plain, options = prepare(text)
     try:
         question = _question(_parsed(plain), Tables(catalog, {}))
+        require_known_calls(plain)
     except RecursionError:
         raise QueryRefused("the query nests too deeply", hint="use WITH and name the parts") from None
     stated = options.get("privacy_unit_column")

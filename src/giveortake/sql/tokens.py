@@ -71,7 +71,7 @@ def prepare(text: str) -> tuple[str, dict[str, Fraction | str]]:
         raise QueryRefused(f"the query is longer than {LONGEST:,} characters", hint="ask several questions")
     if "\0" in text:
         raise QueryRefused("the query holds a NUL character")
-    tokens = _tokens(text)
+    tokens = tokens_of(text)
     _require_one_select(tokens)
     plain, options = _without_options(tokens)
     plain = _with_clamps(plain)
@@ -80,7 +80,8 @@ def prepare(text: str) -> tuple[str, dict[str, Fraction | str]]:
     return "".join(f" {token.text}" if token.apart else token.text for token in plain), options
 
 
-def _tokens(text: str) -> list[Token]:
+def tokens_of(text: str) -> list[Token]:
+    """The pieces of a text, without blanks and comments."""
     tokens: list[Token] = []
     apart = True
     for found in _TOKEN.finditer(text):
