@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from asked_tables import CATALOG, TRIPS, VISITS, ZONES
 
+from asked_tables import CATALOG, TRIPS, VISITS, ZONES
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan import (
     Aggregate,
@@ -40,7 +40,7 @@ SCAN = Scan(TRIPS)
     ],
 )
 def test_a_name_that_differs_in_case_alone_is_refused(build: Callable[[], Relation]) -> None:
-    with pytest.raises(QueryRefused, match="two columns|whose row it is"):
+    with pytest.raises(QueryRefused, match=r"two columns|whose row it is"):
         build()
 
 

@@ -1,10 +1,11 @@
-"""Whatever is thrown at the reader, it answers with a question or with a refusal, and never lets in what is not listed."""
+"""Whatever the reader is given becomes a question or a refusal, and what is not listed never gets in."""
+
+# ruff: noqa: S608 (the texts are read, never run)
 
 from __future__ import annotations
 
-import sqlglot
 import pytest
-from asked_tables import CATALOG
+import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
@@ -12,6 +13,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from test_questions_in_both_languages import PAIRS
 from test_refused_texts import WITH_HINTS
 
+from asked_tables import CATALOG
 from giveortake import sql
 from giveortake.errors import QueryRefused
 from giveortake.plan import Question
@@ -20,8 +22,7 @@ from giveortake.sql.spelling import _ARGUMENTS
 
 GOLDEN = [text for text, _ in PAIRS]
 PIECES = sorted({piece for text in (*GOLDEN, *(text for text, _ in WITH_HINTS)) for piece in text.split()})
-ARGUMENTS = ["", "*", "amount", "note", "day", "paid", "at", "amount, 0.5", "note, 'a'", "note, 1", "'month', day"]
-ARGUMENTS += ["amount, 1, 2", "paid, 1, 2", "note, 'a', 'b'", "'month', day, day", "day, day", "DISTINCT age"]
+ARGUMENTS = ["", "amount", "note", "day", "amount, 0.5", "'month', day", "note, 1, 2"]
 
 
 def read(text: str) -> Question | None:
@@ -42,14 +43,14 @@ def test_arbitrary_text_after_select_is_refused_or_read(text: str) -> None:
     read(f"SELECT {text} FROM trips")
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.lists(st.sampled_from(PIECES), max_size=12))
 def test_shuffled_words_are_refused_or_read(pieces: list[str]) -> None:
     read(" ".join(pieces))
     read("SELECT COUNT(*) AS n FROM trips " + " ".join(pieces))
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(st.sampled_from(GOLDEN), st.data())
 def test_damaged_queries_are_refused_or_read(text: str, data: st.DataObject) -> None:
     words = text.split(" ")
@@ -80,8 +81,7 @@ def test_every_function_that_the_parser_knows_is_listed_or_refused() -> None:
     accepted = {
         name
         for name in names
-        for arguments in ARGUMENTS
-        for text in (f"{name}({arguments})", f"COUNT({name}({arguments}))")
+        for text in (f"{name}(amount)", f"{name}(amount, 0.5)", *(f"COUNT({name}({each}))" for each in ARGUMENTS))
         if read(f"SELECT {text} AS x FROM trips") is not None
     }
     assert accepted - {"@"} <= set(_ARGUMENTS)  # @ is how DuckDB writes ABS

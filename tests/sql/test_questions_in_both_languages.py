@@ -1,5 +1,7 @@
 """One golden suite for both front ends: the same question in SQL and in Python."""
 
+# ruff: noqa: E501, ISC004 (queries read best in one piece)
+
 from __future__ import annotations
 
 import datetime as dt
@@ -8,8 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from asked_tables import CATALOG, table
 
+from asked_tables import CATALOG, table
 from giveortake import frame as gt
 from giveortake import sql
 from giveortake.errors import QueryRefused
@@ -64,9 +66,7 @@ PAIRS: list[tuple[str, Callable[[], Any]]] = [
     ),
     (
         "SELECT SUM(amount) / COUNT(*) AS r, SUM(amount) - 2 * COUNT(*) AS d, -COUNT(*) AS m FROM trips",
-        lambda: trips().agg(
-            r=gt.sum("amount") / gt.count(), d=gt.sum("amount") - 2 * gt.count(), m=-gt.count()
-        ),
+        lambda: trips().agg(r=gt.sum("amount") / gt.count(), d=gt.sum("amount") - 2 * gt.count(), m=-gt.count()),
     ),
     (
         "SELECT (1.5 + SUM(amount)) * 3 AS r, 100 / COUNT(*) AS s, 1 - CAST(COUNT(*) AS DOUBLE) AS t FROM trips",
@@ -85,15 +85,15 @@ PAIRS: list[tuple[str, Callable[[], Any]]] = [
     ),
     (
         "SELECT COUNT(*) AS n FROM trips WHERE paid AND (amount >= 1 OR amount <> 3) AND NOT age = 4",
-        lambda: trips()
-        .filter(col("paid") & ((col("amount") >= 1) | (col("amount") != 3)) & ~(col("age") == 4))
-        .agg(n=gt.count()),
+        lambda: (
+            trips()
+            .filter(col("paid") & ((col("amount") >= 1) | (col("amount") != 3)) & ~(col("age") == 4))
+            .agg(n=gt.count())
+        ),
     ),
     (
         "SELECT COUNT(*) AS n FROM trips WHERE region IN ('north', 'east') AND age NOT IN (1, 2)",
-        lambda: trips()
-        .filter(col("region").isin(["north", "east"]) & ~col("age").isin([1, 2]))
-        .agg(n=gt.count()),
+        lambda: trips().filter(col("region").isin(["north", "east"]) & ~col("age").isin([1, 2])).agg(n=gt.count()),
     ),
     (
         "SELECT COUNT(*) AS n FROM trips WHERE age BETWEEN 18 AND 65 AND amount NOT BETWEEN -1 AND 0.1",
@@ -101,9 +101,9 @@ PAIRS: list[tuple[str, Callable[[], Any]]] = [
     ),
     (
         "SELECT COUNT(*) AS n FROM trips WHERE note LIKE 'a%' AND note NOT LIKE '_b' AND note ILIKE 'C%'",
-        lambda: trips()
-        .filter(col("note").like("a%") & ~col("note").like("_b") & col("note").ilike("C%"))
-        .agg(n=gt.count()),
+        lambda: (
+            trips().filter(col("note").like("a%") & ~col("note").like("_b") & col("note").ilike("C%")).agg(n=gt.count())
+        ),
     ),
     (
         "SELECT COUNT(*) AS n FROM trips WHERE tip IS NULL OR note IS NOT NULL",
@@ -127,15 +127,13 @@ PAIRS: list[tuple[str, Callable[[], Any]]] = [
     ),
     (
         "SELECT CASE region WHEN 'north' THEN 'N' ELSE 'other' END AS r, COUNT(*) AS n FROM trips GROUP BY r",
-        lambda: trips()
-        .group_by(r=gt.when(col("region") == "north").then("N").otherwise("other"))
-        .agg(n=gt.count()),
+        lambda: trips().group_by(r=gt.when(col("region") == "north").then("N").otherwise("other")).agg(n=gt.count()),
     ),
     (
         "SELECT SUM(amount * 2 + 1 - amount / 4) AS s, COUNT(*) AS n FROM trips WHERE age % 2 = 0",
-        lambda: trips()
-        .filter(col("age") % 2 == 0)
-        .agg(s=gt.sum(col("amount") * 2 + 1 - col("amount") / 4), n=gt.count()),
+        lambda: (
+            trips().filter(col("age") % 2 == 0).agg(s=gt.sum(col("amount") * 2 + 1 - col("amount") / 4), n=gt.count())
+        ),
     ),
     (
         "SELECT AVG(ABS(amount)) AS a, AVG(FLOOR(amount)) AS b, AVG(CEIL(amount)) AS c, AVG(ROUND(amount, 0)) AS d, "
@@ -152,37 +150,39 @@ PAIRS: list[tuple[str, Callable[[], Any]]] = [
     ),
     (
         "SELECT AVG(GREATEST(amount, age, 3)) AS a, AVG(LEAST(amount, 10)) AS b FROM trips",
-        lambda: trips().agg(
-            a=gt.mean(col("amount").greatest(col("age"), 3)), b=gt.mean(col("amount").least(10))
-        ),
+        lambda: trips().agg(a=gt.mean(col("amount").greatest(col("age"), 3)), b=gt.mean(col("amount").least(10))),
     ),
     (
         "SELECT LOWER(note) AS a, UPPER(TRIM(note)) AS b, SUBSTRING(note, 1, 3) AS c, note || '!' AS d, COUNT(*) AS n "
         "FROM trips WHERE LENGTH(note) < 9 AND CONCAT(note, 'x') = 'yx' GROUP BY 1, 2, 3, 4",
-        lambda: trips()
-        .filter((col("note").length() < 9) & (col("note").concat("x") == "yx"))
-        .group_by(
-            a=col("note").lower(),
-            b=col("note").trim().upper(),
-            c=col("note").substring(1, 3),
-            d=col("note").concat("!"),
-        )
-        .agg(n=gt.count()),
+        lambda: (
+            trips()
+            .filter((col("note").length() < 9) & (col("note").concat("x") == "yx"))
+            .group_by(
+                a=col("note").lower(),
+                b=col("note").trim().upper(),
+                c=col("note").substring(1, 3),
+                d=col("note").concat("!"),
+            )
+            .agg(n=gt.count())
+        ),
     ),
     (
         "SELECT YEAR(day) AS y, EXTRACT(quarter FROM day) AS q, DATE_PART('month', day) AS m, WEEK(day) AS w, "
         "DAY(day) AS d, DAYOFWEEK(day) AS dw, DAYOFYEAR(day) AS dy, COUNT(*) AS n FROM trips GROUP BY 1,2,3,4,5,6,7",
-        lambda: trips()
-        .group_by(
-            y=col("day").year(),
-            q=col("day").quarter(),
-            m=col("day").month(),
-            w=col("day").week(),
-            d=col("day").day(),
-            dw=col("day").dayofweek(),
-            dy=col("day").dayofyear(),
-        )
-        .agg(n=gt.count()),
+        lambda: (
+            trips()
+            .group_by(
+                y=col("day").year(),
+                q=col("day").quarter(),
+                m=col("day").month(),
+                w=col("day").week(),
+                d=col("day").day(),
+                dw=col("day").dayofweek(),
+                dy=col("day").dayofyear(),
+            )
+            .agg(n=gt.count())
+        ),
     ),
     (
         "SELECT HOUR(at) AS h, EXTRACT(minute FROM at) AS m, COUNT(*) AS n FROM trips GROUP BY h, m",
@@ -194,48 +194,58 @@ PAIRS: list[tuple[str, Callable[[], Any]]] = [
     ),
     (
         "SELECT COUNT(*) AS n FROM trips WHERE day >= '2024-01-31' AND day < DATE '2024-03-01' AND at > '2024-02-01 10:00'",
-        lambda: trips()
-        .filter(
-            (col("day") >= dt.date(2024, 1, 31))
-            & (col("day") < dt.date(2024, 3, 1))
-            & (col("at") > dt.datetime(2024, 2, 1, 10))  # noqa: DTZ001
-        )
-        .agg(n=gt.count()),
+        lambda: (
+            trips()
+            .filter(
+                (col("day") >= dt.date(2024, 1, 31))
+                & (col("day") < dt.date(2024, 3, 1))
+                & (col("at") > dt.datetime(2024, 2, 1, 10))
+            )
+            .agg(n=gt.count())
+        ),
     ),
     (
         "SELECT SUM(CAST(paid AS DOUBLE)) AS a, SUM(age::BIGINT) AS b, COUNT(TRY_CAST(note AS DATE)) AS c FROM trips "
         "WHERE CAST(age AS VARCHAR) = '3'",
-        lambda: trips()
-        .filter(col("age").cast("varchar") == "3")
-        .agg(
-            a=gt.sum(col("paid").cast("double")),
-            b=gt.sum(col("age").cast("bigint")),
-            c=gt.count(col("note").cast("date")),
+        lambda: (
+            trips()
+            .filter(col("age").cast("varchar") == "3")
+            .agg(
+                a=gt.sum(col("paid").cast("double")),
+                b=gt.sum(col("age").cast("bigint")),
+                c=gt.count(col("note").cast("date")),
+            )
         ),
     ),
     (
         "SELECT region, COUNT(*) AS n FROM trips GROUP BY region HAVING n > 10 AND region <> 'south' ORDER BY n DESC LIMIT 3",
-        lambda: trips()
-        .group_by("region")
-        .having((col("n") > 10) & (col("region") != "south"))
-        .order_by("n", descending=True)
-        .limit(3)
-        .agg(n=gt.count()),
+        lambda: (
+            trips()
+            .group_by("region")
+            .having((col("n") > 10) & (col("region") != "south"))
+            .order_by("n", descending=True)
+            .limit(3)
+            .agg(n=gt.count())
+        ),
     ),
     (
         "SELECT region, COUNT(*) AS n FROM trips GROUP BY 1 HAVING SUM(amount) / COUNT(*) >= 2 ORDER BY 1, COUNT(*)",
-        lambda: trips()
-        .group_by("region")
-        .having(gt.sum("amount") / gt.count() >= 2)
-        .order_by("region", "n")
-        .agg(n=gt.count()),
+        lambda: (
+            trips()
+            .group_by("region")
+            .having(gt.sum("amount") / gt.count() >= 2)
+            .order_by("region", "n")
+            .agg(n=gt.count())
+        ),
     ),
     (
         "SELECT day, COUNT(*) AS n FROM trips GROUP BY day HAVING day IN ('2024-01-01') OR n BETWEEN 1 AND 2 OR day IS NULL",
-        lambda: trips()
-        .group_by("day")
-        .having(col("day").isin([dt.date(2024, 1, 1)]) | col("n").between(1, 2) | col("day").is_null())
-        .agg(n=gt.count()),
+        lambda: (
+            trips()
+            .group_by("day")
+            .having(col("day").isin([dt.date(2024, 1, 1)]) | col("n").between(1, 2) | col("day").is_null())
+            .agg(n=gt.count())
+        ),
     ),
     (
         "SELECT city, COUNT(*) AS n FROM trips JOIN zones USING (zone) GROUP BY city",
@@ -243,17 +253,21 @@ PAIRS: list[tuple[str, Callable[[], Any]]] = [
     ),
     (
         "SELECT COUNT(*) AS n FROM trips AS t LEFT JOIN zones AS z ON z.zone = t.age + 1 WHERE z.region = t.region",
-        lambda: trips()
-        .join("zones", on=col("age") + 1, column="zone", how="left")
-        .filter(col("zones.region") == col("region"))
-        .agg(n=gt.count()),
+        lambda: (
+            trips()
+            .join("zones", on=col("age") + 1, column="zone", how="left")
+            .filter(col("zones.region") == col("region"))
+            .agg(n=gt.count())
+        ),
     ),
     (
         "SELECT COUNT(*) AS n FROM trips LEFT JOIN zones USING (zone) WHERE zones.zone IS NULL AND zone > 3",
-        lambda: trips()
-        .join("zones", on="zone", how="left")
-        .filter(col("zones.zone").is_null() & (col("zone") > 3))
-        .agg(n=gt.count()),
+        lambda: (
+            trips()
+            .join("zones", on="zone", how="left")
+            .filter(col("zones.zone").is_null() & (col("zone") > 3))
+            .agg(n=gt.count())
+        ),
     ),
     (
         "SELECT COUNT(*) AS n FROM trips JOIN visits ON visits.user_id = trips.user_id WHERE visits.region = trips.region",
@@ -266,19 +280,23 @@ PAIRS: list[tuple[str, Callable[[], Any]]] = [
     (
         "SELECT region, AVG(s) AS m FROM (SELECT user_id, region, SUM(amount) AS s, MAX(age) AS a, MIN(age) AS b "
         "FROM trips GROUP BY user_id, region HAVING MAX(age) > 18) GROUP BY region",
-        lambda: trips()
-        .per_person(by=["region"], s=gt.sum("amount"), a=gt.maximum("age"), b=gt.minimum("age"))
-        .filter(col("a") > 18)
-        .group_by("region")
-        .agg(m=gt.mean("s")),
+        lambda: (
+            trips()
+            .per_person(by=["region"], s=gt.sum("amount"), a=gt.maximum("age"), b=gt.minimum("age"))
+            .filter(col("a") > 18)
+            .group_by("region")
+            .agg(m=gt.mean("s"))
+        ),
     ),
     (
         "SELECT AVG(CLAMP(r, 0, 10)) AS m FROM (SELECT SUM(amount) AS s, COUNT(*) AS n, SUM(amount) / COUNT(*) AS r "
         "FROM trips GROUP BY user_id)",
-        lambda: trips()
-        .per_person(s=gt.sum("amount"), n=gt.count())
-        .select("s", "n", r=col("s") / col("n"))
-        .agg(m=gt.mean(col("r").clamp(0, 10))),
+        lambda: (
+            trips()
+            .per_person(s=gt.sum("amount"), n=gt.count())
+            .select("s", "n", r=col("s") / col("n"))
+            .agg(m=gt.mean(col("r").clamp(0, 10)))
+        ),
     ),
     (
         "SELECT COUNT(*) AS n FROM (SELECT DISTINCT user_id, region FROM trips)",
@@ -295,10 +313,12 @@ PAIRS: list[tuple[str, Callable[[], Any]]] = [
     ),
     (
         "SELECT SUM(amount) AS s FROM (SELECT user_id, region, amount * 100 AS amount FROM trips) WHERE region = 'north'",
-        lambda: trips()
-        .select("region", amount=col("amount") * 100)
-        .filter(col("region") == "north")
-        .agg(s=gt.sum("amount")),
+        lambda: (
+            trips()
+            .select("region", amount=col("amount") * 100)
+            .filter(col("region") == "north")
+            .agg(s=gt.sum("amount"))
+        ),
     ),
     (
         "SELECT region, COUNT(*) AS n FROM (SELECT user_id, region FROM trips UNION ALL SELECT user_id, region FROM visits) "
@@ -308,13 +328,10 @@ PAIRS: list[tuple[str, Callable[[], Any]]] = [
     (
         "SELECT COUNT(*) AS n FROM trips t JOIN (SELECT user_id AS who, SUM(minutes) AS m FROM visits GROUP BY who) v "
         "ON t.user_id = v.who WHERE m > 30",
-        lambda: trips()
-        .join_person(visits().per_person(m=gt.sum("minutes")))
-        .filter(col("m") > 30)
-        .agg(n=gt.count()),
+        lambda: trips().join_person(visits().per_person(m=gt.sum("minutes"))).filter(col("m") > 30).agg(n=gt.count()),
     ),
     (
-        "SELECT COUNT(DISTINCT \"None\") AS n, SUM(x) AS s FROM rows",
+        'SELECT COUNT(DISTINCT "None") AS n, SUM(x) AS s FROM rows',
         lambda: table("rows").agg(n=gt.count_distinct("None"), s=gt.sum("x")),
     ),
 ]
@@ -375,7 +392,9 @@ def test_extremes_of_persons_are_features_and_those_of_everybody_are_quantiles()
 
 
 def test_columns_of_a_join_that_share_a_name_are_told_apart() -> None:
-    question = sql.parse("SELECT z.region, COUNT(*) AS n FROM trips JOIN zones z USING (zone) GROUP BY z.region", CATALOG)
+    question = sql.parse(
+        "SELECT z.region, COUNT(*) AS n FROM trips JOIN zones z USING (zone) GROUP BY z.region", CATALOG
+    )
     assert isinstance(question.relation, JoinPublic)
     assert question.keys[0][0] == "region"
     assert ("region", "zones.region") in question.relation.taken
@@ -403,6 +422,6 @@ def test_bigquery_options_are_read_and_bounds_become_clamps() -> None:
 
 def test_words_inside_texts_and_comments_are_not_read_as_clauses() -> None:
     text = "SELECT /* ; DROP */ COUNT(*) AS n FROM trips -- ; SET\nWHERE note = 'a; b -- contribution_bounds_per_group => '"
-    assert sql.parse(text, CATALOG) == trips().filter(
-        col("note") == "a; b -- contribution_bounds_per_group => "
-    ).agg(n=gt.count())
+    assert sql.parse(text, CATALOG) == trips().filter(col("note") == "a; b -- contribution_bounds_per_group => ").agg(
+        n=gt.count()
+    )

@@ -24,6 +24,8 @@ from giveortake.plan import (
     Union,
     meet_persons,
     meet_public,
+    require_few_steps,
+    require_name,
 )
 from giveortake.plan.aggregates import Condition, Order, Output
 
@@ -44,6 +46,11 @@ class Table:
     relation: Relation
     catalog: Catalog
     ask: Callable[[Question], Any]
+
+    def __post_init__(self) -> None:
+        require_few_steps(self.relation)
+        for name in self.relation.schema:
+            require_name(name)
 
     def filter(self, *conditions: Operand) -> Table:
         """The rows for which all conditions are true."""
@@ -164,7 +171,7 @@ class Grouped:
 
     def limit(self, most: int) -> Grouped:
         """The first rows of the answer."""
-        if isinstance(most, bool) or not isinstance(most, int) or most < 0:
+        if type(most) is not int or most < 0:
             raise QueryRefused("limit needs a whole number", hint="limit(10)")
         return replace(self, most=most)
 
@@ -174,7 +181,7 @@ class Grouped:
         chosen: dict[str, Output] = {}
         for name, each in outputs.items():
             chosen[name] = released(_output(name, each), relation)
-        shown = (*(name for name, _ in self.keys), *chosen)
+        shown = tuple(require_name(name) for name in (*(name for name, _ in self.keys), *chosen))
         for order in self.order:
             if order.column not in shown:
                 raise QueryRefused(

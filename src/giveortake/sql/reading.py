@@ -16,7 +16,7 @@ from giveortake.sql.conditions import Answers
 from giveortake.sql.expressions import Rows, column_name
 from giveortake.sql.features import group_keys, key_expression
 from giveortake.sql.refusals import allow, refuse
-from giveortake.sql.relations import Tables, require_distinct, source, unaliased
+from giveortake.sql.relations import Tables, require_distinct, selected, source, unaliased
 from giveortake.sql.spelling import require_known_calls
 from giveortake.sql.tokens import prepare
 
@@ -84,7 +84,7 @@ def _question(node: exp.Expr, tables: Tables) -> Question:
     allow(node, *_CLAUSES)
     scope = source(node, tables.with_parts(node))
     rows = Rows(scope)
-    items = [unaliased(item) for item in node.expressions]
+    items = [unaliased(item) for item in selected(node)]
     if any(
         isinstance(inside, exp.Star) or (isinstance(inside.this, exp.Star) and type(inside) is exp.Column)
         for _, inside in items
@@ -93,7 +93,7 @@ def _question(node: exp.Expr, tables: Tables) -> Question:
             "`*` asks for rows, and rows are never shown", hint="SELECT COUNT(*), SUM(x), AVG(x), … FROM …"
         )
     aliases = {name.casefold(): inside for name, inside in items if name is not None}
-    grouped = list(dict.fromkeys(key_expression(each, scope, aliases) for each in group_keys(node)))
+    grouped = dict.fromkeys(key_expression(each, scope, aliases) for each in group_keys(node))
     keys: list[tuple[str, Expression]] = []
     outputs: list[tuple[str, Output]] = []
     shown: list[str] = []
@@ -104,11 +104,12 @@ def _question(node: exp.Expr, tables: Tables) -> Question:
             outputs.append((chosen, _measured(inside, rows)))
         else:
             chosen, key = _key(name, inside, rows, grouped)
+            chosen = chosen if name is not None else _unused(chosen, given)
             keys.append((chosen, key))
         given.add(chosen.casefold())
         shown.append(chosen)
     require_distinct(shown)
-    hidden = [each for each in grouped if each not in [key for _, key in keys]]
+    hidden = set(grouped) - {key for _, key in keys}
     if hidden and outputs:
         raise QueryRefused("GROUP BY has a key that is not selected", hint="add the key to SELECT")
     if len({key for _, key in keys}) < len(keys):
@@ -131,7 +132,7 @@ def _measured(node: exp.Expr, rows: Rows) -> Output:
     return found
 
 
-def _key(name: str | None, node: exp.Expr, rows: Rows, grouped: list[Expression]) -> tuple[str, Expression]:
+def _key(name: str | None, node: exp.Expr, rows: Rows, grouped: dict[Expression, None]) -> tuple[str, Expression]:
     expression = rows.expression(node)
     if expression not in grouped:
         if isinstance(node, exp.Column):
@@ -150,18 +151,7 @@ def _key(name: str | None, node: exp.Expr, rows: Rows, grouped: list[Expression]
 
 def _key_name(node: exp.Expr, rows: Rows) -> str:
     if isinstance(node, exp.Column):
-        written, table = column_name(node)
-        inside = rows.scope.column(written, table)
-        return next(
-            (
-                each
-                for owner, columns in rows.scope.sources
-                if table is None or owner.casefold() == table.casefold()
-                for each, other in columns.items()
-                if other == inside and each.casefold() == written.casefold()
-            ),
-            written,
-        )
+        return rows.scope.shown(*column_name(node))
     expression = rows.expression(node)
     columns = list(dict.fromkeys(expression.columns()))
     return "_".join([getattr(expression, "name", "key"), *columns[:1]])

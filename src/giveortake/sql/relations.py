@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, final
 from sqlglot import exp
 
 from giveortake.errors import QueryRefused
-from giveortake.plan import Column, Derive, Filter, PublicTable, Relation, Union, meet_persons, meet_public
+from giveortake.plan import (
+    Column,
+    Derive,
+    Filter,
+    PublicTable,
+    Relation,
+    Union,
+    meet_persons,
+    meet_public,
+    require_few_steps,
+    require_name,
+)
 from giveortake.sql.aggregates import has_aggregate
 from giveortake.sql.expressions import Rows, column_name
 from giveortake.sql.refusals import allow, named, refuse
@@ -19,6 +30,7 @@ if TYPE_CHECKING:
 
     from giveortake.plan import Catalog, Expression
 
+_MOST_COLUMNS = 1_000
 _SELECT = ("expressions", "from_", "joins", "where", "with_")
 
 
@@ -128,10 +140,13 @@ def _joined(scope: Scope, join: exp.Expr, tables: Tables) -> Scope:
         if person is None or other is None or ours_on != Column(person) or column != other:
             raise QueryRefused(
                 "private tables are joined on the person alone",
-                hint=f"ON {scope.sources[0][0]}.{person} = {name}.{other}" if person and other else "rows that stand for themselves have no person",
+                hint=f"ON {scope.sources[0][0]}.{person} = {name}.{other}"
+                if person and other
+                else "rows that stand for themselves have no person",
             )
         relation, names = meet_persons(scope.relation, right.relation, optional=side == "LEFT")
         shown = {visible: names[inside] for visible, inside in right.columns.items()}
+    require_few_steps(relation)
     merged = scope.merged | {str(each.name).casefold() for each in using or []}
     return Scope(relation, (*scope.sources, (name, shown)), merged)
 
@@ -187,7 +202,7 @@ def subquery(node: exp.Expr, tables: Tables) -> View:
         refuse(node, hint="UNION ALL, or conditions in WHERE")
     if type(node) is not exp.Select:
         refuse(node, "in FROM")
-    for item in node.expressions:
+    for item in selected(node):
         window = item.find(exp.Window)
         if window is not None:
             refuse(window)
@@ -229,8 +244,18 @@ def unaliased(item: exp.Expr) -> tuple[str | None, exp.Expr]:
     """The name that AS gives, and what it names."""
     if isinstance(item, exp.Alias):
         allow(item, "this", "alias")
-        return str(item.alias), item.this
+        return require_name(str(item.alias)), item.this
     return None, item
+
+
+def selected(node: exp.Expr) -> list[exp.Expr]:
+    """What a SELECT lists."""
+    items: list[exp.Expr] = node.expressions
+    if len(items) > _MOST_COLUMNS:
+        raise QueryRefused(
+            f"a SELECT of more than {_MOST_COLUMNS:,} columns is not answered", hint="ask several questions"
+        )
+    return items
 
 
 def projected(relation: Relation, items: list[tuple[str, Expression]]) -> View:
@@ -251,9 +276,11 @@ def projected(relation: Relation, items: list[tuple[str, Expression]]) -> View:
 
 def require_distinct(names: list[str]) -> None:
     """Refuse two columns of one name, whatever their case."""
-    twice = sorted({name for name in names if [each.casefold() for each in names].count(name.casefold()) > 1})
-    if twice:
-        raise QueryRefused(f"a subquery has two columns `{twice[0]}`", hint="name them apart with AS")
+    seen: set[str] = set()
+    for name in names:
+        if name.casefold() in seen:
+            raise QueryRefused(f"there are two columns `{name}`", hint="name them apart with AS")
+        seen.add(name.casefold())
 
 
 def require_not_person(name: str, relation: Relation) -> None:

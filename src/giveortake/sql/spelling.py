@@ -10,22 +10,29 @@ from giveortake.errors import QueryRefused
 from giveortake.plan.functions import available
 from giveortake.sql.tokens import Token, tokens_of
 
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
 _MANY = 1_000
 _KEYWORDS = frozenset(
-    "ALL AND AS ASC BETWEEN BY CASE DESC DISTINCT ELSE EXISTS FILTER FROM GROUP HAVING ILIKE IN IS JOIN LIKE "
-    "MATERIALIZED NOT ON OR SELECT THEN USING WHEN WHERE".split()
+    _words(
+        "ALL AND AS ASC BETWEEN BY CASE DESC DISTINCT ELSE EXISTS FILTER FROM GROUP HAVING ILIKE IN IS JOIN LIKE "
+        "MATERIALIZED NOT ON OR SELECT THEN USING WHEN WHERE"
+    )
 )
 _ARGUMENTS: dict[str, tuple[int, int]] = {
-    **dict.fromkeys("SUM AVG MEAN MIN MAX MEDIAN COUNT COUNTIF COUNT_IF".split(), (1, 1)),
-    **dict.fromkeys("VARIANCE VAR_POP VAR_SAMP STDDEV STDDEV_POP STDDEV_SAMP".split(), (1, 1)),
-    **dict.fromkeys("QUANTILE QUANTILE_CONT QUANTILE_DISC APPROX_QUANTILE".split(), (2, 2)),
-    **dict.fromkeys("PERCENTILE_CONT PERCENTILE_DISC".split(), (1, 2)),
-    **dict.fromkeys("ABS FLOOR CEIL CEILING SQRT LN EXP".split(), (1, 1)),
-    **dict.fromkeys("LOWER UPPER LCASE UCASE TRIM LENGTH LEN CHAR_LENGTH CHARACTER_LENGTH".split(), (1, 1)),
-    **dict.fromkeys("YEAR QUARTER MONTH WEEK WEEKOFYEAR DAY DAYOFMONTH DAYOFWEEK ISODOW DAYOFYEAR".split(), (1, 1)),
-    **dict.fromkeys("HOUR MINUTE EXTRACT CAST TRY_CAST".split(), (1, 1)),
-    **dict.fromkeys("DATE_PART DATEPART DATE_TRUNC DATETRUNC MOD NULLIF IFNULL NVL BUCKET".split(), (2, 2)),
-    **dict.fromkeys("GREATEST LEAST CONCAT".split(), (2, _MANY)),
+    **dict.fromkeys(_words("SUM AVG MEAN MIN MAX MEDIAN COUNT COUNTIF COUNT_IF"), (1, 1)),
+    **dict.fromkeys(_words("VARIANCE VAR_POP VAR_SAMP STDDEV STDDEV_POP STDDEV_SAMP"), (1, 1)),
+    **dict.fromkeys(_words("QUANTILE QUANTILE_CONT QUANTILE_DISC APPROX_QUANTILE"), (2, 2)),
+    **dict.fromkeys(_words("PERCENTILE_CONT PERCENTILE_DISC"), (1, 2)),
+    **dict.fromkeys(_words("ABS FLOOR CEIL CEILING SQRT LN EXP"), (1, 1)),
+    **dict.fromkeys(_words("LOWER UPPER LCASE UCASE TRIM LENGTH LEN CHAR_LENGTH CHARACTER_LENGTH"), (1, 1)),
+    **dict.fromkeys(_words("YEAR QUARTER MONTH WEEK WEEKOFYEAR DAY DAYOFMONTH DAYOFWEEK ISODOW DAYOFYEAR"), (1, 1)),
+    **dict.fromkeys(_words("HOUR MINUTE EXTRACT CAST TRY_CAST"), (1, 1)),
+    **dict.fromkeys(_words("DATE_PART DATEPART DATE_TRUNC DATETRUNC MOD NULLIF IFNULL NVL BUCKET"), (2, 2)),
+    **dict.fromkeys(_words("GREATEST LEAST CONCAT"), (2, _MANY)),
     "COALESCE": (1, _MANY),
     "ROUND": (1, 2),
     "IF": (2, 3),

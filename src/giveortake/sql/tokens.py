@@ -22,6 +22,7 @@ _DEEPEST = 150  # open parentheses, brackets and CASEs
 _TOKEN = re.compile(
     r"""
     (?P<blank>\s+|--[^\n]*|/\*.*?\*/)
+  | (?P<open>/\*.*)
   | (?P<text>'(?:[^']|'')*')
   | (?P<quoted>"(?:[^"]|"")*")
   | (?P<number>(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
@@ -85,6 +86,8 @@ def tokens_of(text: str) -> list[Token]:
     tokens: list[Token] = []
     apart = True
     for found in _TOKEN.finditer(text):
+        if found.lastgroup == "open":
+            raise QueryRefused("a comment is not closed", hint="/* … */")
         if found.lastgroup != "blank":
             tokens.append(Token(str(found.lastgroup), found.group(), apart))
         apart = found.lastgroup == "blank"
@@ -208,9 +211,19 @@ def _clamped(tokens: list[Token], place: int) -> list[Token]:
     bounds, end = _pair(tokens, place + 2, name)
     if tokens[place - 1].text != "," or end >= len(tokens) or tokens[end].text != ")":
         raise QueryRefused(f"{name} must be the last argument of {function}", hint=f"{function}(x, {name} => (0, 100))")
-    comma = next(i for i in range(opening, place) if tokens[i].text == "," and _opening(tokens, i) == opening)
+    comma = _first_comma(tokens, opening)
     clamp = [Token("word", "CLAMP"), Token("sign", "("), *tokens[opening + 1 : comma], Token("sign", ","), *bounds]
     return [*tokens[: opening + 1], *clamp, Token("sign", ")"), *tokens[comma : place - 1], *tokens[end:]]
+
+
+def _first_comma(tokens: list[Token], opening: int) -> int:
+    """Where the first argument of a call ends."""
+    depth = 0
+    for i in range(opening, len(tokens)):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(tokens[i].text, 0)
+        if tokens[i].text == "," and depth == 1:
+            return i
+    raise QueryRefused("a call is not closed")
 
 
 def _opening(tokens: list[Token], place: int) -> int:
