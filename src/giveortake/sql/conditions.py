@@ -40,7 +40,7 @@ class Answers:
     keys: tuple[tuple[str, Expression], ...]
     outputs: tuple[tuple[str, Output], ...]
 
-    def condition(self, node: exp.Expression) -> Condition:
+    def condition(self, node: exp.Expr) -> Condition:
         """What HAVING says, over keys by name, outputs by value, and literals."""
         kind = type(node)
         if kind is exp.Paren:
@@ -74,7 +74,7 @@ class Answers:
             node, "in HAVING", hint="comparisons, BETWEEN, IN and IS NULL are; conditions on rows go into WHERE"
         )
 
-    def name_of(self, node: exp.Expression) -> str | None:
+    def name_of(self, node: exp.Expr) -> str | None:
         """The column of the answer that a node is."""
         while isinstance(node, exp.Paren):
             node = node.this
@@ -90,14 +90,14 @@ class Answers:
         key = rows.expression(node)
         return next((name for name, each in self.keys if each == key), None)
 
-    def _named(self, node: exp.Expression) -> str | None:
+    def _named(self, node: exp.Expr) -> str | None:
         if not isinstance(node, exp.Column) or node.table:
             return None
         written = column_name(node)[0]
         names = [name for name, _ in (*self.keys, *self.outputs)]
         return next((name for name in names if name.casefold() == written.casefold()), None)
 
-    def _operand(self, node: exp.Expression) -> object:
+    def _operand(self, node: exp.Expr) -> object:
         name = self.name_of(node) if not isinstance(node, exp.Literal | exp.Boolean | exp.Null | exp.Neg) else None
         if name is not None:
             if self._named(node) is not None and isinstance(node, exp.Column):
@@ -115,7 +115,7 @@ class Answers:
             return Fraction(value.value)
         return value.value
 
-    def _require_one_meaning(self, node: exp.Expression, name: str) -> None:
+    def _require_one_meaning(self, node: exp.Expr, name: str) -> None:
         """A name of the answer that is also another key's column would mean two things."""
         inside = self.scope.matches(str(node.name))
         others = [other for other, key in self.keys if inside and key == Column(inside[0]) and other != name]
