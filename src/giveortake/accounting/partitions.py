@@ -1,16 +1,16 @@
 """Parts of partitions inside a running total: what all parts of one partition cost together.
 
 Theorem (parallel composition, exactly; seed 001, seed 003 Thm 14 with its correction). Parts are disjoint, and one
-unit has rows in at most m of them. Fix two neighbours. Under add-remove they differ in at most m parts, so that releases from
-other parts have the same law on both; what differs is the composition, chosen as adaptively as may be, of the releases
-from those m parts, and in every currency of a filter that costs the sum of what each part has cost so far: at most the
-sum of the m largest parts. Under change-one a unit that stays where it was changes m parts, each by a change-one step;
-one that moves leaves m parts and enters m others, each an add-remove step in 2m disjoint parts; in between, a part
-that it stays in costs a change-one step and the others one add-remove step each, of which the former is charged here
-with both. So the greater of the m largest change-one sums and the 2m largest add-remove sums bounds the first two
-cases, and where m > 1 the mixed ones are bounded by charging each part the greater of its two sums, the 2m largest.
-A running total that always contains that much stays a filter: the pair of neighbours that an attacker bets on sees
-costs that never exceed it, and zero for releases from parts that do not differ. ∎
+unit has rows in at most m of them. Fix two neighbours. Under add-remove they differ in at most m parts, so that
+releases from other parts have the same law on both; what differs is the composition, chosen as adaptively as may be,
+of the releases from those m parts, and in every currency of a filter that costs the sum of what each part has cost so
+far: at most the sum of the m largest parts. Under change-one a unit that stays where it was changes m parts, each by
+a change-one step; one that moves leaves m parts and enters m others, each an add-remove step in 2m disjoint parts; in
+between, a part that it stays in costs a change-one step and the others one add-remove step each, of which the former
+is charged here with both. So the greater of the m largest change-one sums and the 2m largest add-remove sums bounds
+the first two cases, and where m > 1 the mixed ones are bounded by charging each part the greater of its two sums, the
+2m largest. A running total that always contains that much stays a filter: the pair of neighbours that an attacker
+bets on sees costs that never exceed it, and zero for releases from parts that do not differ. ∎
 """
 
 from __future__ import annotations

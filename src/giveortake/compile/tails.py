@@ -105,7 +105,8 @@ def _laplace_tail(away: Floats, scales: Sequence[Floats]) -> Floats:
 def _exponential(t: Floats, scale: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         within: Floats = np.exp(-t / np.where(scale > 0, scale, 1.0))
-        return np.where(scale > 0, within, np.where(t > 0, 0.0, 1.0))
+        tail: Floats = np.where(scale > 0, within, np.where(t > 0, 0.0, 1.0))
+        return tail
 
 
 def _moment_bound(t: Floats, scales: Sequence[Floats]) -> Floats:
@@ -117,4 +118,5 @@ def _moment_bound(t: Floats, scales: Sequence[Floats]) -> Floats:
         s = part / greatest
         exponent = -s * t - np.log1p(-((s * stacked) ** 2)).sum(axis=0)
         best = np.minimum(best, exponent)
-    return np.minimum(1.0, 2 * np.exp(np.minimum(best, 0.0)))
+    tail: Floats = np.minimum(1.0, 2 * np.exp(np.minimum(best, 0.0)))
+    return tail

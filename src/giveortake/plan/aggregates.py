@@ -119,7 +119,7 @@ class Measured:
 @final
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """Arithmetic over answers: free, because it is post-processing. `operation` is add, subtract, multiply or divide."""
+    """Arithmetic over answers, free as post-processing; `operation` is add, subtract, multiply or divide."""
 
     operation: str
     left: Output

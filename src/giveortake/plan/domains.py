@@ -42,7 +42,8 @@ class Kind(StrEnum):
 class Domain:
     """The values that a column may hold. What lies outside is clamped (numbers) or left out (keys), never trusted.
 
-    `low` and `high` bound numbers, and dates as days since the year 1; `categories` lists keys; `step` is the lattice that a decimal lies on.
+    `low` and `high` bound numbers, and dates as days since the year 1; `categories` lists keys; `step` is the lattice
+    that a decimal lies on.
     """
 
     kind: Kind
@@ -109,7 +110,7 @@ class Domain:
 
 
 def declared(name: str, said: object, physical: Domain) -> Domain:
-    """The domain that a custodian states for a column: bounds `(0, 500)`, categories `["north", …]`, or both spelled out.
+    """The domain that a custodian states: bounds `(0, 500)`, categories `["north", …]`, or a dictionary.
 
     A dictionary may hold `bounds`, `categories`, `nullable`, `max_length` and `integer`. `physical` is what the
     column's type says.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, final
@@ -20,6 +19,8 @@ from giveortake.plan.domains import Domain, Kind, Value
 from giveortake.plan.expressions import Call, Literal, is_missing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from giveortake.plan.expressions import Expression
     from giveortake.plan.tables import Schema
 

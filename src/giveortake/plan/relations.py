@@ -354,7 +354,7 @@ class PerPerson(Relation):
 @final
 @dataclass(frozen=True, slots=True)
 class KeepParts(Relation):
-    """The rows of at most `most` values of a column for each person, which ones decided by a hash of person and value."""
+    """The rows of at most `most` values of a column for each person; a hash of both decides which."""
 
     source: Relation
     column: str

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from giveortake.answers import Answer, Column
 from giveortake.compile import Release, combined, evaluated, measurement, spend_of
 from giveortake.compile.measurement import key_rows, with_keys
-from giveortake.engines import Keys
 from giveortake.errors import InvalidParameter, LedgerDamaged, LedgerMismatch, QueryFailed, Unprovable
 from giveortake.exact import open_probability
 from giveortake.session.postprocessing import arranged
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from giveortake.compile import Measurement, Spend
+    from giveortake.engines import Keys
     from giveortake.exact import Number
     from giveortake.ledger import Reservation
     from giveortake.plan import Value
@@ -41,16 +42,16 @@ def answers(
 ) -> list[Answer]:
     """Several questions under one charge: all are paid, durably, before the first of them is asked."""
     sure = open_probability("confidence", confidence)
-    reservation = _reserve(session, asked, key, [])
+    reservation = _reserve(session, asked, key, ())
     found = _released(session, [made for made, _ in asked], reservation, None)
     return [
-        _answer(session, made, spend, keys, [release], reservation, sure, [])
+        _Asked(session, made, spend, keys, (release,), reservation, sure).answer()
         for (made, spend), (keys, release) in zip(asked, found, strict=True)
     ]
 
 
 def _reserve(
-    session: Session, asked: Sequence[tuple[Measurement, Spend]], key: str | None, chain: list[str]
+    session: Session, asked: Sequence[tuple[Measurement, Spend]], key: str | None, chain: tuple[str, ...]
 ) -> Reservation:
     """The charge, durably, before a row is read. A table that changed is refused first, at no cost."""
     if not session.engine.unchanged():
@@ -60,7 +61,7 @@ def _reserve(
         )
     question = {
         "questions": [[made.digest(), spend.to_json()] for made, spend in asked],
-        "refines": chain,
+        "refines": list(chain),
         "part": session.part_name(),
     }
     return session.book.reserve(
@@ -108,64 +109,69 @@ def _executed(session: Session, made: Measurement, known: Keys | None) -> dict[s
     }
 
 
-def _answer(
-    session: Session,
-    made: Measurement,
-    spend: Spend,
-    keys: Keys,
-    releases: list[Release],
-    reservation: Reservation,
-    confidence: Fraction,
-    chain: list[str],
-) -> Answer:
-    rows = key_rows(keys)
-    measures = combined(made.measures, releases)
-    miss = float(1 - confidence)
-    columns = [Column(column.name, [_shown(row[i]) for row in rows]) for i, column in enumerate(keys.columns)]
-    for name, formula in made.formulas:
-        each = evaluated(formula, measures, miss, len(rows))
-        columns.append(Column(name, _listed(each.values), _listed(each.low), _listed(each.high)))
-    shown = arranged(made, columns, rows, measures, miss)
-    promise = made.event.guarantee(unit=session.budget.unit, neighbours=session.budget.neighbours)
-    return Answer(
-        shown,
-        guarantee=promise,
-        cost=promise,
-        release_id=f"{session.name}/{session.version}/{reservation.number}",
-        confidence=confidence,
-        citations=tuple(dict.fromkeys(noise.citation for noise in made.noises)),
-        recipe=recipe(session, made, spend),
-        entropy=ENTROPY,
-        notes=_notes(session, made, reservation),
-        refine=lambda **options: refined(session, made, keys, releases, chain, reservation, confidence, options),
-    )
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """A question that is paid for, and everything that was released to it so far."""
+
+    session: Session
+    made: Measurement
+    spend: Spend
+    keys: Keys
+    releases: tuple[Release, ...]
+    reservation: Reservation
+    confidence: Fraction
+    chain: tuple[str, ...] = ()
+
+    def answer(self) -> Answer:
+        """The answer that follows from the releases; all of this is post-processing."""
+        rows = key_rows(self.keys)
+        measures = combined(self.made.measures, self.releases)
+        miss = float(1 - self.confidence)
+        columns = [Column(column.name, [_shown(row[i]) for row in rows]) for i, column in enumerate(self.keys.columns)]
+        for name, formula in self.made.formulas:
+            each = evaluated(formula, measures, miss, len(rows))
+            columns.append(Column(name, _listed(each.values), _listed(each.low), _listed(each.high)))
+        budget = self.session.budget
+        promise = self.made.event.guarantee(unit=budget.unit, neighbours=budget.neighbours)
+        return Answer(
+            arranged(self.made, columns, rows, measures, miss),
+            guarantee=promise,
+            cost=promise,
+            release_id=f"{self.session.name}/{self.session.version}/{self.reservation.number}",
+            confidence=self.confidence,
+            citations=tuple(dict.fromkeys(noise.citation for noise in self.made.noises)),
+            recipe=recipe(self.made, self.spend),
+            entropy=ENTROPY,
+            notes=_notes(self.session, self.made, self.reservation),
+            refine=self.refine,
+        )
+
+    def refine(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        mu: Number | None = None,
+        key: str | None = None,
+    ) -> Answer:
+        """The same question once more, and all answers combined; keys that were found are public now."""
+        if any(measure.kind == "bins" for measure in self.made.measures):
+            raise Unprovable("quantiles are not refined: their answers do not average", hint="ask anew, for more")
+        spend = spend_of(epsilon, delta, rho, mu, None)
+        if spend is None:
+            raise InvalidParameter("epsilon", None, "is missing", hint='answer.refine(epsilon="0.1")')
+        made = self.made
+        again = measurement(made.question, made.caps, made.stability.neighbours, spend, known=self.keys)
+        links = (*self.chain, str(self.reservation.number))
+        reservation = _reserve(self.session, [(again, spend)], key, links)
+        ((_, release),) = _released(self.session, [again], reservation, self.keys)
+        releases = (*self.releases, release)
+        return _Asked(self.session, again, spend, self.keys, releases, reservation, self.confidence, links).answer()
 
 
-def refined(
-    session: Session,
-    made: Measurement,
-    keys: Keys,
-    releases: list[Release],
-    chain: list[str],
-    before: Reservation,
-    confidence: Fraction,
-    options: dict[str, Any],
-) -> Answer:
-    """The same question once more, and both answers combined; keys that were found are public now."""
-    if any(measure.kind == "bins" for measure in made.measures):
-        raise Unprovable("quantiles are not refined: their answers do not average", hint="ask anew at a higher price")
-    key = options.pop("key", None)
-    spend = spend_of(**{name: options.pop(name, None) for name in ("epsilon", "delta", "rho", "mu", "key_delta")})
-    if spend is None or options:
-        raise InvalidParameter("refine", sorted(options), "states no spend", hint='answer.refine(epsilon="0.1")')
-    again = measurement(made.question, made.caps, made.stability.neighbours, spend, known=keys)
-    links = [*chain, str(before.number)]
-    reservation = _reserve(session, [(again, spend)], key, links)
-    ((_, release),) = _released(session, [again], reservation, keys)
-    return _answer(session, again, spend, keys, [*releases, release], reservation, confidence, links)
-
-
-def recipe(session: Session, made: Measurement, spend: Spend) -> dict[str, object]:
+def recipe(made: Measurement, spend: Spend) -> dict[str, object]:
     """What was done, in words and numbers, without any coin."""
     steps: dict[str, object] = {"spend": str(spend)}
     if made.stability.bounding is not None or made.caps.total is not None:

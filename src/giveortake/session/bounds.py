@@ -139,15 +139,11 @@ def _magnitude(relation: Relation, column: str) -> Relation:
     """The greatest absolute value of each unit."""
     if column not in relation.schema or not relation.schema[column].kind.is_number:
         raise InvalidParameter("columns", column, "is no column of numbers")
-    away = Call("clamp", (Call("abs", (_unbounded(relation, column),)), Literal(0), Literal(2**_LARGEST)))
+    away = Call("clamp", (Call("abs", (Call("to_real", (Column(column),)),)), Literal(0), Literal(2**_LARGEST)))
     derived = Derive(relation, (("size", away),))
     if relation.person is None:
         return derived
     return PerPerson(derived, (), (("size", Aggregate(AggregateKind.MAXIMUM, Column("size"))),))
-
-
-def _unbounded(relation: Relation, column: str) -> Expression:
-    return Call("to_real", (Column(column),))
 
 
 def _outside(relation: Relation, column: str) -> Expression:

@@ -31,7 +31,9 @@ def spend_for_margin(
     if keys is None and query.session.key_pot is not None:
         keys = query.session.key_pot / 10
     kinds = ["epsilon"] if isinstance(query.session.budget, PureDP) else ["epsilon", "mu"]
-    found = [each for kind in kinds if (each := _least(query, kind, reach, sure, keys, n)) is not None]
+    found = [
+        each for kind in kinds if (each := _least(query, kind, reach, confidence=sure, keys=keys, n=n)) is not None
+    ]
     if not found:
         raise InvalidParameter("margin", wanted, "is not reached by any amount of noise", hint="ask for a wider margin")
     priced = [(share, spend) for spend in found if (share := _share(query, spend)) is not None]
@@ -55,7 +57,7 @@ def column_margins(made: Measurement, confidence: Fraction, n: Number | None) ->
 
 
 def _least(
-    query: Query, kind: str, reach: float, confidence: Fraction, keys: Fraction | None, n: Number | None
+    query: Query, kind: str, reach: float, *, confidence: Fraction, keys: Fraction | None, n: Number | None
 ) -> Spend | None:
     def widest(amount: Fraction) -> float:
         spend = Spend(epsilon=amount, keys=keys) if kind == "epsilon" else Spend(mu=amount, keys=keys)

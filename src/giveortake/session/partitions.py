@@ -90,7 +90,7 @@ class Partition(Mapping[Any, "Session"]):
         return len(self._sessions)
 
     def __repr__(self) -> str:
-        return f"<Partition by {self.column}: {len(self)} parts, of which one unit touches at most {self.parts_per_person}>"
+        return f"<Partition by {self.column}: {len(self)} parts, {self.parts_per_person} of which one unit can touch>"
 
 
 def _key(value: Value) -> Any:

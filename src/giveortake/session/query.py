@@ -49,7 +49,16 @@ class Query:
 
         `n` is how many rows a group has, if that is public or was released: means are as sure as it is large.
         """
-        spend = self._spend(epsilon, delta, rho, mu, margin, confidence, key_delta, n)
+        spend = self._spend(
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            mu=mu,
+            margin=margin,
+            confidence=confidence,
+            key_delta=key_delta,
+            n=n,
+        )
         return quoted(self.session, self.measured(spend), spend, confidence, n)
 
     def answer(
@@ -71,7 +80,16 @@ class Query:
         least that reaches a `margin` with the stated confidence. `key` makes a retry safe: the same key and question
         give the same answer and are charged once. The same question at the same price is free the second time.
         """
-        spend = self._spend(epsilon, delta, rho, mu, margin, confidence, key_delta, n)
+        spend = self._spend(
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            mu=mu,
+            margin=margin,
+            confidence=confidence,
+            key_delta=key_delta,
+            n=n,
+        )
         return answering.answer(self.session, self.measured(spend), spend, confidence, key)
 
     @property
@@ -87,6 +105,7 @@ class Query:
 
     def _spend(
         self,
+        *,
         epsilon: Number | None,
         delta: Number | None,
         rho: Number | None,

@@ -226,8 +226,9 @@ class Session:
 
     def __repr__(self) -> str:
         lines = [f"<Session {self.name}: {self.budget!r}"]
-        for table in self._private.values():
-            lines.append(f"  {table.name}({', '.join(column for column, _ in table.columns)})")
+        lines.extend(
+            f"  {table.name}({', '.join(column for column, _ in table.columns)})" for table in self._private.values()
+        )
         lines.extend(f"  {table.name}, public" for table in self._public.values())
         if self.budget.unit.column is not None:
             lines.append(f"  {self.caps}{'' if self.caps.stated else ' (the default; see suggest_bounds)'}")
