@@ -344,6 +344,14 @@ def test_sql_and_frame_build_the_same_question(text: str, build: Callable[[], An
     assert sql.parse(text, CATALOG).relation.to_json() == question.relation.to_json()
 
 
+def test_having_computes_with_columns_of_the_answer() -> None:
+    text = "SELECT region, COUNT(*) AS n, SUM(amount) AS s FROM trips GROUP BY region HAVING "
+    plain = sql.parse(text + "2 * COUNT(*) - SUM(amount) > COUNT(*)", CATALOG)
+    assert sql.parse(text + "2 * N - SUM(amount) > (n)", CATALOG) == plain
+    with pytest.raises(QueryRefused, match="`region` is neither"):
+        sql.parse(text + "n + region > 3", CATALOG)
+
+
 def test_names_are_found_whatever_their_case() -> None:
     plain = sql.parse("SELECT region, SUM(amount) AS s FROM trips GROUP BY region", CATALOG)
     assert sql.parse('SELECT Region, SUM(t.AMOUNT) AS s FROM "TRIPS" AS T GROUP BY t.REGION', CATALOG) == plain

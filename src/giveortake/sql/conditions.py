@@ -83,12 +83,15 @@ class Answers:
         if named is not None:
             return named
         if has_aggregate(node):
-            measured = output(node, rows)
+            measured = self._measured(node)
             return next((name for name, each in self.outputs if each == measured), None)
-        if isinstance(node, exp.Column) and not self.scope.matches(*column_name(node)):
+        if not all(self.scope.matches(*column_name(each)) for each in node.find_all(exp.Column)):
             return None
         key = rows.expression(node)
         return next((name for name, each in self.keys if each == key), None)
+
+    def _measured(self, node: exp.Expr) -> Output:
+        return output(node, Rows(self.scope), {name.casefold(): each for name, each in self.outputs})
 
     def _named(self, node: exp.Expr) -> str | None:
         if not isinstance(node, exp.Column) or node.table:
@@ -104,8 +107,8 @@ class Answers:
                 self._require_one_meaning(node, name)
             found = dict(self.outputs).get(name)
             return Column(name) if found is None else found
-        if has_aggregate(node) or isinstance(node, exp.Column):
-            return output(node, Rows(self.scope))
+        if has_aggregate(node) or node.find(exp.Column) is not None:
+            return self._measured(node)
         value = Rows(self.scope).expression(node)
         if not isinstance(value, Literal):
             raise QueryRefused(
