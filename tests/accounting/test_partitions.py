@@ -139,4 +139,4 @@ def test_a_ledger_charges_parts_together_and_verifies() -> None:
         for part in range(4):
             book.reserve(InPart(event, event, 9, part), dataset="d")
         assert book.levels()[0].spent == Fraction(4, 10)
-        assert book.verify().entries == 6
+        assert book.verify().reservations == 4
