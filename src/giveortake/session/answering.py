@@ -106,7 +106,7 @@ def _answer(
         shown,
         guarantee=promise,
         cost=promise,
-        release_id=f"{session.name}/{session.version}/{reservation.number}",
+        release_id=f"{session.name}/{reservation.number}",
         confidence=confidence,
         citations=tuple(dict.fromkeys(noise.citation for noise in made.noises)),
         recipe=recipe(session, made, spend),
