@@ -129,17 +129,19 @@ class Replay:
     violations: list[str]
     nearest: dict[str, float]
 
-    def run(self, shapes: dict[str, str], pairs: int, seed: object = 0) -> Replay:
-        """Every shape on so many random pairs of neighbours."""
+    def run(self, shapes: dict[str, str], tables: int, neighbours: int, seed: object) -> Replay:
+        """So many random tables, each beside several neighbours; a neighbour is asked a random half of the questions."""
         luck = random.Random(f"{self.mode} {seed}")  # noqa: S311 (which tables are tried need not be secret)
-        for _ in range(pairs):
+        made: dict[str, Measurement] = {}
+        for _ in range(tables):
             table = random_table(luck)
-            other = self.mode.neighbour(luck, table)
-            if luck.random() < 0.5 and self.mode.change == "change-one":
-                table, other = other, table
-            with self.mode.session(table) as one, self.mode.session(other) as two:
-                for name, text in shapes.items():
-                    self._compare(name, one.sql(text).measured(SPEND), one.engine, two.engine, luck)
+            with self.mode.session(table) as one:
+                made = made or {name: one.sql(text).measured(SPEND) for name, text in shapes.items()}
+                for _ in range(neighbours):
+                    asked = luck.sample(sorted(shapes), (len(shapes) + 1) // 2)
+                    with self.mode.session(self.mode.neighbour(luck, table)) as two:
+                        for name in asked:
+                            self._compare(name, made[name], one.engine, two.engine, luck)
         return self
 
     def _compare(self, name: str, made: Measurement, one: Engine, two: Engine, luck: random.Random) -> None:
@@ -182,9 +184,9 @@ class Replay:
         self.nearest[label] = max(self.nearest.get(label, 0.0), float(share))
 
 
-def replay(mode: Mode, shapes: dict[str, str], pairs: int, seed: object = 0) -> Replay:
-    """Every shape on so many random pairs of neighbours."""
-    return Replay(mode, [], {}).run(shapes, pairs, seed)
+def replay(mode: Mode, shapes: dict[str, str], *, tables: int, neighbours: int, seed: object = 0) -> Replay:
+    """Every shape on random pairs of neighbours."""
+    return Replay(mode, [], {}).run(shapes, tables, neighbours, seed)
 
 
 def _levels(levels: int, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> list[list[int]]:

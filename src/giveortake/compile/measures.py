@@ -302,8 +302,11 @@ def _arithmetic(operation: str, left: Formula, right: Formula) -> Formula:
     constant = right.constant if isinstance(right, Linear) and not right.weights else None
     if operation in {"add", "subtract"} and isinstance(left, Linear) and isinstance(right, Linear):
         return left.plus(right.times(Fraction(-1 if operation == "subtract" else 1)))
-    if operation == "multiply" and isinstance(left, Linear) and not left.weights and constant is None:
-        return _arithmetic(operation, right, left)
+    if isinstance(left, Linear) and not left.weights and constant is None:
+        if operation in {"multiply", "add"}:
+            return _arithmetic(operation, right, left)
+        if operation == "subtract" and isinstance(right, Ratio):
+            return right.times(Fraction(-1)).shifted(left.constant)
     if operation in {"multiply", "divide"} and constant is not None:
         if operation == "divide" and constant == 0:
             raise QueryRefused("an answer is divided by zero")
