@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _SMALL = 2**31
+_HALF = 2**62
 _LESS = "CAST('0.9999999999999964' AS DOUBLE)"  # 1 − 2^-48
 
 
@@ -144,7 +145,9 @@ def _part(summand: Summand, index: int, rows: int, groups: int, *, few: bool) ->
             within = f"c <= {rows} AND {within}"
             whole = f"a{index} * {fine}" if fine > 1 else f"a{index}"
             part = f"CAST(a{index} AS DOUBLE) * (least(c, {rows}) * {fine}{above} * {_LESS} / (c{below}))"
-    return whole if within == "TRUE" else f"CASE WHEN {within} THEN {whole} ELSE CAST(trunc({part}) AS BIGINT) END"
+    greatest = rows * fine * (summand.quantum.reach if summand.quantum is not None else 1)
+    stored = "BIGINT" if greatest < _HALF else "HUGEINT"
+    return whole if within == "TRUE" else f"CASE WHEN {within} THEN {whole} ELSE CAST(trunc({part}) AS {stored}) END"
 
 
 def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:

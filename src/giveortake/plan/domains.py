@@ -120,6 +120,7 @@ def declared(name: str, said: object, physical: Domain) -> Domain:
     """
     match said:
         case Domain():
+            _require_kind(name, said.kind, physical)
             return said
         case Mapping():
             return _spelled_out(name, said, physical)
@@ -145,7 +146,7 @@ def _spelled_out(name: str, said: Mapping[Any, Any], physical: Domain) -> Domain
         )
     domain = physical
     if said.get("integer"):
-        domain = Domain(Kind.INTEGER, nullable=True)
+        _require_kind(name, Kind.INTEGER, physical)
     if "bounds" in said and "categories" in said:
         raise InvalidParameter(f"domains[{name!r}]", said, "has bounds and categories; one of them is enough")
     if "bounds" in said:
@@ -166,6 +167,17 @@ def _spelled_out(name: str, said: Mapping[Any, Any], physical: Domain) -> Domain
             raise InvalidParameter(f"domains[{name!r}].max_length", said["max_length"], "is for text only")
         domain = replace(domain, longest=whole(f"domains[{name!r}].max_length", said["max_length"]))
     return domain
+
+
+def _require_kind(name: str, kind: Kind, physical: Domain) -> None:
+    """Columns are read as what they are stored as: a cell that is something else could make a question fail."""
+    if kind is not physical.kind:
+        raise InvalidParameter(
+            f"domains[{name!r}]",
+            str(kind),
+            f"is not what the column holds: {physical.kind} values",
+            hint="store it as such, or convert it in the question: CAST(x AS DOUBLE), ROUND(x)",
+        )
 
 
 def _bounded(name: str, bounds: Sequence[Any], physical: Domain) -> Domain:

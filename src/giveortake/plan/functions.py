@@ -273,6 +273,8 @@ def _bucket(call: Call, domains: list[Domain]) -> Domain:
     if 10**9 % width.denominator:
         raise QueryRefused("BUCKET needs a width with at most nine decimals")
     first, last = math.floor(a.low / width), math.floor(a.high / width)  # type: ignore[operator]
+    if max(abs(first), abs(last)) > _SAFE_INTEGER:
+        raise QueryRefused("BUCKET needs a width of at least 2^-53 of the bounds", hint="take a greater width")
     if last - first >= _MOST_BUCKETS:
         raise QueryRefused(f"BUCKET makes more than {_MOST_BUCKETS:,} buckets", hint="take a greater width")
     edges = [width * index for index in range(first, last + 1)]

@@ -43,11 +43,6 @@ class Relation:
         """The most rows that a unit can have here, or None if nothing bounds them."""
         raise NotImplementedError
 
-    @property
-    def has_every_row(self) -> bool:
-        """Whether each row of the table is here exactly once, so that their number tells nothing under change-one."""
-        return False
-
     def tables(self) -> list[PrivateTable]:
         """The private tables it reads."""
         raise NotImplementedError
@@ -76,10 +71,6 @@ class Scan(Relation):
     @property
     def most_rows(self) -> int | None:
         return 1 if self.table.person is None else self.most_rows_of_person
-
-    @property
-    def has_every_row(self) -> bool:
-        return self.table.person is None
 
     def tables(self) -> list[PrivateTable]:
         return [self.table]
@@ -158,10 +149,6 @@ class Derive(Relation):
     def most_rows(self) -> int | None:
         return self.source.most_rows
 
-    @property
-    def has_every_row(self) -> bool:
-        return self.source.has_every_row
-
     def tables(self) -> list[PrivateTable]:
         return self.source.tables()
 
@@ -210,10 +197,6 @@ class JoinPublic(Relation):
     @property
     def most_rows(self) -> int | None:
         return self.source.most_rows
-
-    @property
-    def has_every_row(self) -> bool:
-        return self.optional and self.source.has_every_row
 
     def tables(self) -> list[PrivateTable]:
         return self.source.tables()

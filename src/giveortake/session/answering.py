@@ -138,7 +138,7 @@ class _Asked:
             arranged(self.made, columns, rows, measures, miss),
             guarantee=promise,
             cost=promise,
-            release_id=f"{self.session.name}/{self.session.version}/{self.reservation.number}",
+            release_id=f"{self.session.name}/{self.reservation.number}",
             confidence=self.confidence,
             citations=tuple(dict.fromkeys(noise.citation for noise in self.made.noises)),
             recipe=recipe(self.made, self.spend),
