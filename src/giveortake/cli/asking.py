@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake import session as sessions
-from giveortake.errors import InvalidParameter, NotFound
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.exact import rational
 from giveortake.session.configuration import MEMORY, budget_said, chosen, configurations, unit_said
 
@@ -39,7 +39,7 @@ def opened(arguments: argparse.Namespace, *, leave_no_trace: bool = False) -> tu
         return _from_toml(arguments, leave_no_trace)
     for name in ("unit", "budget"):
         if getattr(arguments, name) is None:
-            raise InvalidParameter(f"--{name}", None, "is missing", hint=_MISSING[name])
+            raise GiveOrTakeError(f"--{name} is missing", hint=_MISSING[name])
     book = _ledger(arguments.ledger or f"{arguments.file}.ledger", leave_no_trace)
     return sessions.protect(
         arguments.file,
