@@ -97,7 +97,15 @@ def test_the_demo_declares_what_it_shows() -> None:
 def test_what_the_demo_says_about_the_ledger_is_true(capsys: pytest.CaptureFixture[str]) -> None:
     output = demo_output(capsys)
     assert "The ledger  9 entries; 3 answers are kept, and were charged" in output
-    for words in ("ε = 0.25", "ε = 1 ", "ε = 0.5", "87.5 %", "ε ≤ 0.25 is left", "costs nothing", "nothing was charged"):
+    for words in (
+        "ε = 0.25",
+        "ε = 1 ",
+        "ε = 0.5",
+        "87.5 %",
+        "ε ≤ 0.25 is left",
+        "costs nothing",
+        "nothing was charged",
+    ):
         assert words in output
 
 

@@ -154,7 +154,14 @@ def test_a_quote_says_what_it_costs_and_leaves_no_trace(folder: Path, capsys: py
     question = "SELECT region, COUNT(*) AS n, AVG(amount) AS mean FROM trips GROUP BY region"
     assert cli.main(["quote", "trips.csv", question, "--epsilon", "0.1", *PROTECTED]) == 0
     output = capsys.readouterr().out
-    for words in ("give or take, with 95 %", "for the whole answer", "of the budget", "Laplace noise", "cheaper", "yes"):
+    for words in (
+        "give or take, with 95 %",
+        "for the whole answer",
+        "of the budget",
+        "Laplace noise",
+        "cheaper",
+        "yes",
+    ):
         assert words in output
     assert set(folder.iterdir()) == before
 

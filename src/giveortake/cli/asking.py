@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from giveortake.session.configuration import MEMORY, budget_said, chosen, config
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from giveortake.session import Query, Session
 
@@ -87,7 +87,9 @@ def question(session: Session, arguments: argparse.Namespace) -> Query:
         try:
             text = Path(text[1:]).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
-            raise NotFound(f"{text[1:]} cannot be read", hint="`@question.sql` reads the question from a file") from None
+            raise NotFound(
+                f"{text[1:]} cannot be read", hint="`@question.sql` reads the question from a file"
+            ) from None
     return session.sql(text)
 
 
@@ -100,7 +102,9 @@ def spend(arguments: argparse.Namespace) -> dict[str, Any]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of both commands."""
     parser.add_argument("file", metavar="FILE", help="CSV, Parquet, a DuckDB database, or a TOML configuration")
-    parser.add_argument("sql", metavar="SQL", help="the question; `-` reads it from standard input, `@PATH` from a file")
+    parser.add_argument(
+        "sql", metavar="SQL", help="the question; `-` reads it from standard input, `@PATH` from a file"
+    )
     cost = parser.add_argument_group("what the answer may cost (one of them)")
     cost.add_argument("--epsilon", metavar="E", help="pure ε: Laplace noise; with --delta: Gaussian noise")
     cost.add_argument("--delta", metavar="D", help="goes with --epsilon")

@@ -150,7 +150,9 @@ def _book(out: Console, session: Session, answers: dict[str, Answer]) -> None:
     for number, (title, answer) in enumerate(answers.items(), 1):
         bar = "█" * round(_BAR * float(answer.cost.epsilon / session.budget.epsilon))  # type: ignore[attr-defined]
         grid.add_row(f"  {number}", title, f"ε = {shown(answer.cost.epsilon)}", Text(bar, style="cyan"))
-    grid.add_row("", "[bold]used[/]", f"[bold]{shown(100 * used, 3)} %[/]", f"a question of ε ≤ {shown(left, 3)} is left")
+    grid.add_row(
+        "", "[bold]used[/]", f"[bold]{shown(100 * used, 3)} %[/]", f"a question of ε ≤ {shown(left, 3)} is left"
+    )
     kept = sum(entry.kind == "settled" for entry in history)
     out.print(f"[bold]The ledger[/]  {len(history)} entries; {kept} answers are kept, and were charged")
     out.print(grid)
@@ -167,16 +169,15 @@ def _asked(out: Console, session: Session, number: int, title: str, text: str) -
 
 
 def _draw(out: Console, answer: Answer, key: str, value: str) -> None:
-    rows = answer.rows()
     grid = Table.grid(padding=(0, 2))
     grid.add_column()
     grid.add_column(justify="right")
-    counts = [row[value] for row in rows if isinstance(row[value], int)]
+    column = answer[value]
+    counts = [int(str(each)) for each in column.values]
     greatest = max([1, *counts])
-    for row, count in zip(rows, counts, strict=True):
-        margin = row[f"{value}_high"] - count  # type: ignore[operator]
+    for name, count, margin in zip(answer[key].values, counts, column.margins, strict=True):
         bar = Text("█" * round(_BAR * max(0, count) / greatest), style="cyan")
-        grid.add_row(Text(f"  {row[key]}"), f"{count:,}", f"± {margin:,}", bar)
+        grid.add_row(Text(f"  {name}"), f"{count:,}", f"± {margin:,}", bar)
     out.print(grid)
 
 
@@ -186,7 +187,7 @@ def _add_arguments(_parser: argparse.ArgumentParser) -> None:
 
 COMMAND = Command(
     summary="protect a bundled table, ask it questions, show the ledger",
-    description="Put a small invented table behind a budget, quote, ask in SQL, and see what was paid and what is left.",
+    description="Put a small invented table behind a budget, quote, ask in SQL, and see what is paid and what is left.",
     examples=("giveortake demo",),
     add_arguments=_add_arguments,
     run=run,

@@ -138,7 +138,9 @@ def entries(history: list[Entry], width: int) -> Table:
     for name in ("entry", "at", "kind"):
         table.add_column(name, no_wrap=True)
     table.add_column("what", no_wrap=True)
-    fixed = 2 + sum(max([len(name), *(len(row[i]) + 2 for row in rows)]) for i, name in enumerate(("entry", "at", "kind")))
+    fixed = 2 + sum(
+        max([len(name), *(len(row[i]) + 2 for row in rows)]) for i, name in enumerate(("entry", "at", "kind"))
+    )
     room = max(20, width - fixed)
     for row in rows:
         table.add_row(*row[:3], Text(row[3] if len(row[3]) <= room else f"{row[3][: room - 1]}…"))

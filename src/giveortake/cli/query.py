@@ -59,8 +59,7 @@ def _write(answer: Answer, kind: str, output: str | None) -> None:
     if kind == "table" and output is None:
         terminal().print(answer)
         return
-    text = {"csv": answer.to_csv, "json": answer.to_json, "table": answer.__repr__}[kind]()
-    text = str(text) if str(text).endswith("\n") else f"{text}\n"
+    text = str(answer.to_csv()) if kind == "csv" else f"{answer.to_json() if kind == 'json' else answer!r}\n"
     if output is None:
         sys.stdout.write(text)
         return

@@ -81,9 +81,9 @@ def configurations(path: str | Path) -> dict[str, Configuration]:
     except OSError as error:
         raise NotFound(f"{file} cannot be read: {error.strerror}", hint="pass the path of a TOML file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidParameter("file", str(file), f"is not TOML: {error}", hint="docs/how-to-configure.md has an example") from None
+        raise InvalidParameter("file", file.name, f"is not TOML: {error}", hint=_EXAMPLE) from None
     if not content:
-        raise InvalidParameter("file", str(file), "describes no session", hint='write [trips] and source = "…"')
+        raise InvalidParameter("file", file.name, "describes no session", hint=_EXAMPLE)
     return {name: _configuration(file, name, section) for name, section in content.items()}
 
 
@@ -142,7 +142,9 @@ class _Place:
             if key not in listed:
                 close = get_close_matches(key, listed, n=1)
                 meant = f"did you mean {close[0]}? " if close else ""
-                raise self.refusal(f"{inside}{key}", found[key], "is unknown", hint=f"{meant}known: {', '.join(listed)}")
+                raise self.refusal(
+                    f"{inside}{key}", found[key], "is unknown", hint=f"{meant}known: {', '.join(listed)}"
+                )
 
     def text(self, key: str, value: object, *, hint: str | None = None) -> str:
         if isinstance(value, str) and value:
@@ -225,6 +227,7 @@ def _example(name: str) -> str:
     return "trips" if name in _KNOWN else name
 
 
+_EXAMPLE = "docs/how-to-configure.md has an example"
 _MISSING = {
     "source": 'source = "trips.parquet"',
     "unit": 'unit = "user_id", the column that names a person; or unit = "row"',
