@@ -213,7 +213,10 @@ def aggregates_in(node: object) -> list[Aggregate]:
 
 def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> None:
     if not domain.kind.is_number:
-        raise QueryRefused(f"the {kind} needs numbers, and got {domain.kind} values")
+        raise QueryRefused(
+            f"the {kind} needs numbers, and got {domain.kind} values",
+            hint="a column of a CSV file is text until the custodian declares its domain",
+        )
     if not domain.is_bounded:
         named = f"`{of.name}`" if isinstance(of, Column) else "the expression"
         raise QueryRefused(

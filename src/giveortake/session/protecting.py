@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -209,7 +210,7 @@ def _kind(said: Any) -> Kind:
         return Kind.BOOLEAN
     if isinstance(first, dt.date):
         return Kind.DATE
-    if isinstance(said, tuple) and isinstance(first, int | float | Fraction):
+    if isinstance(said, tuple) and isinstance(first, int | float | Fraction | Decimal):
         return Kind.REAL
     if isinstance(first, int):
         return Kind.INTEGER
