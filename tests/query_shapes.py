@@ -70,8 +70,7 @@ OF_PERSONS = {
     "persons": "SELECT COUNT(DISTINCT p) AS a FROM data",
     "persons by declared": "SELECT r, COUNT(DISTINCT p) AS a FROM data GROUP BY r",
     "persons by discovered": "SELECT q, COUNT(DISTINCT p) AS a FROM data GROUP BY q",
-    "per person": "SELECT SUM(CLAMP(s, 0, 20)) AS a, COUNT(*) AS c FROM "
-    "(SELECT p, SUM(x) AS s FROM data GROUP BY p)",
+    "per person": "SELECT SUM(CLAMP(s, 0, 20)) AS a, COUNT(*) AS c FROM (SELECT p, SUM(x) AS s FROM data GROUP BY p)",
     "per person, counted": "SELECT BUCKET(CLAMP(c, 0, 50), 10) AS k, COUNT(*) AS a, SUM(CLAMP(m, -1, 1)) AS s FROM "
     "(SELECT p, COUNT(*) AS c, AVG(x) AS m FROM data GROUP BY p) GROUP BY k",
     "per person and key": "SELECT r, AVG(g) AS a FROM (SELECT p, r, MAX(i) AS g FROM data GROUP BY p, r) GROUP BY r",

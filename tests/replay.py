@@ -173,9 +173,7 @@ class Replay:
             self.violations.append(
                 f"{name}: units of keys moved by {moves} (declared one each, {made.selection.sensitivity} together)"
             )
-        lone = max(
-            sum(1 for key in one if key not in other) for one, other in ((found, others), (others, found))
-        )
+        lone = max(sum(1 for key in one if key not in other) for one, other in ((found, others), (others, found)))
         if lone > made.selection.touched:
             self.violations.append(f"{name}: {lone} keys of one unit alone, declared {made.selection.touched}")
 

@@ -185,7 +185,9 @@ def _copied(connection: duckdb.DuckDBPyConnection, name: str, select: str, finge
     connection.execute(f"CREATE TABLE {stored} AS {select}")
     if fingerprint is None:
         columns = ", ".join(identifier(each) for each, *_ in connection.execute(f"DESCRIBE {stored}").fetchall())
-        count, mixed = connection.execute(f"SELECT count(*), sum(hash({columns})::HUGEINT) FROM {stored}").fetchone() or (
+        count, mixed = connection.execute(
+            f"SELECT count(*), sum(hash({columns})::HUGEINT) FROM {stored}"
+        ).fetchone() or (
             0,
             0,
         )
