@@ -67,12 +67,12 @@ def load(
         return _from_path(connection, name, Path(source), kinds, table)
     if isinstance(source, Sequence) and source and all(isinstance(each, str | Path) for each in source):
         return _from_parquet(connection, name, [Path(each) for each in source])
-    if hasattr(source, "__arrow_c_stream__") or type(source).__module__.partition(".")[0] in {
-        "pandas",
-        "polars",
-        "pyarrow",
-    }:
+    if type(source).__module__.partition(".")[0] == "pandas":
         return _from_memory(connection, name, source)
+    if type(source).__name__ == "LazyFrame" and hasattr(source, "collect"):
+        source = source.collect()
+    if hasattr(source, "__arrow_c_stream__"):
+        return _from_memory(connection, name, _Stream(source))
     raise InvalidParameter(
         "source",
         source,
@@ -168,6 +168,17 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
     text = f"{alias}.{identifier(chosen)}"
     source = Source(name, physical_columns(connection, text), _digest_files([absolute], chosen))
     return Loaded(source, text, (absolute,), (_state(absolute),))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """A table in memory as nothing but an Arrow stream, which DuckDB reads without further libraries."""
+
+    table: Any
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
 
 
 def _from_memory(connection: duckdb.DuckDBPyConnection, name: str, source: Any) -> Loaded:
