@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import accounting, exact
-from giveortake.compile.outputs import Ratio, ratio_margin
+from giveortake.compile.outputs import Linear, Ratio, ratio_margin
 from giveortake.compile.releases import without_data
 from giveortake.errors import BudgetExceeded
 from giveortake.session.answering import described
@@ -41,6 +41,7 @@ class Quote:
     admitted: bool
     confidence: Fraction
     advice: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         percent = exact.shown(100 * self.confidence)
@@ -55,6 +56,7 @@ class Quote:
         lines.append(f"keys: {self.keys}")
         if self.contributions is not None:
             lines.append(f"contributions: {self.contributions}")
+        lines.extend(f"note: {each}" for each in self.remarks)
         lines.extend(f"cheaper: {each}" for each in self.advice)
         return "\n".join(lines)
 
@@ -83,6 +85,7 @@ def quoted(session: Session, made: Measurement, spend: Spend, confidence: Number
         admitted=session.admits(made.event),
         confidence=sure,
         advice=tuple(_advice(made)),
+        remarks=tuple(_remarks(made, margins, n)),
     )
 
 
@@ -104,6 +107,26 @@ def _keys(made: Measurement) -> str:
         )
     size = made.keys().size
     return f"{size:,} known beforehand, all answered" if made.columns else "none"
+
+
+def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Number | None) -> list[str]:
+    """What a joint release saves (seed 000 Ex. 1.4, 1.5), and whether the noise would drown the answer (L1.7)."""
+    remarks = []
+    touched, keys = made.stability.touched, made.stability.keys
+    if keys is not None and keys > touched and made.columns:
+        times = exact.shown(Fraction(keys, touched), 3)
+        remarks.append(f"the {keys:,} groups are one release; one by one, each would get {times} times the noise")
+    if n is not None:
+        drowned = [
+            name for name, each in margins.items() if isinstance(each, float) and each >= float(exact.positive("n", n))
+        ]
+        counts = [name for name, formula in made.formulas if isinstance(formula, Linear) and formula.whole]
+        remarks.extend(
+            f"the margin of `{name}` is as large as the {n} rows there are: ask for more ε, or for fewer columns"
+            for name in drowned
+            if name in counts
+        )
+    return remarks
 
 
 def _advice(made: Measurement) -> list[str]:
