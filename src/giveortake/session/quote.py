@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import accounting, exact
@@ -13,8 +14,6 @@ from giveortake.session.answering import described
 from giveortake.session.margins import column_margins
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from giveortake.compile import Measurement, Spend
     from giveortake.exact import Number
     from giveortake.privacy import Guarantee
@@ -117,14 +116,11 @@ def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Numbe
         times = exact.shown(Fraction(keys, touched), 3)
         remarks.append(f"the {keys:,} groups are one release; one by one, each would get {times} times the noise")
     if n is not None:
-        drowned = [
-            name for name, each in margins.items() if isinstance(each, float) and each >= float(exact.positive("n", n))
-        ]
         counts = [name for name, formula in made.formulas if isinstance(formula, Linear) and formula.whole]
         remarks.extend(
             f"the margin of `{name}` is as large as the {n} rows there are: ask for more ε, or for fewer columns"
-            for name in drowned
-            if name in counts
+            for name in counts
+            if isinstance(margin := margins[name], float) and margin >= float(exact.positive("n", n))
         )
     return remarks
 
