@@ -183,8 +183,10 @@ class Measures:
         raise QueryRefused(f"the {aggregate.kind} is not released")
 
     def _mean(self, of: Expression) -> Ratio:
-        """The sum over the number of values. Where only the mean is asked for, values count from the middle of the
-        bounds: half the sensitivity, and the same mean."""
+        """The sum over the number of values.
+
+        Where only the mean is asked for, values count from the middle of the bounds: half the sensitivity, same mean.
+        """
         domain = self._domain(of)
         low, high = _bounds(domain)
         asked = any(each.kind is AggregateKind.SUM and each.of == of for each in self.question.aggregates())

@@ -40,7 +40,7 @@ class Coded:
         return f"CAST({text} AS {'INTEGER' if small else 'BIGINT'})"
 
     def joins(self, source: str) -> str:
-        """The joins that find the codes of a source's columns k0, k1, …"""
+        """The joins that find the codes of a source's columns k0, k1 and so on."""
         text = ""
         for index, (table, nullable) in enumerate(zip(self.dictionaries, self.nullable, strict=True)):
             equal = "IS NOT DISTINCT FROM" if nullable else "="
@@ -161,7 +161,8 @@ def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
         grouped = f"SELECT {listed}, count(*) AS n FROM ({inner}) AS r WHERE v0 IS NOT NULL GROUP BY ALL"
         return f"SELECT {coded.code()} AS code, g.b, g.n FROM ({grouped}) AS g{coded.joins('g')}"
     rows, groups, fine = bins.bounding.rows, bins.bounding.groups, bins.fineness
-    weight = f"CASE WHEN c <= {rows} AND m <= {groups} THEN 1 ELSE least(c, {rows}) * least(m, {groups}) * {_LESS} / (c * m) END"
+    part = f"least(c, {rows}) * least(m, {groups}) * {_LESS} / (c * m)"
+    weight = f"CASE WHEN c <= {rows} AND m <= {groups} THEN 1 ELSE {part} END"
     code = coded.code() if coded.dictionaries else "CAST(0 AS INTEGER)"
     cells = (
         f"SELECT r.p AS p, {code} AS code, {index} AS b, count(*) AS n FROM ({inner}) AS r{coded.joins('r')} "
@@ -185,7 +186,8 @@ def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> st
         return f"SELECT {coded.code()} AS code, g.n FROM ({grouped}) AS g{coded.joins('g')}"
     rows, groups = distinct.bounding.rows, distinct.bounding.groups
     code = coded.code() if coded.dictionaries else "CAST(0 AS INTEGER)"
-    triples = f"SELECT DISTINCT r.p AS p, {code} AS code, r.v0 AS v FROM ({inner}) AS r{coded.joins('r')} WHERE v0 IS NOT NULL"
+    joined = f"({inner}) AS r{coded.joins('r')} WHERE v0 IS NOT NULL"
+    triples = f"SELECT DISTINCT r.p AS p, {code} AS code, r.v0 AS v FROM {joined}"
     by_group = f"dense_rank() OVER (PARTITION BY p ORDER BY {printer.hash('p', 'code')}, code)"
     by_value = f"row_number() OVER (PARTITION BY p, code ORDER BY {printer.hash('p', 'code', 'v')}, v)"
     ranked = f"SELECT code, v, {by_group} AS g, {by_value} AS r FROM ({triples})"

@@ -42,7 +42,8 @@ class Kind(StrEnum):
 class Domain:
     """The values that a column may hold. What lies outside is clamped (numbers) or left out (keys), never trusted.
 
-    `low` and `high` bound numbers, and dates as days since the year 1; `categories` lists keys; `step` is the lattice that a decimal lies on.
+    `low` and `high` bound numbers, and dates as days since the year 1; `categories` lists keys; `step` is the lattice
+    that a decimal lies on.
     """
 
     kind: Kind
@@ -109,7 +110,7 @@ class Domain:
 
 
 def declared(name: str, said: object, physical: Domain) -> Domain:
-    """The domain that a custodian states for a column: bounds `(0, 500)`, categories `["north", …]`, or both spelled out.
+    """The domain that a custodian states: bounds `(0, 500)`, categories `["north", …]`, or a dictionary.
 
     A dictionary may hold `bounds`, `categories`, `nullable`, `max_length` and `integer`. `physical` is what the
     column's type says.
@@ -202,7 +203,7 @@ def _bounded(name: str, bounds: Sequence[Any], physical: Domain) -> Domain:
 
 def _categorical(name: str, said: Any, physical: Domain) -> Domain:
     listed = tuple(_plain(name, each) for each in (sorted(said) if isinstance(said, set | frozenset) else said))
-    present = tuple(each for each in listed if each is not None)
+    present: tuple[Value, ...] = tuple(each for each in listed if each is not None)
     if not present or len(set(map(_identity, present))) < len(present):
         raise InvalidParameter(f"domains[{name!r}]", said, "is empty or repeats itself", hint="list every key once")
     if len(listed) > MOST_KEYS:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, final
@@ -20,6 +19,8 @@ from giveortake.plan.domains import Domain, Kind, Value
 from giveortake.plan.expressions import Call, Literal, is_missing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from giveortake.plan.expressions import Expression
     from giveortake.plan.tables import Schema
 
@@ -155,10 +156,16 @@ def _modulo(call: Call, domains: list[Domain]) -> Domain:
     a, b = _numbers(call, domains)
     if not _is_int(a) or not _is_int(b):
         raise QueryRefused("the remainder % is for whole numbers with bounds", hint="FLOOR(x) and CLAMP give both")
-    most = max(abs(b.low), abs(b.high)) - 1  # type: ignore[arg-type, operator]
-    low, high = max(a.low, -most), min(a.high, most)  # type: ignore[type-var]
-    zero = b.low <= 0 <= b.high  # type: ignore[operator]
-    return Domain(Kind.INTEGER, min(low, Fraction(0)), max(high, Fraction(0)), nullable=_nullable(domains) or zero)
+    (low, high), (least, greatest) = _ends(a), _ends(b)
+    most = max(abs(least), abs(greatest)) - 1
+    nullable = _nullable(domains) or least <= 0 <= greatest
+    zero = Fraction(0)
+    return Domain(Kind.INTEGER, min(max(low, -most), zero), max(min(high, most), zero), nullable=nullable)
+
+
+def _ends(domain: Domain) -> tuple[Fraction, Fraction]:
+    assert domain.low is not None and domain.high is not None  # noqa: S101, PT018 (bounded)
+    return domain.low, domain.high
 
 
 def _negate(call: Call, domains: list[Domain]) -> Domain:

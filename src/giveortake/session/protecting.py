@@ -71,7 +71,7 @@ def protect(
     said = dict(domains or {})
     engine = DuckDBEngine(memory=memory, threads=threads, seconds=seconds)
     try:
-        private, fingerprints = _private_tables(engine, source, name, table, whom, said)
+        private, fingerprints = _private_tables(engine, source, whom, said, name=name, table=table)
         open_tables = _public_tables(engine, public or {}, {each.name for each in private})
         engine.lock()
         book = (
@@ -82,7 +82,16 @@ def protect(
         called = name if name is not None and len(private) > 1 else "+".join(each.name for each in private)
         fingerprint = hashlib.sha256("|".join(fingerprints).encode()).hexdigest()
         people = population or (f"people of {called}" if whom != ROW else f"rows of {called}")
-        version = _register(book, called, people, promise, whom, private, fingerprint, owner_confirms)
+        version = _register(
+            book,
+            called,
+            population=people,
+            budget=promise,
+            whom=whom,
+            tables=private,
+            fingerprint=fingerprint,
+            owner_confirms=owner_confirms,
+        )
     except BaseException:
         engine.close()
         raise
@@ -121,7 +130,7 @@ def _budget(budget: object, whom: Unit, neighbours: Neighbours) -> Guarantee:
 
 
 def _private_tables(
-    engine: DuckDBEngine, source: Any, name: str | None, table: str | None, whom: Unit, said: Mapping[str, Any]
+    engine: DuckDBEngine, source: Any, whom: Unit, said: Mapping[str, Any], *, name: str | None, table: str | None
 ) -> tuple[list[PrivateTable], list[str]]:
     several = isinstance(source, Mapping)
     given: dict[str, Any] = dict(source) if several else {_name_of(source, name, table): source}
@@ -152,6 +161,8 @@ def _own(said: Mapping[str, Any], table: str, several: bool) -> Mapping[str, Any
 
 def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> PrivateTable:
     physical = dict(loaded.columns)
+    if len({column.casefold() for column in physical}) < len(physical):
+        raise InvalidParameter("source", loaded.name, "has columns whose names differ in case alone", hint="rename one")
     person = None if whom == ROW else whom.column
     if person is not None:
         if person not in physical:
@@ -237,6 +248,7 @@ def _public_domain(physical: Domain, values: list[Any]) -> Domain:
 def _register(
     book: ledgers.Ledger,
     name: str,
+    *,
     population: str,
     budget: Guarantee,
     whom: Unit,

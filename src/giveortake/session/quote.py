@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import accounting, exact
@@ -14,6 +13,8 @@ from giveortake.session.answering import described
 from giveortake.session.margins import column_margins
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from giveortake.compile import Measurement, Spend
     from giveortake.exact import Number
     from giveortake.privacy import Guarantee
@@ -81,7 +82,7 @@ def quoted(session: Session, made: Measurement, spend: Spend, confidence: Number
         remaining=level.remaining,
         admitted=session.admits(made.event),
         confidence=sure,
-        advice=tuple(_advice(session, made)),
+        advice=tuple(_advice(made)),
     )
 
 
@@ -105,7 +106,7 @@ def _keys(made: Measurement) -> str:
     return f"{size:,} known beforehand, all answered" if made.columns else "none"
 
 
-def _advice(session: Session, made: Measurement) -> list[str]:
+def _advice(made: Measurement) -> list[str]:
     advice = []
     if len(made.measures) > 1:
         advice.append(f"{len(made.measures)} numbers share the spend; asking for fewer makes each surer")
