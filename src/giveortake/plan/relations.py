@@ -203,8 +203,8 @@ class JoinPublic(Relation):
 
     def to_json(self) -> Any:
         taken = [list(pair) for pair in self.taken]
-        on = self.on.to_json()
-        return ["join public", self.source.to_json(), self.public.name, on, self.public_column, taken, self.optional]
+        on, public = self.on.to_json(), [self.public.name, self.public.fingerprint]
+        return ["join public", self.source.to_json(), public, on, self.public_column, taken, self.optional]
 
 
 @final

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
 from giveortake.compile import Caps
-from giveortake.errors import InvalidParameter, LedgerMismatch
+from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound
 from giveortake.plan import Domain, Kind, PrivateTable, PublicTable
-from giveortake.plan.domains import MOST_KEYS, declared
+from giveortake.plan.domains import declared
 from giveortake.privacy import ROW, Guarantee, Unit
 from giveortake.privacy import unit as unit_of
 from giveortake.privacy.units import checked_neighbours
@@ -229,7 +229,7 @@ def _public_tables(engine: DuckDBEngine, given: Mapping[str, Any], taken: set[st
             if once:
                 unique.add(column)
             columns.append((column, _public_domain(domain, values)))
-        found.append(PublicTable(name, tuple(columns), frozenset(unique)))
+        found.append(PublicTable(name, tuple(columns), frozenset(unique), loaded.fingerprint))
     return found
 
 
@@ -260,32 +260,33 @@ def _register(
     """Write the promise and the table into the ledger, or find them there as said; other data is a new version."""
     book.population(population, budget=budget, unit=whom)
     domains = {each.name: {column: domain.to_dict() for column, domain in each.columns} for each in tables}
-    version = fingerprint[:16]
-    try:
-        book.dataset(
-            name,
-            population=population,
-            unit=whom,
-            domains=domains,
-            fingerprint=fingerprint,
-            version=version,
-            owner_confirms=owner_confirms,
-        )
-    except LedgerMismatch:
-        book.dataset(name, population=population, unit=whom, domains=domains)  # says so if more than the data differs
-        version = _new_version(book, name, version, fingerprint, owner_confirms)
-    return version
-
-
-def _new_version(book: ledgers.Ledger, name: str, version: str, fingerprint: str, owner_confirms: str | None) -> str:
-    for turn in range(1, MOST_KEYS):
-        called = version if turn == 1 else f"{version}-{turn}"
+    registered: dict[str, Any] = {"population": population, "unit": whom, "domains": domains}
+    while True:
+        versions = _versions(book, name)
+        if versions and versions[-1][1] == fingerprint:
+            book.dataset(name, **registered)  # says so if it is not what was said before
+            return versions[-1][0]
+        version = str(len(versions) + 1)  # a number: a name made of the content would tell neighbouring tables apart
         try:
-            book.new_version(name, version=called, fingerprint=fingerprint, owner_confirms=owner_confirms)
+            if versions:
+                book.dataset(name, **registered)
+                book.new_version(name, version=version, fingerprint=fingerprint, owner_confirms=owner_confirms)
+            else:
+                book.dataset(
+                    name, fingerprint=fingerprint, version=version, owner_confirms=owner_confirms, **registered
+                )
         except LedgerMismatch:
-            continue  # the table was like this once before: that is a version of its own
-        return called
-    raise LedgerMismatch(f"the data set {name!r} has too many versions")
+            if len(_versions(book, name)) == len(versions):
+                raise
+            continue  # somebody else was faster
+        return version
+
+
+def _versions(book: ledgers.Ledger, name: str) -> list[tuple[str, str | None]]:
+    try:
+        return book.versions(name)
+    except NotFound:
+        return []
 
 
 def _name_of(source: Any, name: str | None, table: str | None) -> str:
