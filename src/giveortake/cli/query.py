@@ -59,7 +59,7 @@ def _write(answer: Answer, kind: str, output: str | None) -> None:
     if kind == "table" and output is None:
         terminal().print(answer)
         return
-    text = str(answer.to_csv()) if kind == "csv" else f"{answer.to_json() if kind == 'json' else answer!r}\n"
+    text = str(answer.to_csv()) if kind == "csv" else f"{answer.to_json() if kind == 'json' else repr(answer)}\n"
     if output is None:
         sys.stdout.write(text)
         return
