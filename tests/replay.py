@@ -15,6 +15,8 @@ from typing import Any, ClassVar, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
+import giveortake as gt
 from evil_tables import (
     DOMAINS,
     VISITS_DOMAINS,
@@ -24,8 +26,6 @@ from evil_tables import (
     neighbour_by_row,
     random_table,
 )
-
-import giveortake as gt
 from giveortake.compile import Measurement, Spend
 from giveortake.compile.measurement import with_keys
 from giveortake.engines import Engine, Keys
@@ -80,7 +80,7 @@ class Mode:
 
     name: str
     change: Change
-    unit: gt.Unit | str
+    unit: gt.privacy.Unit | str
     caps: tuple[tuple[str, int], ...] = ()
 
     @property

@@ -7,8 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from query_shapes import OF_PERSONS, PLAIN, RELATIONS, shapes_of
-from replay import MODES, Mode, replay
 
 from giveortake.compile.measures import Stability
 from giveortake.engines import statements
@@ -16,6 +14,8 @@ from giveortake.engines.duckdb import DuckDBEngine
 from giveortake.engines.printer import Printer
 from giveortake.engines.tally import Bounding
 from giveortake.plan import JoinPersons, JoinPublic, Kind, Scan, Union
+from query_shapes import OF_PERSONS, PLAIN, RELATIONS, shapes_of
+from replay import MODES, Mode, replay
 
 ROW, CAPPED, FEW, ROW_CHANGED, CAPPED_CHANGED, FEW_CHANGED = MODES
 

@@ -1,7 +1,5 @@
 """Whatever the reader is given becomes a question or a refusal, and what is not listed never gets in."""
 
-# ruff: noqa: S608 (the texts are read, never run)
-
 from __future__ import annotations
 
 import pytest

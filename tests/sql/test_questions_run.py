@@ -42,7 +42,7 @@ def test_the_engine_runs_what_was_read(text: str, connection: duckdb.DuckDBPyCon
     values = [key for _, key in question.keys]
     values += [aggregate.of for aggregate in question.aggregates() if aggregate.of is not None]
     columns = ", ".join(printer.expression(each, question.relation.schema) for each in values) or "1"
-    statement = f"SELECT {columns} FROM ({printer.relation(question.relation)})"  # noqa: S608 (printed by ourselves)
+    statement = f"SELECT {columns} FROM ({printer.relation(question.relation)})"
     assert connection.execute(statement).fetchall() == []
 
 

@@ -43,6 +43,7 @@ class DuckDBEngine:
 
         self._folder = Path(tempfile.mkdtemp(prefix="giveortake-"))
         self._error: type[Exception] = duckdb.Error
+        self.identity = f"duckdb {duckdb.__version__}"
         self._connection = duckdb.connect(":memory:", config={"temp_directory": str(self._folder)})
         self._run(f"SET memory_limit = '{memory}'")
         self._run("SET preserve_insertion_order = false")
