@@ -68,10 +68,8 @@ class Partition(Mapping[Any, "Session"]):
                 "of several tables would have to keep the same parts of a person in each",
                 hint="partition one table, or pass parts_per_person=<the number of parts>",
             )
-        identity = (
-            f"{session.engine.identity}|{session.name}|{session.version}|{column}|{touched}|{keep}|{session.caps.total}"
-        )
-        number = int.from_bytes(hashlib.sha256(identity.encode()).digest()[:7])
+        identity = [session.engine.identity, session.name, session.version, column, touched, keep, session.caps.total]
+        number = int.from_bytes(hashlib.sha256(json.dumps(identity).encode()).digest()[:7])
         self._sessions = {
             _key(value): session.within(Part(column, value, place, number, touched, keep))
             for place, value in enumerate(values)
