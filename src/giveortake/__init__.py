@@ -5,7 +5,7 @@
 ε = 0.3 (pure): adding or removing one row changes the probability of any outcome by a factor of at most 1.3499.
 """
 
-from giveortake import accounting, answers, errors, ledger, mechanisms, privacy
+from giveortake import accounting, answers, errors, ledger, local, mechanisms, privacy
 from giveortake.accounting import compose
 from giveortake.mechanisms import exponential, gaussian, histogram, laplace, margin, randomized_response
 from giveortake.privacy import (
@@ -42,6 +42,7 @@ __all__ = [
     "histogram",
     "laplace",
     "ledger",
+    "local",
     "margin",
     "mechanisms",
     "parallel",

@@ -7,9 +7,12 @@ With a and b uniform mod P, the places (a·x + b) mod P of two different x are i
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from giveortake.randomness import IntArray
 
 _DIRECT = 1 << 22  # comparisons at a time
 _TABLE = 1 << 24  # cells of a table of counts
@@ -34,17 +37,11 @@ def bucket(values: Any, a: Any, b: Any, prime: int, buckets: int) -> Any:
     return (a * values + b) % prime % buckets
 
 
-def supports(
-    a: np.ndarray[Any, np.dtype[np.int64]],
-    b: np.ndarray[Any, np.dtype[np.int64]],
-    y: np.ndarray[Any, np.dtype[np.int64]],
-    values: np.ndarray[Any, np.dtype[np.int64]],
-    prime: int,
-    buckets: int,
-) -> np.ndarray[Any, np.dtype[np.int64]]:
+def supports(functions: tuple[IntArray, IntArray, IntArray], values: IntArray, prime: int, buckets: int) -> IntArray:
     """For every value, how many of the functions (a, b) send it to their y."""
+    a, b, y = functions
     if prime * prime <= max(_TABLE, 64 * len(a)):
-        return _by_table(a, b, y, values, prime, buckets)
+        return _by_table(functions, values, prime, buckets)
     totals = np.zeros(values.size, dtype=np.int64)
     step = max(1, _DIRECT // max(1, values.size))
     for start in range(0, a.size, step):
@@ -54,19 +51,13 @@ def supports(
     return totals
 
 
-def _by_table(
-    a: np.ndarray[Any, np.dtype[np.int64]],
-    b: np.ndarray[Any, np.dtype[np.int64]],
-    y: np.ndarray[Any, np.dtype[np.int64]],
-    values: np.ndarray[Any, np.dtype[np.int64]],
-    prime: int,
-    buckets: int,
-) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _by_table(functions: tuple[IntArray, IntArray, IntArray], values: IntArray, prime: int, buckets: int) -> IntArray:
     """The same by counting, for every a and t, the reports that support every value with a·value = t.
 
     A report supports t if (t + b) mod P is one of y, y + g, y + 2g, …, below P: a run with step g, cut in two where it
     passes P. Each piece is entered at its first t and left after its last one; sums with step g do the rest.
     """
+    a, b, y = functions
     width = prime + buckets
     last = y + (prime - 1 - y) // buckets * buckets  # the greatest place below P in the bucket
     cut = np.maximum(0, -((y - b) // buckets) * buckets) + y  # the first place of the bucket that is at least b

@@ -28,12 +28,14 @@ def made_consistent(shares: FloatArray, how: Consistency, spread: float, confide
     if how not in get_args(Consistency):
         raise InvalidParameter("consistent", how, "is unknown", hint=f"write one of {', '.join(get_args(Consistency))}")
     if how == "clip":
-        return np.clip(shares, 0, 1)
+        clipped: FloatArray = np.clip(shares, 0, 1)
+        return clipped
     if how == "norm-sub":
         return on_simplex(shares)
     missed: Fraction = 1 - open_probability("confidence", confidence)
     bar = quantile(1 - 2 * missed / max(2, shares.size)) * spread  # one-sided, shared by all categories
-    return np.where(shares >= bar, np.clip(shares, 0, 1), 0.0)
+    standing_out: FloatArray = np.where(shares >= bar, np.clip(shares, 0, 1), 0.0)
+    return standing_out
 
 
 def on_simplex(shares: FloatArray) -> FloatArray:

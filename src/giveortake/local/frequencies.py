@@ -1,14 +1,13 @@
 """Surveys of categories: each report supports some of them, and supports are counted.
 
 Theorem [WBLJ17]: let a report support the respondent's own category with probability p* and every other one with
-probability q* < p*. Then the number of supports of a category is, over independent respondents of whom a share f has it,
-binomial (n, q* + f·(p* − q*)), and (count/n − q*)/(p* − q*) is an unbiased estimate of f.
+probability q* < p*. Then the number of supports of a category is, over independent respondents of whom a share f has
+it, binomial (n, q* + f·(p* − q*)), and (count/n − q*)/(p* − q*) is an unbiased estimate of f.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from giveortake.mechanisms.categories import checked_categories, positions
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
+    from fractions import Fraction
 
 _COMFORT = 2  # the least n is searched below this many times what the normal law says
 
@@ -40,8 +40,8 @@ class Supports(Oracle):
     def variance(self, n: int, frequency: Number, *, fixed: bool = False) -> Fraction:
         """The variance of the unclipped estimate of a category that a share `frequency` has.
 
-        Theorem (seed 002 eq. 14, [WBLJ17]): θ(1−θ) / (n·(p*−q*)²) with θ = q* + f·(p*−q*), over respondents drawn from a
-        population. With `fixed`, over the coins alone: (f·p*(1−p*) + (1−f)·q*(1−q*)) / (n·(p*−q*)²).
+        Theorem (seed 002 eq. 14, [WBLJ17]): θ(1−θ) / (n·(p*−q*)²) with θ = q* + f·(p*−q*), over respondents drawn from
+        a population. With `fixed`, over the coins alone: (f·p*(1−p*) + (1−f)·q*(1−q*)) / (n·(p*−q*)²).
         """
         true, false = self.support
         share, count = closed_probability("frequency", frequency), whole("n", n)

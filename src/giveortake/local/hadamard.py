@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class HadamardResponse(FrequencyOracle):
-    """Report a column of a Hadamard matrix in which your row is +1, with probability r/(r + 1), else one where it is −1.
+    """Report a column of a Hadamard matrix in which your row is +1, with probability r/(r + 1), else one with −1.
 
     Guarantee [ASZ19]: ε-DP for the person who answers: half of the columns are +1 in every row, so each has probability
-    2r/((r + 1)K) or 2/((r + 1)K). Category v has row v + 1; the row of ones is nobody's. As good as the optimised unary
-    encoding up to ε ≈ 1, with reports of log K bits.
+    2r/((r + 1)K) or 2/((r + 1)K). Category v has row v + 1; the row of ones is nobody's. Reports of log K bits, and
+    the variance of the binary local hashing; the optimised ones are better from ε ≈ ½ on.
 
     >>> HadamardResponse(range(5), epsilon=1).columns
     8
     """
 
     categories: tuple[Hashable, ...]
-    epsilon: Fraction  # type: ignore[misc]
-    ratio: Fraction  # type: ignore[misc]
+    epsilon: Fraction
+    ratio: Fraction
 
     kind: ClassVar[str] = "hadamard-response"
     citation: ClassVar[str] = "Acharya, Sun, Zhang: Hadamard response, AISTATS 2019"

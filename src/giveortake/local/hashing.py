@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -20,6 +19,7 @@ from giveortake.randomness import uniform_integers
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
+    from fractions import Fraction
 
     from giveortake.exact import Number
     from giveortake.randomness import Entropy
@@ -44,10 +44,10 @@ class LocalHashing(FrequencyOracle):
     """
 
     categories: tuple[Hashable, ...]
-    epsilon: Fraction  # type: ignore[misc]
+    epsilon: Fraction
     buckets: int
     prime: int
-    ratio: Fraction  # type: ignore[misc]
+    ratio: Fraction
 
     kind: ClassVar[str] = "local-hashing"
     citation: ClassVar[str] = "Wang, Blocki, Li, Jha: Locally differentially private protocols, USENIX Security 2017"
@@ -106,7 +106,7 @@ class LocalHashing(FrequencyOracle):
         functions, y = np.divmod(data, self.buckets)
         a, b = np.divmod(functions, self.prime)
         places = np.arange(len(self.categories), dtype=np.int64)
-        return supports(a, b, y, places, self.prime, self.buckets)
+        return supports((a, b, y), places, self.prime, self.buckets)
 
     def checked(self, listed: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
         return whole_numbers(listed, self.prime**2 * self.buckets)

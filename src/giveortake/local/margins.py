@@ -1,8 +1,8 @@
 """Intervals for a probability of which so many successes in so many trials were seen.
 
-Theorem [ZS13]: let X be binomial (n, θ), H(x, θ) = x ln(x/θ) + (1−x) ln((1−x)/(1−θ)), and C(k) = Φ(±√(2n·H(k/n, θ))) with
-the sign of k/n − θ for 0 < k < n, C(0) = (1−θ)^n, C(n) = 1 − θ^n. Then C(k) ≤ P[X ≤ k] ≤ C(k+1). So the θ for which
-neither tail is below α/2 lie in an interval that needs no limit theorem and is at most one success wider on either
+Theorem [ZS13]: let X be binomial (n, θ), H(x, θ) = x ln(x/θ) + (1−x) ln((1−x)/(1−θ)), and C(k) = Φ(±√(2n·H(k/n, θ)))
+with the sign of k/n − θ for 0 < k < n, C(0) = (1−θ)^n, C(n) = 1 − θ^n. Then C(k) ≤ P[X ≤ k] ≤ C(k+1). So the θ for
+which neither tail is below α/2 lie in an interval that needs no limit theorem and is at most one success wider on either
 side than Clopper and Pearson's.
 """
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from giveortake.answers import Answer
 from giveortake.errors import DamagedReports, ForeignReports, InvalidParameter
 from giveortake.exact import rational
 from giveortake.local.reports import Reports, read_reports
@@ -17,10 +15,11 @@ from giveortake.randomness import SYSTEM_ENTROPY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
+    from fractions import Fraction
 
     import numpy as np
 
-    from giveortake.answers import Estimate
+    from giveortake.answers import Answer, Estimate
     from giveortake.exact import Number
     from giveortake.randomness import Entropy
 

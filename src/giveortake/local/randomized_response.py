@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -19,6 +18,7 @@ from giveortake.randomness import bernoulli, uniform_integers
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
+    from fractions import Fraction
 
     from giveortake.exact import Number
     from giveortake.randomness import Entropy
@@ -39,8 +39,8 @@ class RandomizedResponse(FrequencyOracle):
     """
 
     categories: tuple[Hashable, ...]
-    epsilon: Fraction  # type: ignore[misc]
-    ratio: Fraction  # type: ignore[misc]
+    epsilon: Fraction
+    ratio: Fraction
 
     kind: ClassVar[str] = "randomized-response"
     citation: ClassVar[str] = (

@@ -32,7 +32,7 @@ def ratio_below(epsilon: Fraction) -> Fraction:
     rational: whoever doubts the promise can add them up.
 
     >>> ratio_below(Fraction(1))
-    Fraction(2918732888, 1073741824)
+    Fraction(23349863109, 8589934592)
     """
     bits = _BITS + max(0, (1 / epsilon).numerator.bit_length() - (1 / epsilon).denominator.bit_length() + 1)
     return Fraction(floor(exp_down(epsilon) * 2**bits), 2**bits)

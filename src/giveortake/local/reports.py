@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from giveortake.errors import DamagedReports
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
 
 _VERSION = 1
 

@@ -8,8 +8,6 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-import numpy as np
-
 from giveortake.local.bits import column_sums, set_bits
 from giveortake.local.frequencies import FrequencyOracle, survey_categories
 from giveortake.local.oracle import is_one, read_fraction, registered, source, written
@@ -19,6 +17,8 @@ from giveortake.randomness import bernoulli, packed_bernoulli
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
+
+    import numpy as np
 
     from giveortake.exact import Number
     from giveortake.randomness import Entropy
@@ -39,9 +39,9 @@ class UnaryEncoding(FrequencyOracle):
     """
 
     categories: tuple[Hashable, ...]
-    epsilon: Fraction  # type: ignore[misc]
+    epsilon: Fraction
     symmetric: bool
-    support: tuple[Fraction, Fraction]  # type: ignore[misc]
+    support: tuple[Fraction, Fraction]
 
     kind: ClassVar[str] = "unary-encoding"
     citation: ClassVar[str] = "Wang, Blocki, Li, Jha: Locally differentially private protocols, USENIX Security 2017"

@@ -78,7 +78,7 @@ def _decided(first: npt.NDArray[np.uint16], pieces: _Pieces, entropy: Entropy) -
     numbers = ((first.astype(np.uint64) << np.uint64(_MORE)) | more).astype(np.int64)
     below = np.searchsorted(pieces.rounded, numbers, side="left")
     out = below.astype(np.uint8)
-    for index in np.flatnonzero(np.searchsorted(pieces.rounded, numbers, side="right") != below):
+    for index in np.flatnonzero(pieces.rounded.take(below, mode="clip") == numbers):
         out[index] = _settled(int(numbers[index]), pieces.cuts, entropy)
     return out
 

@@ -1,0 +1,28 @@
+"""Texts as answers: checked, and as numbers that hash functions take."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from giveortake.errors import HIDDEN, InvalidParameter
+from giveortake.mechanisms.categories import elements
+
+PRIME = 2**31 - 1  # texts become numbers below it; two texts meet there with probability 2^-31
+
+
+def checked_texts(values: Any) -> list[str]:
+    """A list or a column of texts; anything else is refused, and not quoted."""
+    listed = elements(values)
+    if any(not isinstance(value, str) for value in listed):
+        raise InvalidParameter("answer", HIDDEN, "is not a text")
+    return listed
+
+
+def fingerprints(texts: list[str]) -> list[int]:
+    """Every text as a number below 2^31 − 1; the same on every machine."""
+    known = {
+        text: int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") % PRIME
+        for text in set(texts)
+    }
+    return [known[text] for text in texts]
