@@ -49,4 +49,5 @@ def on_simplex(shares: FloatArray) -> FloatArray:
     falling = np.sort(shares)[::-1]
     excess = (np.cumsum(falling) - 1) / np.arange(1, shares.size + 1)
     kept = int(np.flatnonzero(falling > excess)[-1])
-    return np.maximum(shares - excess[kept], 0.0)
+    nearest: FloatArray = np.maximum(shares - excess[kept], 0.0)
+    return nearest

@@ -15,7 +15,7 @@ from giveortake.local.frequencies import Supports
 from giveortake.local.margins import USUAL, Interval, interval_of
 from giveortake.local.oracle import is_one, read_fraction, registered, source, written
 from giveortake.local.rationals import MOST_EPSILON, ratio_below, survey_epsilon
-from giveortake.local.reports import Reports
+from giveortake.local.reports import Reports, as_array
 from giveortake.mechanisms.categories import elements
 from giveortake.randomness import bernoulli
 
@@ -142,7 +142,7 @@ class Poll(Supports):
         )
 
     def checked(self, listed: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
-        found = np.asarray(listed)
+        found = as_array(listed)
         if found.ndim != 1 or (found.size and found.dtype.kind not in "biu"):
             raise DamagedReports("reports to this poll are yes or no", hint="pass what `randomize` returned")
         if found.size and not ((found == 0) | (found == 1)).all():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from math import floor
 
 from giveortake.errors import InvalidParameter
@@ -25,6 +26,7 @@ def survey_epsilon(epsilon: Number) -> Fraction:
     return asked
 
 
+@lru_cache(maxsize=256)
 def ratio_below(epsilon: Fraction) -> Fraction:
     """The ratio of two probabilities that a coin is given: a fraction at most e^ε, and less by at most ε·2^-32.
 

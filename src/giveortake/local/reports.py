@@ -77,12 +77,17 @@ def read_reports(text: str) -> tuple[str, list[Any]]:
     return survey, listed
 
 
+def as_array(listed: Any) -> np.ndarray[Any, np.dtype[Any]]:
+    """What a stranger sent as an array, without trusting that it is one."""
+    try:
+        return np.asarray(listed)
+    except (ValueError, OverflowError):  # rows of different lengths, or numbers beyond all bounds
+        raise DamagedReports("these are not reports", hint="pass what `randomize` returned") from None
+
+
 def whole_numbers(listed: Any, below: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Reports that are numbers from 0 to below − 1; anything else was not made by the survey's randomiser."""
-    try:
-        found = np.asarray(listed)
-    except ValueError:
-        found = np.asarray(None)
+    found = as_array(listed)
     if found.size == 0:
         return np.zeros(0, dtype=np.int64)
     if found.ndim != 1 or found.dtype.kind not in "iu":
@@ -93,13 +98,13 @@ def whole_numbers(listed: Any, below: int) -> np.ndarray[Any, np.dtype[np.int64]
 
 
 def packed_rows(listed: Any, columns: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Reports that are rows of so many bits, as bytes or in hexadecimal."""
+    """Reports that are rows of so many bits: bytes in an array, or texts in hexadecimal."""
     width = -(-columns // 8)
     if isinstance(listed, np.ndarray):
         rows = listed
     else:
         try:
-            texts = [bytes.fromhex(item) if isinstance(item, str) else bytes(item) for item in listed]
+            texts = [bytes.fromhex(item) for item in listed]
         except (ValueError, TypeError):
             raise DamagedReports("reports to this survey are rows of bits in hexadecimal") from None
         if any(len(text) != width for text in texts):

@@ -27,8 +27,8 @@ class Respondent:
 
     Guarantee (seed 000 L1.2, [EPK14]): without memory every report is paid for, k reports cost kε. With memory the
     first report on a value is kept and repeated, so a lifetime costs ε times the number of *distinct* values ever
-    reported, however often each is. With RAPPOR the permanent response is kept, and reports differ. When a value changes can
-    still be seen from when the report does.
+    reported, however often each is. With RAPPOR the permanent response is kept, and reports differ. That a value
+    changed can still be seen when the report does.
 
     The memory is private: it stays on the respondent's machine.
 
