@@ -53,6 +53,7 @@ class HeavyHitters(Supports):
     ratio: Fraction
 
     kind: ClassVar[str] = "heavy-hitters"
+    in_rows: ClassVar[bool] = True
     citation: ClassVar[str] = (
         "Bassily, Nissim, Stemmer, Thakurta: Practical locally private heavy hitters, NeurIPS 2017"
     )

@@ -40,6 +40,7 @@ class Oracle(ABC):
 
     kind: ClassVar[str]
     citation: ClassVar[str]
+    in_rows: ClassVar[bool] = False  # whether a report is a row of bits rather than a whole number
 
     @property
     @abstractmethod
@@ -114,6 +115,14 @@ class Oracle(ABC):
                 f"these reports belong to survey {survey[:8]}, and this is {self.fingerprint[:8]}",
                 hint="estimate them with the parameters they were made with",
             )
+        return self._reports(self.checked(self.from_plain(listed)))
+
+    def received(self, texts: list[str]) -> Reports:
+        """Reports that came as texts: whole numbers, or rows of bits in hexadecimal."""
+        try:
+            listed = texts if self.in_rows else [int(text) for text in texts]
+        except ValueError:
+            raise DamagedReports("a report to this survey is a whole number") from None
         return self._reports(self.checked(self.from_plain(listed)))
 
     def from_plain(self, listed: list[Any]) -> Any:

@@ -55,6 +55,7 @@ class Rappor(Oracle):
     instantaneous: tuple[Fraction, Fraction]
 
     kind: ClassVar[str] = "rappor"
+    in_rows: ClassVar[bool] = True
     citation: ClassVar[str] = "Erlingsson, Pihur, Korolova: RAPPOR, CCS 2014"
 
     def __init__(

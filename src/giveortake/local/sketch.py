@@ -54,6 +54,7 @@ class CountMeanSketch(Supports):
     seed: str
 
     kind: ClassVar[str] = "count-mean-sketch"
+    in_rows: ClassVar[bool] = True
     citation: ClassVar[str] = "Apple Differential Privacy Team: Learning with privacy at scale, 2017"
 
     def __init__(self, epsilon: Number, *, functions: int = 256, buckets: int = 1024, seed: str | None = None) -> None:

@@ -44,6 +44,7 @@ class UnaryEncoding(FrequencyOracle):
     support: tuple[Fraction, Fraction]
 
     kind: ClassVar[str] = "unary-encoding"
+    in_rows: ClassVar[bool] = True
     citation: ClassVar[str] = "Wang, Blocki, Li, Jha: Locally differentially private protocols, USENIX Security 2017"
 
     def __init__(self, categories: Iterable[Hashable], epsilon: Number, *, symmetric: bool = False) -> None:
