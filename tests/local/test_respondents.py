@@ -131,9 +131,10 @@ def test_norm_sub_is_the_nearest_point_of_the_simplex(values: np.ndarray[tuple[i
 def test_clipping_and_base_cut_keep_shares_within_zero_and_one(
     values: np.ndarray[tuple[int], np.dtype[np.float64]],
 ) -> None:
-    for how in ("clip", "base-cut"):
+    for how in ("clip", "base-cut", "norm-mul"):
         found = made_consistent(values, how, 0.1, "0.95")
         assert ((found >= 0) & (found <= 1)).all()
+    assert made_consistent(values, "norm-mul", 0.1, "0.95").sum() == pytest.approx(1)
     cut = made_consistent(values, "base-cut", 0.1, "0.95")
     assert ((cut == 0) | (values > 0.15)).all()
 
@@ -141,7 +142,7 @@ def test_clipping_and_base_cut_keep_shares_within_zero_and_one(
 def test_consistent_shares_lie_in_their_intervals_and_cost_nothing() -> None:
     survey = RandomizedResponse(COLOURS, 1)
     reports = survey.randomize(["red"] * 300 + ["blue"] * 100)
-    for how in ("clip", "norm-sub", "base-cut"):
+    for how in ("clip", "norm-mul", "norm-sub", "base-cut"):
         answer = survey.estimate(reports, consistent=how)
         assert answer.cost == survey.epsilon
         for value, low, high in answer["share"].triples():

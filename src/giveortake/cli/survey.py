@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from giveortake.cli.command import Command, terminal
 from giveortake.errors import InvalidParameter, NotFound
 from giveortake.local import CountMeanSketch, HeavyHitters, Mean, Poll, Rappor, from_json, plan
+from giveortake.local.consistency import Consistency
 from giveortake.local.page import page
 from giveortake.local.tables import answers_of, report_rows, reports_of
 
@@ -154,7 +155,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     estimating.add_argument("survey", metavar="SURVEY")
     estimating.add_argument("reports", metavar="CSV", nargs="+", help="tables with the columns survey and report")
     estimating.add_argument("--confidence", default="0.95")
-    estimating.add_argument("--consistent", choices=("clip", "norm-sub", "base-cut"), help="make shares sensible; free")
+    estimating.add_argument("--consistent", choices=get_args(Consistency), help="make shares sensible; free")
     estimating.add_argument("--candidates", metavar="FILE", help="texts to look for, one a line")
     estimating.add_argument("--format", choices=("table", "csv", "json"), default="table")
     paging = actions.add_parser("page", help="a page that randomises in the respondent's browser")

@@ -16,26 +16,36 @@ from giveortake.local.margins import FloatArray, quantile
 if TYPE_CHECKING:
     from fractions import Fraction
 
-Consistency: TypeAlias = Literal["clip", "norm-sub", "base-cut"]
+Consistency: TypeAlias = Literal["clip", "norm-mul", "norm-sub", "base-cut"]
 
 
 def made_consistent(shares: FloatArray, how: Consistency, spread: float, confidence: Number) -> FloatArray:
     """Shares as they were asked for.
 
-    "clip" cuts each to [0, 1]; "norm-sub" finds the nearest shares that are not negative and add up to one; "base-cut"
-    keeps those that stand out from noise of standard deviation `spread` when all categories are looked at together.
+    "clip" cuts each to [0, 1]; "norm-mul" cuts negative ones and rescales; "norm-sub" finds the nearest shares that are
+    not negative and add up to one; "base-cut" keeps those that stand out from noise of standard
+    deviation `spread` when all categories are looked at together.
     """
     if how not in get_args(Consistency):
         raise InvalidParameter("consistent", how, "is unknown", hint=f"write one of {', '.join(get_args(Consistency))}")
     if how == "clip":
         clipped: FloatArray = np.clip(shares, 0, 1)
         return clipped
+    if how == "norm-mul":
+        return rescaled(shares)
     if how == "norm-sub":
         return on_simplex(shares)
     missed: Fraction = 1 - open_probability("confidence", confidence)
     bar = quantile(1 - 2 * missed / max(2, shares.size)) * spread  # one-sided, shared by all categories
     standing_out: FloatArray = np.where(shares >= bar, np.clip(shares, 0, 1), 0.0)
     return standing_out
+
+
+def rescaled(shares: FloatArray) -> FloatArray:
+    """Negative shares cut, and the rest multiplied so that they add up to one; all alike if nothing is left."""
+    kept: FloatArray = np.maximum(shares, 0.0)
+    total = float(kept.sum())
+    return kept / total if total > 0 else np.full_like(shares, 1 / shares.size)
 
 
 def on_simplex(shares: FloatArray) -> FloatArray:

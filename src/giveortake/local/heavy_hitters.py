@@ -12,7 +12,7 @@ from giveortake.errors import DamagedReports, InvalidParameter
 from giveortake.exact import Number, open_probability, whole
 from giveortake.local.affine import bucket, meeting, supports
 from giveortake.local.frequencies import Supports
-from giveortake.local.margins import USUAL, quantile
+from giveortake.local.margins import USUAL, Interval, quantile
 from giveortake.local.oracle import is_one, read_fraction, registered, source, written
 from giveortake.local.randomized_response import respond
 from giveortake.local.rationals import ratio_below, survey_epsilon
@@ -180,9 +180,16 @@ class HeavyHitters(Supports):
         """The variance of one share from n respondents, of whom one in `levels` reports on prefixes of that length."""
         return Supports.variance(self, n, frequency, fixed=fixed) * self.levels
 
-    def sample_size(self, margin: Number, confidence: Number = USUAL, *, frequency: Number | None = None) -> int:
+    def sample_size(
+        self,
+        margin: Number,
+        confidence: Number = USUAL,
+        *,
+        frequency: Number | None = None,
+        interval: Interval = "guaranteed",
+    ) -> int:
         """How many respondents are needed so that enough of them report on whole texts."""
-        return Supports.sample_size(self, margin, confidence, frequency=frequency) * self.levels
+        return self.levels * Supports.sample_size(self, margin, confidence, frequency=frequency, interval=interval)
 
     def checked(self, listed: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
         rows = packed_rows(listed, 32 * _WORDS)

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from giveortake.randomness.entropy import Entropy
 
 
+_BLOCK = 1 << 16
+
+
 def uniform_integers(bound: int, size: int, entropy: Entropy) -> IntArray:
     """Independent draws, uniform on 0 … bound − 1: too large candidates are thrown away, none is folded back."""
     bits = (whole("bound", bound) - 1).bit_length()
@@ -21,7 +24,10 @@ def uniform_integers(bound: int, size: int, entropy: Entropy) -> IntArray:
         return _large(bound, bits, size, entropy)
     if not bits:
         return np.zeros(size, dtype=np.int64)
-    out = _candidates(bits, size, entropy)
+    out = np.empty(size, dtype=np.int64)
+    for start in range(0, size, _BLOCK):  # so that the words stay in the processor's cache
+        part = out[start : start + _BLOCK]
+        part[:] = _candidates(bits, part.size, entropy)
     pending = np.flatnonzero(out >= bound) if bound < 1 << bits else out[:0]
     while pending.size:
         out[pending] = _candidates(bits, pending.size, entropy)
