@@ -8,7 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from giveortake.local.affine import _by_table, bucket, meeting, prime_from, supports
+from giveortake.local import affine
+from giveortake.local.affine import bucket, meeting, prime_from, supports
 from giveortake.local.bits import column_sums, set_bits
 from giveortake.local.hadamard import odd_ones, transformed
 from giveortake.randomness import packed, packed_bernoulli
@@ -76,12 +77,17 @@ def test_one_bit_of_every_row_is_set_and_no_other_changes() -> None:
 
 
 @pytest.mark.parametrize(("prime", "buckets"), [(2, 2), (7, 2), (11, 3), (31, 5), (37, 37), (101, 4)])
-def test_supports_counted_by_runs_are_those_counted_one_by_one(prime: int, buckets: int) -> None:
+@pytest.mark.parametrize("cells", [1, 300, 1 << 22])
+def test_supports_counted_by_runs_are_those_counted_one_by_one(
+    prime: int, buckets: int, cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(affine, "_CELLS", cells)
     a, b = generator.integers(0, prime, (2, 300))
     y = generator.integers(0, buckets, 300)
     values = np.arange(prime)
     plain = (bucket(values[None], a[:, None], b[:, None], prime, buckets) == y[:, None]).sum(axis=0)
-    assert (_by_table((a, b, y), values, prime, buckets) == plain).all()
+    assert (affine._by_runs((a, b, y), values, prime, buckets) == plain).all()
+    assert (affine._one_by_one((a, b, y), values, prime, buckets) == plain).all()
     large = 2**31 - 1
     a, b = generator.integers(0, large, (2, 50))
     plain = (bucket(values[None], a[:, None], b[:, None], large, buckets) == y[:50, None]).sum(axis=0)

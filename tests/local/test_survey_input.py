@@ -22,6 +22,7 @@ from giveortake.local import (
     Rappor,
     UnaryEncoding,
     from_json,
+    hashing,
 )
 
 BY_CATEGORY = [RandomizedResponse, UnaryEncoding, LocalHashing, HadamardResponse]
@@ -151,6 +152,34 @@ def test_an_answer_outside_the_categories_is_refused_and_not_quoted(kind: Any) -
 def test_parameters_that_mean_nothing_are_refused(make: Any) -> None:
     with pytest.raises(InvalidParameter):
         make()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_answers_make_no_reports(name: str) -> None:
+    survey, _, _ = small(1)[name]
+    reports = survey.randomize([])
+    assert len(reports) == 0
+    assert len(survey.read(reports.to_json())) == 0
+    with pytest.raises(InvalidParameter, match="empty"):
+        survey.estimate(reports, **EXTRA.get(name, {}))
+
+
+def test_reports_are_64_bits_or_the_domain_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    survey = LocalHashing(range(1000), 11)
+    assert survey.prime**2 * survey.buckets < 2**63
+    monkeypatch.setattr(hashing, "_MOST_REPORTS", survey.prime**2 * survey.buckets)
+    with pytest.raises(InvalidParameter, match="64 bits"):
+        LocalHashing(range(1000), 11)
+
+
+def test_columns_of_numbers_are_taken_as_they_are() -> None:
+    poll, mean = Poll(truth="1/2"), Mean((0, 4), 1)
+    assert len(poll.randomize(np.array([0, 1, 1]))) == 3
+    assert len(mean.randomize(np.array([0, 1, 7]))) == 3
+    with pytest.raises(InvalidParameter):
+        poll.randomize(np.array([0, 2]))
+    with pytest.raises(InvalidParameter):
+        mean.randomize(np.array([[1.0]]))
 
 
 def test_numbers_beyond_the_bounds_count_as_the_bound() -> None:

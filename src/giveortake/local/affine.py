@@ -14,8 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from giveortake.randomness import IntArray
 
-_DIRECT = 1 << 22  # comparisons at a time
-_TABLE = 1 << 24  # cells of a table of counts
+_CELLS = 1 << 22  # comparisons, or cells of a table of counts, at a time
 
 
 def prime_from(least: int) -> int:
@@ -39,11 +38,15 @@ def bucket(values: Any, a: Any, b: Any, prime: int, buckets: int) -> Any:
 
 def supports(functions: tuple[IntArray, IntArray, IntArray], values: IntArray, prime: int, buckets: int) -> IntArray:
     """For every value, how many of the functions (a, b) send it to their y."""
+    return (_by_runs if prime * (prime + values.size) <= len(functions[0]) * values.size else _one_by_one)(
+        functions, values, prime, buckets
+    )
+
+
+def _one_by_one(functions: tuple[IntArray, IntArray, IntArray], values: IntArray, prime: int, buckets: int) -> IntArray:
     a, b, y = functions
-    if prime * prime <= max(_TABLE, 64 * len(a)):
-        return _by_table(functions, values, prime, buckets)
     totals = np.zeros(values.size, dtype=np.int64)
-    step = max(1, _DIRECT // max(1, values.size))
+    step = max(1, _CELLS // max(1, values.size))
     for start in range(0, a.size, step):
         part = slice(start, start + step)
         hit = bucket(values[None, :], a[part, None], b[part, None], prime, buckets) == y[part, None]
@@ -51,37 +54,44 @@ def supports(functions: tuple[IntArray, IntArray, IntArray], values: IntArray, p
     return totals
 
 
-def _by_table(functions: tuple[IntArray, IntArray, IntArray], values: IntArray, prime: int, buckets: int) -> IntArray:
+def _by_runs(functions: tuple[IntArray, IntArray, IntArray], values: IntArray, prime: int, buckets: int) -> IntArray:
     """The same by counting, for every a and t, the reports that support every value with a·value = t.
 
     A report supports t if (t + b) mod P is one of y, y + g, y + 2g, …, below P: a run with step g, cut in two where it
-    passes P. Each piece is entered at its first t and left after its last one; sums with step g do the rest.
+    passes P. Each piece is entered at its first t and left after its last one; sums with step g do the rest. The table
+    has P rows; so many of them are made at a time as fit the memory.
     """
-    a, b, y = functions
     width = prime + buckets
-    last = y + (prime - 1 - y) // buckets * buckets  # the greatest place below P in the bucket
-    cut = np.maximum(0, -((y - b) // buckets) * buckets) + y  # the first place of the bucket that is at least b
-    rows = a * width
-    cells = np.zeros(prime * width, dtype=np.int64)
-    after = cut <= last  # places from b on: t = place − b
-    _enter(cells, (rows + cut - b)[after])
-    _leave(cells, (rows + last - b + buckets)[after])
-    before = cut > y  # places below b: t = place − b + P
-    _enter(cells, (rows + y - b + prime)[before])
-    _leave(cells, (rows + np.minimum(cut - buckets, last) - b + prime + buckets)[before])
-    table = cells.reshape(prime, width)
-    for offset in range(buckets):
-        np.cumsum(table[:, offset::buckets], axis=1, out=table[:, offset::buckets])
+    height = max(1, _CELLS // width)
+    order = np.argsort(functions[0], kind="stable") if height < prime else None
+    a, b, y = functions if order is None else (part[order] for part in functions)
     totals = np.zeros(values.size, dtype=np.int64)
-    multipliers = np.arange(prime)
-    for index, value in enumerate(values):
-        totals[index] = table[multipliers, multipliers * value % prime].sum()
+    for first in range(0, prime, height):
+        rows = np.arange(first, min(prime, first + height))
+        part = slice(*np.searchsorted(a, [first, first + height])) if order is not None else slice(None)
+        table = _runs(((a[part] - first) * width, b[part], y[part]), rows.size, prime, buckets)
+        flat = np.arange(rows.size) * width
+        for index, value in enumerate(values):
+            totals[index] += table.take(flat + rows * value % prime).sum()
     return totals
 
 
-def _enter(cells: np.ndarray[Any, np.dtype[np.int64]], places: Any) -> None:
-    cells += np.bincount(places, minlength=cells.size)
+def _runs(entries: tuple[IntArray, IntArray, IntArray], height: int, prime: int, buckets: int) -> IntArray:
+    """How many reports support each t, for a few rows a: the rows' offsets, the b and the y of reports are given."""
+    rows, b, y = entries
+    width = prime + buckets
+    last = y + (prime - 1 - y) // buckets * buckets  # the greatest place below P in the bucket
+    cut = np.maximum(0, -((y - b) // buckets) * buckets) + y  # the first place of the bucket that is at least b
+    after, before = cut <= last, cut > y
+    cells = _tally((rows + cut - b)[after], height * width)  # places from b on: t = place − b
+    cells -= _tally((rows + last - b + buckets)[after], height * width)
+    cells += _tally((rows + y - b + prime)[before], height * width)  # places below b: t = place − b + P
+    cells -= _tally((rows + np.minimum(cut - buckets, last) - b + prime + buckets)[before], height * width)
+    table = cells.reshape(height, width)
+    for offset in range(buckets):
+        np.cumsum(table[:, offset::buckets], axis=1, out=table[:, offset::buckets])
+    return cells
 
 
-def _leave(cells: np.ndarray[Any, np.dtype[np.int64]], places: Any) -> None:
-    cells -= np.bincount(places, minlength=cells.size)
+def _tally(places: IntArray, size: int) -> IntArray:
+    return np.bincount(places, minlength=size)

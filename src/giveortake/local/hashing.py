@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from giveortake.exact import Number
     from giveortake.randomness import Entropy
 
-_MOST_BUCKETS = 1 << 20
+_MOST_BUCKETS = 1 << 16
+_MOST_REPORTS = 1 << 63  # a report is one 64-bit number
 _PLACES = 16  # for each bucket, at the least, so that buckets are of almost equal size
 
 
@@ -62,6 +63,10 @@ class LocalHashing(FrequencyOracle):
             raise InvalidParameter("buckets", buckets, f"is above {_MOST_BUCKETS}")
         object.__setattr__(self, "buckets", min(chosen, max(2, len(self.categories))) if buckets is None else chosen)
         object.__setattr__(self, "prime", prime_from(max(len(self.categories), _PLACES * self.buckets)))
+        if self.prime**2 * self.buckets >= _MOST_REPORTS:
+            raise InvalidParameter(
+                "categories", len(self.categories), "are too many for reports of 64 bits", hint="use a CountMeanSketch"
+            )
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> LocalHashing:

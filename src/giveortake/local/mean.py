@@ -190,7 +190,9 @@ class Mean(Oracle):
     def _steps(self, values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Numbers on the grid, 0 … 2^40, the ends being the bounds."""
         try:
-            numbers = np.array([float(value) for value in elements(values)], dtype=np.float64)
+            whole_column = isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and values.ndim == 1
+            listed = values if whole_column else [float(value) for value in elements(values)]
+            numbers = np.array(listed, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
             raise InvalidParameter("answer", HIDDEN, "is not a number") from None
         if np.isnan(numbers).any():

@@ -154,7 +154,9 @@ class Poll(Supports):
 
     @staticmethod
     def _coded(values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
-        if isinstance(values, np.ndarray) and values.dtype.kind == "b" and values.ndim == 1:
+        if isinstance(values, np.ndarray) and values.dtype.kind in "biu" and values.ndim == 1:
+            if not ((values == 0) | (values == 1)).all():
+                raise InvalidParameter("answer", HIDDEN, "is neither yes (True) nor no (False)")
             return values.astype(np.int64)
         listed = elements(values)
         if any(type(value) not in {bool, int} or value not in _YES_OR_NO for value in listed):
