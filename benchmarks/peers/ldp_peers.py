@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DOMAIN, EPSILON = 1024, 1.0
-COUNTS = {"grr": 20_000, "oue": 4_000, "sue": 4_000, "olh": 256, "blh": 256, "hr": 4_000}
+COUNTS = {"grr": 20_000, "oue": 4_000, "sue": 4_000, "olh": 256, "blh": 256, "hr": 4_000, "rappor": 4_000}
 ERROR_ROUNDS = 4
 
 
@@ -33,6 +33,12 @@ def pure_ldp() -> dict[str, Callable[[int], Any]]:
         server = fo.HadamardResponseServer(EPSILON, DOMAIN)
         return run(fo.HadamardResponseClient(EPSILON, DOMAIN, server.get_hash_funcs()), server, count)
 
+    def bloom(count: int) -> Any:
+        server = fo.RAPPORServer(0.5, 64, 2, DOMAIN, num_of_cohorts=8)
+        client = fo.RAPPORClient(0.5, 64, server.get_hash_funcs(), num_of_cohorts=8)
+        for person in range(count):
+            server.aggregate(client.privatise(person % DOMAIN + 1))
+
     args = (EPSILON, DOMAIN)
     return {
         "grr": lambda count: run(fo.DEClient(*args), fo.DEServer(*args), count),
@@ -41,6 +47,7 @@ def pure_ldp() -> dict[str, Callable[[int], Any]]:
         "olh": lambda count: run(fo.LHClient(*args, use_olh=True), fo.LHServer(*args, use_olh=True), count),
         "blh": lambda count: run(fo.LHClient(*args), fo.LHServer(*args), count),
         "hr": hadamard,
+        "rappor": bloom,
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 _BLOCK = 1 << 14  # rows at a time
+_MASKS = np.array([1 << bit for bit in range(8)], dtype=np.uint8)
 
 
 def column_sums(rows: np.ndarray[Any, np.dtype[np.uint8]], columns: int) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -23,6 +24,16 @@ def column_sums(rows: np.ndarray[Any, np.dtype[np.uint8]], columns: int) -> np.n
             block = np.pad(block, ((0, 0), (0, missing)))
         totals += _block_sums(np.ascontiguousarray(block).view(np.uint64), columns)
     return totals
+
+
+def grouped_sums(
+    groups: np.ndarray[Any, np.dtype[Any]], rows: np.ndarray[Any, np.dtype[np.uint8]], count: int, columns: int
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The column sums of the rows of every group 0 … count − 1, one line for each group."""
+    order = np.argsort(groups, kind="stable")
+    edges = np.searchsorted(groups[order], np.arange(count + 1))
+    together = rows[order]
+    return np.stack([column_sums(together[edges[one] : edges[one + 1]], columns) for one in range(count)])
 
 
 def _block_sums(addends: np.ndarray[Any, np.dtype[np.uint64]], columns: int) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -48,6 +59,9 @@ def set_bits(
     values: np.ndarray[Any, np.dtype[np.bool_]],
 ) -> None:
     """Set one bit of every row, in place."""
-    index, shifts = np.arange(len(rows)), (columns & 7).astype(np.uint8)
-    cleared = rows[index, columns >> 3] & ~(np.uint8(1) << shifts)
-    rows[index, columns >> 3] = cleared | (values.astype(np.uint8) << shifts)
+    flat = rows.reshape(-1)  # a view: the rows are contiguous
+    places = np.arange(0, flat.size, max(1, rows.shape[1]))
+    places += columns >> 3
+    masks = _MASKS.take(columns & 7)
+    found = flat.take(places)
+    flat[places] = np.where(values, found | masks, found & ~masks)

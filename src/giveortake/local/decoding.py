@@ -24,8 +24,9 @@ def decoded(survey: Rappor, texts: list[str], cohorts: Any, rows: Any) -> tuple[
     present = [cohort for cohort in range(survey.cohorts) if (cohorts == cohort).any()]
     designs, means, covariances, sizes = [], [], [], []
     for cohort in present:
-        mine, mean = survey.bit_means(cohorts, rows, cohort)
+        mine = rows[cohorts == cohort]
         bits = np.unpackbits(mine, axis=1, bitorder="little", count=survey.size).astype(np.float64)
+        mean = bits.mean(axis=0)
         centred = bits - mean
         designs.append(_design(survey, texts, cohort))
         means.append((mean - unset) / (set_ - unset))

@@ -14,13 +14,13 @@ import numpy as np
 from giveortake.answers import Answer, Column
 from giveortake.errors import DamagedReports, InvalidParameter
 from giveortake.exact import Number, closed_probability, log_up, open_probability, positive, whole
-from giveortake.local.bits import column_sums, set_bits
+from giveortake.local.bits import set_bits
 from giveortake.local.decoding import decoded
 from giveortake.local.margins import USUAL, quantile
 from giveortake.local.oracle import Oracle, is_one, read_fraction, registered, source, written
 from giveortake.local.rationals import ratio_below, survey_epsilon
 from giveortake.local.reports import packed_rows
-from giveortake.local.texts import checked_texts
+from giveortake.local.texts import checked_texts, numbered
 from giveortake.randomness import bernoulli, packed_bernoulli, uniform_integers
 
 if TYPE_CHECKING:
@@ -133,10 +133,8 @@ class Rappor(Oracle):
 
     def places(self, value: str, cohort: int) -> list[int]:
         """The bits that a text sets in the Bloom filters of a cohort; the same on every machine."""
-        return [
-            int.from_bytes(hashlib.sha256(f"{cohort}:{number}:{value}".encode()).digest()[:8], "big") % self.size
-            for number in range(self.hashes)
-        ]
+        stream = hashlib.shake_128(f"{cohort}:{value}".encode()).digest(8 * self.hashes)
+        return [int.from_bytes(stream[8 * number : 8 * number + 8], "big") % self.size for number in range(self.hashes)]
 
     def law(self, value: Any) -> dict[Hashable, Fraction]:
         """Of one report of a respondent who reports once."""
@@ -171,12 +169,14 @@ class Rappor(Oracle):
     ) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """Rows of a cohort and bits, each set with the probability of a bit that the text sets or does not."""
         rows = packed_bernoulli(chances[0], len(texts), self.size, coins)
-        known: dict[tuple[str, int], list[int]] = {}
-        keys = [(text, int(cohort)) for text, cohort in zip(texts, cohorts, strict=True)]
-        for key in keys:
-            if key not in known:
-                known[key] = self.places(*key)
-        places = np.array([known[key] for key in keys], dtype=np.int64).reshape(len(texts), self.hashes)
+        different, codes = numbered(texts)
+        pairs = which = codes * self.cohorts + cohorts
+        if len(different) * self.cohorts > len(texts):  # many texts: their places in some cohorts are never asked for
+            pairs, which = np.unique(pairs, return_inverse=True)
+        else:
+            pairs = np.arange(len(different) * self.cohorts)
+        known = [self.places(different[pair // self.cohorts], pair % self.cohorts) for pair in pairs.tolist()]
+        places = np.array(known, dtype=np.int64).reshape(-1, self.hashes)[which]
         for number in range(self.hashes):
             set_bits(rows, places[:, number], bernoulli(chances[1], len(texts), coins))
         heads = np.asarray(cohorts, dtype="<u2").reshape(-1, 1).view(np.uint8)
@@ -237,11 +237,6 @@ class Rappor(Oracle):
         if len(rows) and int(self._split(rows)[0].max()) >= self.cohorts:
             raise DamagedReports(f"a report names a cohort that is not one of {self.cohorts}")
         return rows
-
-    def bit_means(self, cohorts: Any, rows: Any, cohort: int) -> Any:
-        """For one cohort: the bits of its reports, and how often each is set."""
-        mine = rows[cohorts == cohort]
-        return mine, column_sums(mine, self.size) / max(1, len(mine))
 
     @staticmethod
     def _split(rows: np.ndarray[Any, np.dtype[np.uint8]]) -> tuple[Any, Any]:

@@ -15,13 +15,13 @@ from giveortake.answers import Answer, Column
 from giveortake.errors import DamagedReports, InvalidParameter
 from giveortake.exact import whole
 from giveortake.local.affine import bucket, meeting
-from giveortake.local.bits import column_sums, set_bits
+from giveortake.local.bits import grouped_sums, set_bits
 from giveortake.local.frequencies import Supports
 from giveortake.local.margins import USUAL, FloatArray, Interval, quantile
 from giveortake.local.oracle import is_one, read_fraction, registered, source, written
 from giveortake.local.rationals import ratio_below, survey_epsilon
 from giveortake.local.reports import packed_rows
-from giveortake.local.texts import PRIME, checked_texts, fingerprints
+from giveortake.local.texts import PRIME, checked_texts, fingerprints, numbered
 from giveortake.randomness import SYSTEM_ENTROPY, bernoulli, packed_bernoulli, uniform_integers
 
 if TYPE_CHECKING:
@@ -123,9 +123,7 @@ class CountMeanSketch(Supports):
         texts = checked_texts([values] if is_one(values) else values)
         coins = source(entropy)
         functions = uniform_integers(self.functions, len(texts), coins)
-        unique = sorted(set(texts))
-        index = {text: place for place, text in enumerate(unique)}
-        columns = np.array([index[text] for text in texts], dtype=np.int64)
+        unique, columns = numbered(texts)
         false = 1 / (self.odds + 1)
         rows = packed_bernoulli(false, len(texts), self.buckets, coins)
         if texts:
@@ -152,7 +150,7 @@ class CountMeanSketch(Supports):
         texts = checked_texts(list(candidates))
         data = self._data(reports)
         functions, rows = self._split(data)
-        table = np.stack([column_sums(rows[functions == row], self.buckets) for row in range(self.functions)])
+        table = grouped_sums(functions, rows, self.functions, self.buckets)
         counts = np.take_along_axis(table, self.places(texts), axis=1).sum(axis=0)
         shares, low, high = self.shares(counts, len(data), confidence, interval)
         slack = quantile(confidence) * self._collisions(low, high)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+import numpy as np
+
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.mechanisms.categories import elements
 
@@ -13,10 +15,18 @@ PRIME = 2**31 - 1  # texts become numbers below it; two texts meet there with pr
 
 def checked_texts(values: Any) -> list[str]:
     """A list or a column of texts; anything else is refused, and not quoted."""
+    if type(values) is list and set(map(type, values)) == {str}:
+        return values
     listed = elements(values)
-    if any(not isinstance(value, str) for value in listed):
+    if set(map(type, listed)) - {str}:
         raise InvalidParameter("answer", HIDDEN, "is not a text")
     return listed
+
+
+def numbered(texts: list[str]) -> tuple[list[str], np.ndarray[Any, np.dtype[np.int64]]]:
+    """The different texts, and for each text which of them it is."""
+    known = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    return list(known), np.array(list(map(known.__getitem__, texts)), dtype=np.int64)
 
 
 def fingerprints(texts: list[str]) -> list[int]:
