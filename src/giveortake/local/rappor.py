@@ -218,10 +218,10 @@ class Rappor(Oracle):
         )
 
     def variance(self, n: int, frequency: Number) -> Fraction:
-        """A bound on the variance of the share of a text whose bits no other candidate sets.
+        """A figure for planning: the variance of the share of a text whose bits no other candidate sets, at most.
 
         Each of its h bits is a coin whose estimate has variance at most 1/(4(q* − p*)²) for a report; their mean has
-        no more. The regression's own intervals use what was seen instead.
+        no more. Candidates that share bits have more; the regression's own intervals use what was seen.
         """
         closed_probability("frequency", frequency)
         unset, set_ = self.reported

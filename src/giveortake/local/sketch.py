@@ -149,26 +149,31 @@ class CountMeanSketch(Supports):
             raise InvalidParameter("candidates", None, "is missing", hint="say which texts to look for")
         texts = checked_texts(list(candidates))
         data = self._data(reports)
-        functions, rows = self._split(data)
-        table = grouped_sums(functions, rows, self.functions, self.buckets)
-        counts = np.take_along_axis(table, self.places(texts), axis=1).sum(axis=0)
-        shares, low, high = self.shares(counts, len(data), confidence, interval)
-        slack = quantile(confidence) * self._collisions(low, high)
+        shares, low, high = self.shares(self.counts(data, texts), len(data), confidence, interval)
+        slack = quantile(confidence) * self.collisions(low, high)
         return Answer(
             [Column("text", texts, kind="text"), Column("share", shares, low - slack, high + slack)],
             **self._provenance(confidence, len(data), candidates=len(texts), interval=interval),
         )
+
+    def counts(self, data: np.ndarray[Any, np.dtype[Any]], texts: list[str]) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """How many reports have the bit of each text set, under the function that they name."""
+        functions, rows = self._split(data)
+        table = grouped_sums(functions, rows, self.functions, self.buckets)
+        counts: np.ndarray[Any, np.dtype[np.int64]] = np.take_along_axis(table, self.places(texts), axis=1).sum(axis=0)
+        return counts
+
+    def collisions(self, low: FloatArray, high: FloatArray) -> float:
+        """A standard deviation of what other texts in the same buckets add to a share that lies in these intervals."""
+        known = float(np.clip(high, 0, 1) @ np.clip(high, 0, 1))
+        rest = max(0.0, 1 - float(np.clip(low, 0, 1).sum()))
+        return sqrt(min(1.0, known + rest**2) / (self.functions * self.buckets))
 
     def checked(self, listed: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
         rows = packed_rows(listed, 8 * _ROW_BYTES + self.buckets)
         if len(rows) and int(self._split(rows)[0].max()) >= self.functions:
             raise DamagedReports(f"a report names a hash function that is not one of {self.functions}")
         return rows
-
-    def _collisions(self, low: FloatArray, high: FloatArray) -> float:
-        known = float(np.clip(high, 0, 1) @ np.clip(high, 0, 1))
-        rest = max(0.0, 1 - float(np.clip(low, 0, 1).sum()))
-        return sqrt(min(1.0, known + rest**2) / (self.functions * self.buckets))
 
     @staticmethod
     def _split(rows: np.ndarray[Any, np.dtype[np.uint8]]) -> tuple[Any, Any]:
