@@ -5,7 +5,10 @@
 ε = 0.3 (pure): adding or removing one row changes the probability of any outcome by a factor of at most 1.3499.
 """
 
-from giveortake import accounting, answers, errors, ledger, local, mechanisms, privacy
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from giveortake import accounting, answers, errors, ledger, mechanisms, privacy
 from giveortake.accounting import compose
 from giveortake.mechanisms import exponential, gaussian, histogram, laplace, margin, randomized_response
 from giveortake.privacy import (
@@ -20,6 +23,9 @@ from giveortake.privacy import (
     parallel,
     unit,
 )
+
+if TYPE_CHECKING:
+    from giveortake import local
 
 __version__ = "0.1.0"
 
@@ -50,3 +56,11 @@ __all__ = [
     "randomized_response",
     "unit",
 ]
+
+_EDGES = frozenset({"local"})  # rooms that nothing else needs: loaded when first used
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EDGES:
+        return import_module(f"giveortake.{name}")
+    raise AttributeError(f"module 'giveortake' has no attribute {name!r}")
