@@ -5,6 +5,9 @@
 ε = 0.3 (pure): adding or removing one row changes the probability of any outcome by a factor of at most 1.3499.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from giveortake import accounting, answers, errors, ledger, mechanisms, privacy, session
 from giveortake.accounting import compose
 from giveortake.frame import (
@@ -38,6 +41,9 @@ from giveortake.privacy import (
 )
 from giveortake.session import protect
 
+if TYPE_CHECKING:
+    from giveortake import local
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -64,6 +70,7 @@ __all__ = [
     "laplace",
     "ledger",
     "lit",
+    "local",
     "margin",
     "maximum",
     "mean",
@@ -82,3 +89,11 @@ __all__ = [
     "variance",
     "when",
 ]
+
+_EDGES = frozenset({"local"})  # rooms that nothing else needs: loaded when first used
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EDGES:
+        return import_module(f"giveortake.{name}")
+    raise AttributeError(f"module 'giveortake' has no attribute {name!r}")

@@ -10,6 +10,8 @@ __all__ = [
     "AccessDenied",
     "ApprovalRequired",
     "BudgetExceeded",
+    "DamagedReports",
+    "ForeignReports",
     "GiveOrTakeError",
     "IdempotencyConflict",
     "InvalidParameter",
@@ -78,6 +80,14 @@ class Unprovable(GiveOrTakeError, ValueError):
 
 class NotFound(GiveOrTakeError, LookupError):
     """A file or folder that a command needs is not there."""
+
+
+class ForeignReports(GiveOrTakeError, ValueError):
+    """Reports were made with other parameters than the survey that is to be estimated."""
+
+
+class DamagedReports(GiveOrTakeError, ValueError):
+    """A report could not have been made by the survey's randomiser."""
 
 
 class MechanismSpent(GiveOrTakeError, RuntimeError):

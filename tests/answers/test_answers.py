@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import json
+import pickle
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -142,6 +144,16 @@ def test_csv_is_returned_or_written(tmp_path: Path) -> None:
     assert text == "region,n,n_low,n_high\nnorth,1204,1190,1218\nsouth,873,859,887\n"
     assert by_region().to_csv(tmp_path / "a.csv") is None
     assert (tmp_path / "a.csv").read_text(encoding="utf-8") == text
+
+
+def test_answers_travel_between_processes_and_are_copied() -> None:
+    for answer in (
+        by_region(guarantee=gt.PureDP(1), cost=Fraction(1), recipe={"a": 1}, notes=("n",)),
+        Answer([Column("n", np.array([1.5]), np.array([1.0]), np.array([2.0]))], recipe=["a", "b"]),
+        Estimate(0.31, 0.28, 0.345, name="share", confidence="0.9"),
+    ):
+        assert pickle.loads(pickle.dumps(answer)) == answer  # noqa: S301 (our own bytes)
+        assert copy.deepcopy(answer) == answer
 
 
 def test_an_answer_is_refined_by_whoever_gave_it() -> None:

@@ -43,6 +43,13 @@ def test_importing_loads_nothing_heavy() -> None:
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert "giveortake.mechanisms" in loaded
     assert not [name for name in HEAVY if name in loaded]
+    assert "giveortake.local" not in loaded
+
+
+def test_rooms_at_the_edge_are_loaded_when_first_used() -> None:
+    program = "import giveortake as gt; print(gt.local.Poll.__name__, hasattr(gt, 'lokal'))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "Poll False\n"
 
 
 def test_the_version_is_the_same_everywhere() -> None:

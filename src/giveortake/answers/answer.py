@@ -181,6 +181,13 @@ class Released(ABC):
     def __hash__(self) -> int:
         return hash((self.columns, self.release_id, self.confidence))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For copies and other processes: everything but the way to ask again."""
+        provenance = {name: getattr(self, name) for name in Released.__slots__}
+        if isinstance(self.recipe, Mapping):
+            provenance["recipe"] = dict(self.recipe)
+        return _restored, (type(self), self.columns, provenance)
+
     def _parts(self) -> dict[str, Values]:
         return {name: values for column in self.columns for name, values in column.parts().items()}
 
@@ -324,6 +331,13 @@ class Estimate(Released):
     def margin(self) -> Any:
         """How far the farther end of the interval is from the value."""
         return self._column.margins[0]
+
+
+def _restored(kind: type[Released], columns: tuple[Column, ...], provenance: dict[str, Any]) -> Released:
+    if kind is Estimate:
+        value, low, high = next(columns[0].triples())
+        return Estimate(value, low, high, name=columns[0].name, **provenance)
+    return Answer(columns, **provenance)
 
 
 def _jsonable(value: Value) -> Value:

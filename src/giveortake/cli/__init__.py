@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
 from giveortake import __version__
-from giveortake.cli import bench, demo, ledger, query, quote
+from giveortake.cli import bench, demo, ledger, query, quote, survey
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ COMMANDS: dict[str, Command] = {
     "query": query.COMMAND,
     "quote": quote.COMMAND,
     "ledger": ledger.COMMAND,
+    "survey": survey.COMMAND,
     "bench": bench.COMMAND,
 }
 

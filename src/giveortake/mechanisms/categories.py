@@ -42,7 +42,8 @@ def checked_categories(categories: Iterable[Hashable], *, least: int = 1) -> tup
 
 def positions(answers: Iterable[Any], categories: tuple[Hashable, ...]) -> npt.NDArray[np.int64]:
     """The index of every answer's category; an answer outside them is refused."""
-    found = [_position(answer, _index(categories)) for answer in elements(answers)]
+    index = _index(categories)
+    found = [_position(answer, index) for answer in elements(answers)]
     if None in found:
         known = ", ".join(repr(category) for category in categories[:10])
         raise InvalidParameter("answer", HIDDEN, f"is not one of the categories {known}")

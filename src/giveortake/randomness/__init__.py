@@ -10,6 +10,7 @@ from giveortake.randomness.discrete_gaussian import discrete_gaussian
 from giveortake.randomness.entropy import SYSTEM_ENTROPY, Entropy, SystemEntropy
 from giveortake.randomness.laplace import geometric, rounded_laplace, two_sided_geometric
 from giveortake.randomness.normal import rounded_normal
+from giveortake.randomness.packed import packed_bernoulli
 from giveortake.randomness.selection import noisy_argmax
 from giveortake.randomness.uniform import uniform_integers
 
@@ -26,6 +27,7 @@ __all__ = [
     "integers",
     "narrowed",
     "noisy_argmax",
+    "packed_bernoulli",
     "rounded_laplace",
     "rounded_normal",
     "two_sided_geometric",

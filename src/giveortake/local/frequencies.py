@@ -1,0 +1,169 @@
+"""Surveys of categories: each report supports some of them, and supports are counted.
+
+Theorem [WBLJ17]: let a report support the respondent's own category with probability p* and every other one with
+probability q* < p*. Then the number of supports of a category is, over independent respondents of whom a share f has
+it, binomial (n, q* + f·(p* − q*)), and (count/n − q*)/(p* − q*) is an unbiased estimate of f.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from giveortake.answers import Answer, Column
+from giveortake.errors import HIDDEN, InvalidParameter
+from giveortake.exact import Number, closed_probability, positive, whole
+from giveortake.local.consistency import Consistency, made_consistent
+from giveortake.local.margins import USUAL, FloatArray, Interval, checked_interval, interval_of, quantile
+from giveortake.local.oracle import Oracle
+from giveortake.mechanisms.categories import checked_categories, positions
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+    from fractions import Fraction
+
+_COMFORT = 2  # the least n is searched below this many times what the normal law says
+
+
+class Supports(Oracle):
+    """A survey whose reports support categories with probability p* (one's own) or q* (any other)."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def support(self) -> tuple[Fraction, Fraction]:
+        """p* and q*."""
+
+    def variance(self, n: int, frequency: Number, *, fixed: bool = False) -> Fraction:
+        """The variance of the unclipped estimate of a category that a share `frequency` has.
+
+        Theorem (seed 002 eq. 14, [WBLJ17]): θ(1−θ) / (n·(p*−q*)²) with θ = q* + f·(p*−q*), over respondents drawn from
+        a population. With `fixed`, over the coins alone: (f·p*(1−p*) + (1−f)·q*(1−q*)) / (n·(p*−q*)²).
+        """
+        true, false = self.support
+        share, count = closed_probability("frequency", frequency), whole("n", n)
+        if fixed:
+            spread = share * true * (1 - true) + (1 - share) * false * (1 - false)
+        else:
+            theta = false + share * (true - false)
+            spread = theta * (1 - theta)
+        return spread / (count * (true - false) ** 2)
+
+    def sample_size(
+        self,
+        margin: Number,
+        confidence: Number = USUAL,
+        *,
+        frequency: Number | None = None,
+        interval: Interval = "guaranteed",
+    ) -> int:
+        """The least number of respondents whose interval is at most ± margin on either side.
+
+        At the frequency given, or at the worst one; the "normal" interval (seed 002 eq. 15) needs slightly fewer.
+        """
+        reach = float(positive("margin", margin))
+        true, false = map(float, self.support)
+        middle = min(max(0.5, false), true)
+        if frequency is not None:
+            middle = false + float(closed_probability("frequency", frequency)) * (true - false)
+        z = quantile(confidence)
+        textbook = z * z * middle * (1 - middle) / ((true - false) * reach) ** 2
+        if checked_interval(interval) == "normal":
+            return max(1, ceil(textbook))
+        low, high = 0, int(_COMFORT * textbook) + 10
+        while not self._reaches(high, middle, reach, confidence):
+            low, high = high, 2 * high
+        while high - low > 1:
+            between = (low + high) // 2
+            low, high = (low, between) if self._reaches(between, middle, reach, confidence) else (between, high)
+        return high
+
+    def shares(
+        self, counts: Any, n: int, confidence: Number, interval: Interval
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Unbiased shares from counts of supports, with the ends of their intervals."""
+        true, false = map(float, self.support)
+        low, high = interval_of(counts, n, confidence, interval)
+        numbers = (np.asarray(counts, dtype=np.float64) / n, low, high)
+        value, below, above = ((number - false) / (true - false) for number in numbers)
+        return value, below, above
+
+    def _reaches(self, n: int, middle: float, margin: float, confidence: Number) -> bool:
+        count = min(n, max(0, round(n * middle)))
+        value, low, high = self.shares([count], n, confidence, "guaranteed")
+        return bool(max(high[0] - value[0], value[0] - low[0]) <= margin)
+
+
+class FrequencyOracle(Supports):
+    """A survey of how many respondents are in each of the categories, which are known beforehand."""
+
+    __slots__ = ()
+
+    categories: tuple[Hashable, ...]
+
+    @abstractmethod
+    def counts(self, data: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """How many reports support each category."""
+
+    @abstractmethod
+    def bits(self) -> int:
+        """The size of one report."""
+
+    def estimate(
+        self,
+        reports: Any,
+        confidence: Number = USUAL,
+        *,
+        interval: Interval = "guaranteed",
+        consistent: Consistency | None = None,
+    ) -> Answer:
+        """The share of every category, with an interval for each.
+
+        Shares are unbiased, and so may be below 0 or above 1, unless `consistent` asks for "clip", "norm-mul",
+        "norm-sub" or "base-cut"; that costs no privacy. Intervals are then cut to [0, 1] and hold the consistent share.
+        """
+        data = self._data(reports)
+        shares, low, high = self.shares(self.counts(data), len(data), confidence, interval)
+        if consistent is not None:
+            spread = float(self.variance(len(data), 0)) ** 0.5
+            shares = made_consistent(shares, consistent, spread, confidence)
+            low, high = np.clip(low, 0, shares), np.clip(high, shares, 1)
+        return Answer(
+            [Column("category", shown(self.categories)), Column("share", shares, low, high)],
+            **self._provenance(confidence, len(data), interval=interval, consistent=consistent or "no"),
+        )
+
+    def codes(self, values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The place of every answer among the categories; an answer outside them is refused, and not quoted."""
+        if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and self._are_places():
+            if values.ndim != 1:
+                raise InvalidParameter("values", HIDDEN, "is a table, not a column", hint="pass one of its columns")
+            if values.size and (values.min() < 0 or values.max() >= len(self.categories)):
+                raise InvalidParameter("answer", HIDDEN, f"is not one of 0 … {len(self.categories) - 1}")
+            return values.astype(np.int64, copy=False)
+        return positions(values, self.categories)
+
+    def _are_places(self) -> bool:
+        last = self.categories[-1]
+        return type(last) is int and last == len(self.categories) - 1 and self.categories == tuple(range(last + 1))
+
+
+def survey_categories(categories: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """At least two distinct categories that JSON can hold: texts, whole numbers or truth values."""
+    found = checked_categories(categories, least=2)
+    for category in found:
+        if type(category) not in {str, int, bool}:
+            raise InvalidParameter(
+                "categories", category, "cannot be written to clients", hint="use texts, whole numbers or truth values"
+            )
+    return found
+
+
+def shown(categories: tuple[Hashable, ...]) -> list[Any]:
+    """Categories as a column: of their own kind if they are of one, else as texts."""
+    kinds = {type(category) for category in categories}
+    return list(categories) if len(kinds) == 1 else [str(category) for category in categories]

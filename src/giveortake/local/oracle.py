@@ -1,0 +1,207 @@
+"""What every survey is: a randomiser that respondents run, and an estimator for whoever collects the reports."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from giveortake.errors import DamagedReports, ForeignReports, InvalidParameter
+from giveortake.exact import rational
+from giveortake.local.reports import Reports, read_reports
+from giveortake.privacy import PureDP, events
+from giveortake.randomness import SYSTEM_ENTROPY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping
+    from fractions import Fraction
+
+    import numpy as np
+
+    from giveortake.answers import Answer, Estimate
+    from giveortake.exact import Number
+    from giveortake.randomness import Entropy
+
+_VERSION = 1
+_KINDS: dict[str, Callable[[Mapping[str, Any]], Oracle]] = {}
+
+Kind = TypeVar("Kind", bound="type[Oracle]")
+
+
+class Oracle(ABC):
+    """A survey in which nobody needs to be trusted: every answer is randomised before it leaves its owner.
+
+    `epsilon` is the promise to one respondent for one report, whatever the collector does with it; `ratio` is the
+    largest ratio of probabilities of one report under two answers, an exact fraction that is at most e^ε.
+    """
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    citation: ClassVar[str]
+    in_rows: ClassVar[bool] = False  # whether a report is a row of bits rather than a whole number
+
+    @property
+    @abstractmethod
+    def epsilon(self) -> Fraction:
+        """The promise to a respondent for one report."""
+
+    @property
+    @abstractmethod
+    def ratio(self) -> Fraction:
+        """The largest ratio of probabilities of one report under two answers."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """What clients need to know, as plain values for JSON."""
+
+    @abstractmethod
+    def law(self, value: Any) -> dict[Hashable, Fraction]:
+        """The probability of every report that an answer can lead to, exactly; for domains that are small."""
+
+    @abstractmethod
+    def randomize(self, values: Any, entropy: Entropy | None = None) -> Any:
+        """A report for one answer, or `Reports` for a list or a column of answers."""
+
+    @abstractmethod
+    def estimate(self, reports: Any, confidence: Number = ...) -> Answer | Estimate:
+        """What the respondents' answers are together, with intervals."""
+
+    @abstractmethod
+    def variance(self, n: int, frequency: Number) -> Fraction:
+        """The variance of an unclipped estimate from n independent respondents."""
+
+    @abstractmethod
+    def sample_size(self, margin: Number, confidence: Number = ...) -> int:
+        """How many respondents make the interval at most ± margin."""
+
+    @abstractmethod
+    def checked(self, listed: Any) -> np.ndarray[Any, np.dtype[Any]]:
+        """Reports that this survey's randomiser could have made; anything else is refused."""
+
+    # -- what is promised -------------------------------------------------------------------------------------
+
+    @property
+    def guarantee(self) -> PureDP:
+        """The promise to one respondent for one report: what they answered is protected, not that they did."""
+        return PureDP(self.epsilon, neighbours="change-one")
+
+    def event(self) -> events.Event:
+        """One report of one respondent, for accountants."""
+        return events.Pure(self.epsilon)
+
+    def asked(self, times: int) -> PureDP:
+        """The promise to a respondent who reports so many times, with fresh coins every time (seed 000 L1.2)."""
+        return self.guarantee.repeat(times)
+
+    # -- between machines -------------------------------------------------------------------------------------
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the parameters: reports carry it, and are refused by any other survey."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:32]
+
+    def to_json(self) -> str:
+        """The parameters, for the machines of respondents; `gt.local.from_json` reads them."""
+        document = {"version": _VERSION, "kind": self.kind, **self.parameters()}
+        return json.dumps(document, sort_keys=True, ensure_ascii=False)
+
+    def read(self, text: str) -> Reports:
+        """Reports from JSON, if they were made for this survey."""
+        survey, listed = read_reports(text)
+        if survey != self.fingerprint:
+            raise ForeignReports(
+                f"these reports belong to survey {survey[:8]}, and this is {self.fingerprint[:8]}",
+                hint="estimate them with the parameters they were made with",
+            )
+        return self._reports(self.checked(self.from_plain(listed)))
+
+    def received(self, texts: list[str]) -> Reports:
+        """Reports that came as texts: whole numbers, or rows of bits in hexadecimal."""
+        try:
+            listed = texts if self.in_rows else [int(text) for text in texts]
+        except ValueError:
+            raise DamagedReports("a report to this survey is a whole number") from None
+        return self._reports(self.checked(self.from_plain(listed)))
+
+    def from_plain(self, listed: list[Any]) -> Any:
+        """Reports as JSON holds them, in a form that `checked` takes."""
+        return listed
+
+    def _reports(self, data: np.ndarray[Any, np.dtype[Any]]) -> Reports:
+        return Reports(self.fingerprint, data)
+
+    def _data(self, reports: Any) -> np.ndarray[Any, np.dtype[Any]]:
+        """The reports as an array, checked: what a stranger sends is never trusted."""
+        if isinstance(reports, Reports):
+            if reports.survey != self.fingerprint:
+                raise ForeignReports(
+                    f"these reports belong to survey {reports.survey[:8]}, and this is {self.fingerprint[:8]}",
+                    hint="estimate them with the parameters they were made with",
+                )
+            found = self.checked(reports.data)
+        else:
+            found = self.checked(reports)
+        if not len(found):
+            raise InvalidParameter("reports", [], "is empty", hint="nothing can be estimated from no reports")
+        return found
+
+    def _provenance(self, confidence: Number, n: int, **more: object) -> dict[str, Any]:
+        return {
+            "guarantee": self.guarantee,
+            "cost": self.epsilon,
+            "confidence": confidence,
+            "citations": (self.citation,),
+            "recipe": {"survey": self.kind, "fingerprint": self.fingerprint, "reports": n, **more},
+            "entropy": "the respondents' own",
+            "notes": ("ε is what each respondent spends on one report; estimating is free.",),
+        }
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Oracle) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+
+def registered(kind: Kind) -> Kind:
+    """Make a survey readable from JSON."""
+    _KINDS[kind.kind] = kind.from_parameters  # type: ignore[attr-defined]
+    return kind
+
+
+def from_json(text: str) -> Any:
+    """The survey whose parameters `to_json` wrote."""
+    try:
+        document = json.loads(text)
+        kind = document.pop("kind")
+        version = document.pop("version")
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise DamagedReports("this is not the JSON of a survey") from None
+    if version != _VERSION or kind not in _KINDS:
+        raise DamagedReports(f"a survey of kind {kind!r} and version {version!r} is not known here")
+    try:
+        return _KINDS[kind](document)
+    except (KeyError, TypeError):
+        raise DamagedReports(f"the parameters of this survey of kind {kind!r} are not complete") from None
+
+
+def source(entropy: Entropy | None) -> Entropy:
+    """The source given, or the operating system's."""
+    return SYSTEM_ENTROPY if entropy is None else entropy
+
+
+def is_one(values: Any) -> bool:
+    """Whether this is one answer rather than a list or a column of them."""
+    return isinstance(values, str | bytes) or not hasattr(values, "__len__")
+
+
+def written(number: Fraction) -> str:
+    """An exact fraction as JSON holds it."""
+    return str(number)
+
+
+def read_fraction(name: str, value: Any) -> Fraction:
+    """An exact fraction that JSON held."""
+    return rational(name, value)

@@ -1,0 +1,93 @@
+"""Which survey to hold: the one with the least variance, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from giveortake.answers import Answer, Column
+from giveortake.exact import Number, shown
+from giveortake.local.frequencies import FrequencyOracle, survey_categories
+from giveortake.local.hadamard import HadamardResponse
+from giveortake.local.hashing import LocalHashing
+from giveortake.local.margins import USUAL, quantile
+from giveortake.local.randomized_response import RandomizedResponse
+from giveortake.local.unary import UnaryEncoding
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+_ALIKE = Fraction(101, 100)  # variances within 1 % are alike, and the smaller report wins
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What `plan` recommends: the survey, why, and how the others compare."""
+
+    survey: FrequencyOracle
+    why: str
+    options: Answer
+
+    def __str__(self) -> str:
+        return self.why
+
+
+def plan(
+    categories: Iterable[Hashable],
+    epsilon: Number,
+    n: int,
+    *,
+    frequency: Number | None = None,
+    confidence: Number = USUAL,
+) -> Plan:
+    """The survey with the least variance for these categories, ε and number of respondents, at a usual frequency.
+
+    The frequency is that of a category if all are alike, unless given. If several are alike to 1 %, the one with the
+    smallest report is taken.
+
+    >>> plan(["yes", "no", "perhaps"], epsilon=1, n=1000).survey.kind
+    'randomized-response'
+    >>> plan(range(1000), epsilon=1, n=1000).survey.kind
+    'local-hashing'
+    """
+    known = survey_categories(categories)
+    share = Fraction(1, len(known)) if frequency is None else frequency
+    candidates: dict[str, FrequencyOracle] = {
+        "randomized response": RandomizedResponse(known, epsilon),
+        "unary encoding, optimised": UnaryEncoding(known, epsilon),
+        "unary encoding, symmetric": UnaryEncoding(known, epsilon, symmetric=True),
+        "local hashing, optimised": LocalHashing(known, epsilon),
+        "local hashing, binary": LocalHashing(known, epsilon, buckets=2),
+        "Hadamard response": HadamardResponse(known, epsilon),
+    }
+    variances = {name: survey.variance(n, share) for name, survey in candidates.items()}
+    least = min(variances.values())
+    alike = [name for name, variance in variances.items() if variance <= _ALIKE * least]
+    best = min(alike, key=lambda name: candidates[name].bits())
+    order = sorted(variances, key=lambda name: (variances[name], candidates[name].bits()))
+    z = quantile(confidence)
+    options = Answer(
+        [
+            Column("survey", order),
+            Column("margin", [z * float(variances[name]) ** 0.5 for name in order]),
+            Column("times_least_variance", [float(variances[name] / least) for name in order]),
+            Column("bits_per_report", [candidates[name].bits() for name in order]),
+        ],
+        confidence=confidence,
+        cost=candidates[best].epsilon,
+    )
+    facts = f"{n:,} respondents tell a share to ± {z * float(variances[best]) ** 0.5:.2g}"
+    return Plan(candidates[best], _reason(best, candidates[best], alike, variances, facts=facts), options)
+
+
+def _reason(best: str, survey: FrequencyOracle, alike: list[str], variances: dict[str, Fraction], *, facts: str) -> str:
+    worst = max(variances, key=lambda name: variances[name])
+    others = ", ".join(name for name in alike if name != best)
+    also = f"; {others} would do as well with larger reports" if others else ""
+    return (
+        f"{best}: for {len(survey.categories)} categories and ε = {shown(survey.epsilon)}, {facts}, with "
+        f"{survey.bits()} bits a report{also}. The worst choice, {worst}, has "
+        f"{float(variances[worst] / variances[best]):.3g} times its variance."
+    )

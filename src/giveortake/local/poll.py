@@ -1,0 +1,170 @@
+"""A question with yes or no for an answer: the poll of seed 002, and the program of seed 003."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+
+from giveortake.answers import Estimate
+from giveortake.errors import HIDDEN, DamagedReports, InvalidParameter
+from giveortake.exact import Number, log_up, open_probability, rational
+from giveortake.local.frequencies import Supports
+from giveortake.local.margins import USUAL, Interval, interval_of
+from giveortake.local.oracle import is_one, read_fraction, registered, source, written
+from giveortake.local.rationals import MOST_EPSILON, ratio_below, survey_epsilon
+from giveortake.local.reports import Reports, as_array
+from giveortake.mechanisms.categories import elements
+from giveortake.randomness import bernoulli
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping
+
+    from giveortake.randomness import Entropy
+
+_HALF = Fraction(1, 2)
+_YES_OR_NO = (False, True)
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False, eq=False)
+class Poll(Supports):
+    """Tell the truth with probability `truth`, else say yes with probability `otherwise`: A(D) = X·D + (1 − X)·Y.
+
+    Guarantee [War65], seed 002 eq. 7 and 8: with a fair Y, ε = ln(1 + 2p/(1−p)) for the person who answers, and nothing
+    less; `ratio` is e^ε exactly and `epsilon` its logarithm rounded up. With `otherwise` = o, e^ε is the larger of
+    1 + p/((1−p)o) and 1 + p/((1−p)(1−o)); the program of seed 003, which flips the same coin twice, has o = p.
+
+    >>> poll = Poll(truth="1/2")
+    >>> poll.ratio, round(float(poll.epsilon), 6)
+    (Fraction(3, 1), 1.098612)
+    >>> Poll(epsilon=1).epsilon <= 1
+    True
+    """
+
+    truth: Fraction
+    otherwise: Fraction
+
+    kind: ClassVar[str] = "poll"
+    citation: ClassVar[str] = "Warner: Randomized response, JASA 1965"
+
+    def __init__(
+        self, truth: Number | None = None, *, epsilon: Number | None = None, otherwise: Number = _HALF
+    ) -> None:
+        if (truth is None) == (epsilon is None):
+            raise InvalidParameter("truth", truth, "and epsilon: give one of them", hint='Poll(truth="1/2")')
+        lie = open_probability("otherwise", otherwise)
+        if truth is not None:
+            honest = open_probability("truth", truth)
+        else:
+            gain = (ratio_below(survey_epsilon(epsilon or 0)) - 1) * min(lie, 1 - lie)
+            honest = gain / (1 + gain)
+        object.__setattr__(self, "truth", honest)
+        object.__setattr__(self, "otherwise", lie)
+        if self.epsilon > MOST_EPSILON:
+            raise InvalidParameter("truth", truth, "is so near to 1 that nobody is protected")
+
+    @classmethod
+    def two_coins(cls, p: Number) -> Poll:
+        """The program of seed 003 eq. 6: the truth if flip(p) comes up, else another flip(p)."""
+        return cls(truth=p, otherwise=p)
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Poll:
+        """The poll that `to_json` described."""
+        return cls(
+            truth=read_fraction("truth", parameters["truth"]),
+            otherwise=read_fraction("otherwise", parameters["otherwise"]),
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"truth": written(self.truth), "otherwise": written(self.otherwise)}
+
+    @property
+    def ratio(self) -> Fraction:
+        return 1 + self.truth / ((1 - self.truth) * min(self.otherwise, 1 - self.otherwise))
+
+    @property
+    def epsilon(self) -> Fraction:
+        return log_up(self.ratio)
+
+    @property
+    def support(self) -> tuple[Fraction, Fraction]:
+        lie = (1 - self.truth) * self.otherwise
+        return self.truth + lie, lie
+
+    def law(self, value: Any) -> dict[Hashable, Fraction]:
+        yes = self.support[0 if self._coded([value])[0] else 1]
+        return {True: yes, False: 1 - yes}
+
+    def program(self, value: bool, flip: Callable[[Fraction], bool]) -> bool:
+        """The poll as a program over coins, for whoever wants to enumerate them."""
+        return value if flip(self.truth) else flip(self.otherwise)
+
+    def randomize(self, values: Any, entropy: Entropy | None = None) -> Any:
+        """A report for one answer, or `Reports` for a list or a column of answers: yes or no, 1 or 0."""
+        answers = self._coded([values] if is_one(values) else values)
+        coins = source(entropy)
+        honest = bernoulli(self.truth, answers.size, coins)
+        reports = np.where(honest, answers, bernoulli(self.otherwise, answers.size, coins))
+        return bool(reports[0]) if is_one(values) else self._reports(reports.astype(np.int64))
+
+    def estimate(
+        self,
+        reports: Any,
+        confidence: Number = USUAL,
+        *,
+        interval: Interval = "guaranteed",
+        clip: bool = False,
+    ) -> Estimate:
+        """The share of yes in the population, by seed 002 eq. 10, with an interval.
+
+        Unclipped, the estimate is unbiased and may be below 0 or above 1. The interval is "guaranteed" for every number
+        of respondents, or "normal": seed 002 eq. 14 and 15, right in the limit.
+        """
+        data = self._data(reports)
+        n, yes = data.size, int(data.sum())
+        true, false = self.support
+        ends = interval_of([yes], n, confidence, interval)
+        exact = [Fraction(yes, n), *(Fraction(float(end[0])) for end in ends)]
+        value, low, high = ((number - false) / (true - false) for number in exact)
+        if clip:
+            value, low, high = (min(max(number, Fraction(0)), Fraction(1)) for number in (value, low, high))
+        return Estimate(
+            float(value),
+            float(low),
+            float(high),
+            name="share",
+            **self._provenance(confidence, n, interval=interval, clipped=clip),
+        )
+
+    def checked(self, listed: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+        found = as_array(listed)
+        if found.ndim != 1 or (found.size and found.dtype.kind not in "biu"):
+            raise DamagedReports("reports to this poll are yes or no", hint="pass what `randomize` returned")
+        if found.size and not ((found == 0) | (found == 1)).all():
+            raise DamagedReports("a report to this poll is neither 0 nor 1")
+        return found.astype(np.int64)
+
+    def _reports(self, data: np.ndarray[Any, np.dtype[Any]]) -> Reports:
+        return Reports(self.fingerprint, data, _YES_OR_NO)
+
+    @staticmethod
+    def _coded(values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+        if isinstance(values, np.ndarray) and values.dtype.kind in "biu" and values.ndim == 1:
+            if not ((values == 0) | (values == 1)).all():
+                raise InvalidParameter("answer", HIDDEN, "is neither yes (True) nor no (False)")
+            return values.astype(np.int64)
+        listed = elements(values)
+        if any(type(value) not in {bool, int} or value not in _YES_OR_NO for value in listed):
+            raise InvalidParameter("answer", HIDDEN, "is neither yes (True) nor no (False)")
+        return np.array(listed, dtype=np.int64)
+
+
+def truth_of(epsilon: Number) -> Fraction:
+    """The probability of the truth that a poll with a fair coin may give for ε: (e^ε − 1)/(e^ε + 1), rounded down."""
+    ratio = ratio_below(survey_epsilon(rational("epsilon", epsilon)))
+    return (ratio - 1) / (ratio + 1)

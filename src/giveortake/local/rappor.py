@@ -1,0 +1,244 @@
+"""RAPPOR: strings in Bloom filters, with a permanent and an instantaneous response, decoded by regression."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+
+from giveortake.answers import Answer, Column
+from giveortake.errors import DamagedReports, InvalidParameter
+from giveortake.exact import Number, closed_probability, log_up, open_probability, positive, whole
+from giveortake.local.bits import set_bits
+from giveortake.local.decoding import decoded
+from giveortake.local.margins import USUAL, quantile
+from giveortake.local.oracle import Oracle, is_one, read_fraction, registered, source, written
+from giveortake.local.rationals import ratio_below, survey_epsilon
+from giveortake.local.reports import packed_rows
+from giveortake.local.texts import checked_texts, numbered
+from giveortake.randomness import bernoulli, packed_bernoulli, uniform_integers
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping
+
+    from giveortake.randomness import Entropy
+
+_MOST_COHORTS = 1 << 16
+_COHORT_BYTES = 2  # every report begins with its cohort
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False, eq=False)
+class Rappor(Oracle):
+    """Set a few bits of a Bloom filter for your text, flip bits once and for all, and again for every report.
+
+    Guarantee [EPK14, Thm 1]: a permanent bit is the true one with probability 1 − f/2, and two texts differ in at most
+    2h bits, so ε = 2h·ln((1 − f/2)/(f/2)) for a whole lifetime of reports on one text; f is a fraction, just large
+    enough. A report sets a bit with probability `instantaneous[1]` if the permanent bit is set, else with
+    `instantaneous[0]`; one report alone promises the smaller `report_epsilon` [EPK14, Thm 2].
+
+    >>> survey = Rappor(epsilon=2, bits=32, hashes=2, cohorts=8)
+    >>> survey.ratio ** 1 <= 8, survey.report_epsilon < 2
+    (True, True)
+    """
+
+    epsilon: Fraction
+    size: int
+    hashes: int
+    cohorts: int
+    instantaneous: tuple[Fraction, Fraction]
+
+    kind: ClassVar[str] = "rappor"
+    in_rows: ClassVar[bool] = True
+    citation: ClassVar[str] = "Erlingsson, Pihur, Korolova: RAPPOR, CCS 2014"
+
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        bits: int = 64,
+        hashes: int = 2,
+        cohorts: int = 16,
+        instantaneous: tuple[Number, Number] = ("1/4", "3/4"),
+    ) -> None:
+        object.__setattr__(self, "epsilon", survey_epsilon(epsilon))
+        object.__setattr__(self, "size", whole("bits", bits, least=2))
+        object.__setattr__(self, "hashes", whole("hashes", hashes))
+        object.__setattr__(self, "cohorts", whole("cohorts", cohorts))
+        if self.cohorts > _MOST_COHORTS:
+            raise InvalidParameter("cohorts", cohorts, f"is above {_MOST_COHORTS}")
+        if self.hashes > self.size:
+            raise InvalidParameter("hashes", hashes, "is more than there are bits")
+        unset, set_ = (closed_probability("instantaneous", chance) for chance in instantaneous)
+        if not unset < set_:
+            raise InvalidParameter("instantaneous", instantaneous, "does not favour bits that are set")
+        object.__setattr__(self, "instantaneous", (unset, set_))
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Rappor:
+        """The survey that `to_json` described."""
+        unset, set_ = (read_fraction("instantaneous", chance) for chance in parameters["instantaneous"])
+        return cls(
+            read_fraction("epsilon", parameters["epsilon"]),
+            bits=parameters["bits"],
+            hashes=parameters["hashes"],
+            cohorts=parameters["cohorts"],
+            instantaneous=(unset, set_),
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "epsilon": written(self.epsilon),
+            "bits": self.size,
+            "hashes": self.hashes,
+            "cohorts": self.cohorts,
+            "instantaneous": [written(chance) for chance in self.instantaneous],
+        }
+
+    # -- probabilities ----------------------------------------------------------------------------------------
+
+    @property
+    def odds(self) -> Fraction:
+        """(1 − f/2)/(f/2): how much likelier a permanent bit is to be the true one."""
+        return ratio_below(self.epsilon / (2 * self.hashes))
+
+    @property
+    def ratio(self) -> Fraction:
+        """Of permanent responses: the odds to the power of the 2h bits in which two texts may differ."""
+        return self.odds ** (2 * self.hashes)
+
+    @property
+    def permanent(self) -> tuple[Fraction, Fraction]:
+        """The probability that a permanent bit is set, if the true one is not and if it is: f/2 and 1 − f/2."""
+        return 1 / (self.odds + 1), self.odds / (self.odds + 1)
+
+    @property
+    def reported(self) -> tuple[Fraction, Fraction]:
+        """The probability that a reported bit is set, if the true one is not and if it is: p* and q*."""
+        unset, set_ = self.instantaneous
+        low, high = (unset + chance * (set_ - unset) for chance in self.permanent)
+        return low, high
+
+    @property
+    def report_epsilon(self) -> Fraction:
+        """What one report promises on its own, rounded up."""
+        unset, set_ = self.reported
+        return log_up((set_ * (1 - unset) / (unset * (1 - set_))) ** self.hashes)
+
+    def places(self, value: str, cohort: int) -> list[int]:
+        """The bits that a text sets in the Bloom filters of a cohort; the same on every machine."""
+        stream = hashlib.shake_128(f"{cohort}:{value}".encode()).digest(8 * self.hashes)
+        return [int.from_bytes(stream[8 * number : 8 * number + 8], "big") % self.size for number in range(self.hashes)]
+
+    def law(self, value: Any) -> dict[Hashable, Fraction]:
+        """Of one report of a respondent who reports once."""
+        return self._law(value, self.reported)
+
+    def permanent_law(self, value: Any) -> dict[Hashable, Fraction]:
+        """Of the permanent response, from which a lifetime of reports is made."""
+        return self._law(value, self.permanent)
+
+    def _law(self, value: Any, chances: tuple[Fraction, Fraction]) -> dict[Hashable, Fraction]:
+        (text,) = checked_texts([value])
+        found: dict[Hashable, Fraction] = {}
+        for cohort in range(self.cohorts):
+            set_ = set(self.places(text, cohort))
+            for bits in product((0, 1), repeat=self.size):
+                each = (chances[place in set_] if bit else 1 - chances[place in set_] for place, bit in enumerate(bits))
+                found[cohort, bits] = prod(each, start=Fraction(1, self.cohorts))
+        return found
+
+    # -- randomising ------------------------------------------------------------------------------------------
+
+    def randomize(self, values: Any, entropy: Entropy | None = None) -> Any:
+        """One report for each text, with permanent responses that are thrown away; see `Respondent` for repetition."""
+        texts = checked_texts([values] if is_one(values) else values)
+        coins = source(entropy)
+        cohorts = uniform_integers(self.cohorts, len(texts), coins)
+        reports = self._reports(self.drawn(texts, cohorts, self.reported, coins))
+        return reports[0] if is_one(values) else reports
+
+    def drawn(
+        self, texts: list[str], cohorts: Any, chances: tuple[Fraction, Fraction], coins: Entropy
+    ) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """Rows of a cohort and bits, each set with the probability of a bit that the text sets or does not."""
+        rows = packed_bernoulli(chances[0], len(texts), self.size, coins)
+        different, codes = numbered(texts)
+        pairs = which = codes * self.cohorts + cohorts
+        if len(different) * self.cohorts > len(texts):  # many texts: their places in some cohorts are never asked for
+            pairs, which = np.unique(pairs, return_inverse=True)
+        else:
+            pairs = np.arange(len(different) * self.cohorts)
+        known = [self.places(different[pair // self.cohorts], pair % self.cohorts) for pair in pairs.tolist()]
+        places = np.array(known, dtype=np.int64).reshape(-1, self.hashes)[which]
+        for number in range(self.hashes):
+            set_bits(rows, places[:, number], bernoulli(chances[1], len(texts), coins))
+        heads = np.asarray(cohorts, dtype="<u2").reshape(-1, 1).view(np.uint8)
+        return np.concatenate([heads, rows], axis=1)
+
+    def again(self, permanent: bytes, entropy: Entropy | None = None) -> bytes:
+        """A fresh report from a permanent response."""
+        coins = source(entropy)
+        bits = np.unpackbits(np.frombuffer(permanent[_COHORT_BYTES:], np.uint8), bitorder="little", count=self.size)
+        flips = [bernoulli(chance, self.size, coins) for chance in self.instantaneous]
+        fresh = np.packbits(np.where(bits == 1, flips[1], flips[0]), bitorder="little")
+        return permanent[:_COHORT_BYTES] + fresh.tobytes()
+
+    # -- estimating -------------------------------------------------------------------------------------------
+
+    def estimate(self, reports: Any, confidence: Number = USUAL, *, candidates: Iterable[str] | None = None) -> Answer:
+        """The share of every candidate, by weighted regression of bits on Bloom filters, and whether it is significant.
+
+        Intervals are normal, from the bits' own covariances. A share is significant if it is above zero beyond what
+        `confidence` leaves to chance for all candidates together (Bonferroni). Texts that are no candidates are
+        caught by a constant.
+        """
+        if candidates is None:
+            raise InvalidParameter("candidates", None, "is missing", hint="say which texts to look for")
+        texts = checked_texts(list(candidates))
+        data = self._data(reports)
+        cohorts, rows = self._split(data)
+        shares, spreads = decoded(self, texts, cohorts, rows)
+        reach = quantile(confidence)
+        missed = 1 - open_probability("confidence", confidence)
+        bar = quantile(1 - 2 * missed / max(2, len(texts)))
+        return Answer(
+            [
+                Column("text", texts, kind="text"),
+                Column("share", shares, shares - reach * spreads, shares + reach * spreads),
+                Column("significant", shares > bar * spreads),
+            ],
+            **self._provenance(confidence, len(data), candidates=len(texts)),
+        )
+
+    def variance(self, n: int, frequency: Number) -> Fraction:
+        """A figure for planning: the variance of the share of a text whose bits no other candidate sets, at most.
+
+        Each of its h bits is a coin whose estimate has variance at most 1/(4(q* − p*)²) for a report; their mean has
+        no more. Candidates that share bits have more; the regression's own intervals use what was seen.
+        """
+        closed_probability("frequency", frequency)
+        unset, set_ = self.reported
+        return 1 / (4 * (set_ - unset) ** 2 * whole("n", n))
+
+    def sample_size(self, margin: Number, confidence: Number = USUAL) -> int:
+        """How many respondents make an interval of at most ± margin, by the bound of `variance`."""
+        z = Fraction(quantile(confidence))
+        return -int(-(z**2 * self.variance(1, 0) / positive("margin", margin) ** 2) // 1)
+
+    def checked(self, listed: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        rows = packed_rows(listed, 8 * _COHORT_BYTES + self.size)
+        if len(rows) and int(self._split(rows)[0].max()) >= self.cohorts:
+            raise DamagedReports(f"a report names a cohort that is not one of {self.cohorts}")
+        return rows
+
+    @staticmethod
+    def _split(rows: np.ndarray[Any, np.dtype[np.uint8]]) -> tuple[Any, Any]:
+        heads = np.ascontiguousarray(rows[:, :_COHORT_BYTES]).view("<u2").reshape(-1)
+        return heads, np.ascontiguousarray(rows[:, _COHORT_BYTES:])

@@ -1,0 +1,30 @@
+"""The figures of seed 002."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from giveortake.local import Poll
+from giveortake.local.figures import margin_curves, posterior_figure, uncertainty_figure
+
+
+def test_figure_1_shows_the_bounds_of_equation_5() -> None:
+    rows = posterior_figure(["0", "1"]).to_dict()["data"]["values"]
+    at = {(row["end"], row["prior"]): row["posterior"] for row in rows}
+    assert at["ε = 0 low", 0.3] == at["ε = 0 high", 0.3] == 0.3
+    assert at["ε = 1 low", 0.3] == pytest.approx(0.3 / (math.e + (1 - math.e) * 0.3))
+    assert at["ε = 1 high", 0.3] == pytest.approx(math.e * 0.3 / (1 + (math.e - 1) * 0.3))
+
+
+def test_figure_2_shows_the_margins_of_equations_15_and_16() -> None:
+    curves = margin_curves(["1"])
+    assert list(curves) == ["ε = 1", "no privacy"]
+    for (n, private), (m, free) in zip(*curves.values(), strict=True):
+        assert n == m
+        assert private == pytest.approx(1.959964 * math.sqrt(Poll(epsilon=1).variance(n, "1/2")), rel=1e-6)
+        assert free == pytest.approx(1.959964 * math.sqrt(0.25 / n), rel=1e-6)
+        assert private > free
+    chart = uncertainty_figure(["1"]).to_dict()
+    assert chart["encoding"]["x"]["scale"]["type"] == "log"

@@ -1,0 +1,115 @@
+"""The respondent's page, in a real browser."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from giveortake.errors import InvalidParameter
+from giveortake.local import Poll, RandomizedResponse, UnaryEncoding
+from giveortake.local.page import page
+from giveortake.local.tables import reports_of
+from statistics_of_draws import counts_are_plausible
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.fail("no browser: install chromium, as the README's test line does")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+def opened(browser: Any, survey: Any, folder: Path) -> Any:
+    path = folder / "ask.html"
+    path.write_text(page(survey, 'Is "this" <a> question?'), encoding="utf-8")
+    tab = browser.new_context().new_page()
+    tab.goto(path.as_uri())
+    return tab
+
+
+def test_an_answer_is_randomised_once_and_nothing_is_sent(browser: Any, tmp_path: Path) -> None:
+    survey = RandomizedResponse(["never", "once", "often"], 1)
+    tab = opened(browser, survey, tmp_path)
+    requests: list[str] = []
+    tab.on("request", lambda request: requests.append(request.url))
+    problems: list[str] = []
+    tab.on("pageerror", lambda error: problems.append(str(error)))
+    assert tab.title() == 'Is "this" <a> question?'
+    assert not tab.is_visible("#report")
+    tab.click("button[type=submit]")  # nothing chosen: the browser asks for a choice
+    assert not tab.is_visible("#report")
+    tab.check("input[value='1']")
+    tab.click("button[type=submit]")
+    line = tab.inner_text("#report")
+    fingerprint, _, report = line.partition(",")
+    reports = reports_of(survey, [(fingerprint, report)])
+    assert reports[0] in survey.categories
+    assert not tab.is_visible("form")
+    assert requests == []
+    tab.reload()
+    assert tab.inner_text("#report") == line
+    assert tab.evaluate("Object.values(localStorage)") == [report]  # the report is kept, the true answer is not
+    assert problems == []
+
+
+@pytest.mark.parametrize("truth", ["1/3", "5/8"])
+def test_every_random_byte_is_tried_and_the_law_is_exact(browser: Any, tmp_path: Path, truth: str) -> None:
+    survey = Poll(truth=truth, otherwise="1/5")
+    tab = opened(browser, survey, tmp_path)
+    for answer in (0, 1):
+        # Every pair of accepted coins once: the browser's generator is replaced by a script.
+        yes = tab.evaluate(
+            """([answer, first, second]) => {
+              const queue = [];
+              crypto.getRandomValues = bytes => { bytes[0] = queue.shift(); return bytes; };
+              const shift = bound => 8 - (bound - 1).toString(2).length;
+              let yes = 0;
+              for (let i = 0; i < first; i++) for (let j = 0; j < second; j++) {
+                // a candidate that is too large comes first, and is thrown away
+                queue.length = 0;
+                if (first & (first - 1)) queue.push(255);
+                queue.push(i << shift(first));
+                if (second & (second - 1)) queue.push(255);
+                queue.push(j << shift(second));
+                yes += randomize(answer);
+              }
+              return yes;
+            }""",
+            [answer, survey.truth.denominator, survey.otherwise.denominator],
+        )
+        pairs = survey.truth.denominator * survey.otherwise.denominator
+        assert Fraction(yes, pairs) == survey.law(bool(answer))[True]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("claim", "plausible"), [(1, True), ("7/10", False), ("13/10", False)])
+def test_the_browsers_own_coins_follow_the_law_and_no_other(
+    browser: Any, tmp_path: Path, claim: Any, plausible: bool
+) -> None:
+    survey = RandomizedResponse(["never", "once", "often"], 1)
+    tab = opened(browser, survey, tmp_path)
+    drawn = tab.evaluate("Array.from({length: 20000}, () => randomize(1))")
+    seen = Counter(survey.categories[place] for place in drawn)
+    law = RandomizedResponse(["never", "once", "often"], claim).law("once")
+    observed = [seen[category] for category in survey.categories]
+    assert counts_are_plausible(observed, [float(law[category]) for category in survey.categories]) == plausible
+
+
+def test_a_page_is_made_for_surveys_it_can_hold_only() -> None:
+    with pytest.raises(InvalidParameter, match="has no page"):
+        page(UnaryEncoding(["a", "b"], 1), "Which?")
+    text = page(RandomizedResponse(["</script><script>alert(1)", "b"], 1), "Which?")
+    assert text.count("<script>") == 1
