@@ -82,7 +82,8 @@ class Log:
         return self.ratio != 1
 
     def __eq__(self, other: object) -> bool:
-        return (found := self._compared(other)) is not None and found == 0
+        found = self._compared(other)
+        return NotImplemented if found is None else found == 0
 
     def __lt__(self, other: object) -> bool:
         return _ordered(self._compared(other)) < 0
