@@ -107,7 +107,7 @@ def _print_table(out: Console, table: Table, verdict: Verdict | None) -> None:
     if any(left_out):
         out.print(f"… and {left_out[0]} more outputs, {left_out[1]} more inputs")
     counted = f"{table.paths:,} paths of coins, " if table.paths else ""
-    out.print(f"[dim]{counted}{len(table.neighbours) // 2:,} pairs of neighbours, every set of outputs[/]\n")
+    out.print(f"[dim]{counted}neighbouring pairs: {len(table.neighbours) // 2:,}, every set of outputs[/]\n")
 
 
 def _print_numbers(out: Console, table: Table) -> None:

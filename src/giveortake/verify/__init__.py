@@ -2,7 +2,7 @@
 
 >>> t = gt.verify.program(lambda x, flip: x if flip() else flip(), inputs=[0, 1])
 >>> print(t.check("ln 3"))
-true: the mechanism is ε = ln 3 DP
+true: the mechanism is (ln 3)-DP
 The least ε is ln 3 ≈ 1.09861.
 Worst pair of inputs: 0 and 1; the output 0 has probability 3/4 on the first and 1/4 on the second, 3 times.
 """

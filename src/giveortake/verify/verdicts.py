@@ -58,14 +58,14 @@ class Verdict:
     @property
     def claim(self) -> str:
         """What was claimed, in a few signs."""
-        return f"ε = {self.level!r}" + (f", δ = {exactly(self.delta)}" if self.delta else "")
+        return f"({self.level!r}{f', {exactly(self.delta)}' if self.delta else ''})-DP"
 
     def __str__(self) -> str:
         return "\n".join([self.headline(), *self.reasons()])
 
     def headline(self) -> str:
         """The verdict in one line."""
-        return f"{'true' if self.holds else 'FALSE'}: the mechanism is {'' if self.holds else 'not '}{self.claim} DP"
+        return f"{'true' if self.holds else 'FALSE'}: the mechanism is {'' if self.holds else 'not '}{self.claim}"
 
     def reasons(self) -> list[str]:
         """Why, as sentences."""
