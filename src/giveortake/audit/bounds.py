@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from giveortake.audit.binomial import greatest_probability, least_probability
-from giveortake.audit.events import best_event, best_score, beyond, excess, log_ratio, thresholds
+from giveortake.audit.events import best_event, best_score, beyond, difference, excess, log_ratio, thresholds
 from giveortake.audit.features import View, view
 from giveortake.audit.findings import Evidence, Finding, LowerBound, TradeoffCurve
 from giveortake.audit.sampling import Bar, drawn
@@ -89,6 +89,21 @@ def delta_lower_bound(
     return LowerBound(bound, "δ", bound, evidence)
 
 
+def advantage_and_check(
+    mechanism: Any, promise: Guarantee, samples: int, confidence: Number, progress: Progress
+) -> tuple[Evidence, Finding]:
+    """The event with the greatest difference of probabilities, and the one that contradicts the promise most.
+
+    Of inputs 0 and 1, from the same samples; each of the two statements has the confidence of its own.
+    """
+    alpha = _alpha(confidence)
+    pilots, fresh, pilot = _samples(mechanism, (0, 1), samples, progress)
+    telling = best_event(*pilots, (0, 1), difference)
+    damning = best_event(*pilots, (0, 1), beyond(_allowed(promise)))
+    evidence = [evidence_of(event, fresh, (0, 1), alpha, pilot) for event in (telling, damning)]
+    return evidence[0], _judged(promise, evidence[1])
+
+
 def check(
     mechanism: Any,
     x: Any,
@@ -108,7 +123,7 @@ def check(
     alpha = _alpha(confidence)
     allowed = _allowed(promise)
     evidence = _evidence(mechanism, (x, y), samples, alpha=alpha, objective=beyond(allowed), progress=progress)
-    return Finding(promise, evidence, 1 - float(promise.tradeoff(min(1.0, evidence.greatest))))
+    return _judged(promise, evidence)
 
 
 def tradeoff_upper_bound(
@@ -181,6 +196,10 @@ def _samples(
     pilots = tuple(view(drawn(mechanism, end, pilot, bar.add)) for end in ends)
     fresh = tuple(view(drawn(mechanism, end, total - pilot, bar.add)) for end in ends)
     return (pilots[0], pilots[1]), (fresh[0], fresh[1]), pilot
+
+
+def _judged(promise: Guarantee, evidence: Evidence) -> Finding:
+    return Finding(promise, evidence, 1 - float(promise.tradeoff(min(1.0, evidence.greatest))))
 
 
 def _alpha(confidence: Number) -> float:

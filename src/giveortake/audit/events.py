@@ -122,6 +122,11 @@ def excess(alpha: float, ratio: float) -> Objective:
     return lambda p, q, trials: wilson(p, trials, -z) - ratio * wilson(q, trials, z)
 
 
+def difference(p: Column, q: Column, trials: int) -> Column:
+    """How much likelier the event is: best for common events, whose search costs little."""
+    return (p - q) / trials
+
+
 def beyond(allowed: Callable[[Column], Column]) -> Objective:
     """By how many standard deviations p exceeds what a promise allows at q."""
 

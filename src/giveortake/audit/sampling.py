@@ -65,6 +65,25 @@ def drawn(mechanism: Any, x: Any, samples: int, report: Callable[[int], None] | 
 
 
 @final
+class Buffered:
+    """A mechanism that is asked one question at a time and draws its independent answers many at once."""
+
+    __slots__ = ("_draw", "_ready")
+
+    def __init__(self, mechanism: Any) -> None:
+        self._draw = sampler(mechanism)
+        self._ready: dict[Any, list[Any]] = {}
+
+    def __call__(self, x: Any) -> Any:
+        """One answer that was never given before."""
+        ready = self._ready.setdefault(x, [])
+        if not ready:
+            answers = self._draw(x, _SMALL_CHUNK)
+            ready.extend(answers.tolist() if isinstance(answers, np.ndarray) else answers)
+        return ready.pop()
+
+
+@final
 class Bar:
     """A progress bar: calls a function with (done, total), or draws one line on standard error."""
 
