@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
 from giveortake import __version__
-from giveortake.cli import bench, demo, ledger, verify
+from giveortake.cli import audit, bench, demo, ledger, verify
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ __all__ = ["COMMANDS", "main"]
 COMMANDS: dict[str, Command] = {
     "demo": demo.COMMAND,
     "verify": verify.COMMAND,
+    "audit": audit.COMMAND,
     "ledger": ledger.COMMAND,
     "bench": bench.COMMAND,
 }
