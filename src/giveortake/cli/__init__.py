@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
 from giveortake import __version__
-from giveortake.cli import audit, bench, demo, ledger, verify
+from giveortake.cli import audit, bench, demo, explain, ledger, verify
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ __all__ = ["COMMANDS", "main"]
 
 COMMANDS: dict[str, Command] = {
     "demo": demo.COMMAND,
+    "explain": explain.COMMAND,
     "verify": verify.COMMAND,
     "audit": audit.COMMAND,
     "ledger": ledger.COMMAND,

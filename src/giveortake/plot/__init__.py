@@ -1,1 +1,17 @@
-"""Charts."""
+"""Charts: Altair, loaded when the first one is drawn, saved as SVG, PNG or HTML without a browser."""
+
+from giveortake.plot.burning import burn_down
+from giveortake.plot.explaining import accuracy, composition, groups, posterior, profile, save_explanation, tradeoff
+from giveortake.plot.saving import save
+
+__all__ = [
+    "accuracy",
+    "burn_down",
+    "composition",
+    "groups",
+    "posterior",
+    "profile",
+    "save",
+    "save_explanation",
+    "tradeoff",
+]
