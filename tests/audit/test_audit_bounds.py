@@ -142,8 +142,8 @@ def test_outputs_of_every_kind_become_numbers_and_labels() -> None:
     assert list(view(np.zeros((5, 3))).columns) == ["output[0]", "output[1]", "output[2]"]
     tables = view([{"a": 1}, {"a": 2, "b": 3}])
     assert math.isnan(tables.columns["output['b']"][0])
-    assert tables.labels == [frozenset({"a"}), frozenset({"a", "b"})]
+    assert tables.labels() == [frozenset({"a"}), frozenset({"a", "b"})]
     assert view([1, Fraction(1, 2), True]).columns["output"].tolist() == [1.0, 0.5, 1.0]
-    assert view(["x", None, math.nan]).labels == ["x", None, "nan"]
+    assert view(["x", None, math.nan]).labels() == ["x", None, "nan"]
     assert list(view([(1, "u"), [2, "v", 3]]).columns) == ["output[0]", "output[1]", "output[2]", "length"]
     assert view([{1, 2}, [1]]).size == 2

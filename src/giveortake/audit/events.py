@@ -95,13 +95,7 @@ def thresholds(values: Column) -> Column:
 def halves(view: View) -> tuple[View, View]:
     """The first half, and the rest."""
     middle = view.size // 2
-    return part(view, 0, middle), part(view, middle, view.size)
-
-
-def part(view: View, start: int, stop: int) -> View:
-    """Some of the outputs."""
-    columns = {name: column[start:stop] for name, column in view.columns.items()}
-    return View(columns, view.labels[start:stop], stop - start)
+    return view.part(0, middle), view.part(middle, view.size)
 
 
 def log_ratio(alpha: float, delta: float = 0.0) -> Objective:

@@ -6,8 +6,7 @@ each key of a table) and a label (a small value itself, the keys of a table). Wh
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
@@ -19,18 +18,32 @@ if TYPE_CHECKING:
     from giveortake.audit.sampling import Outputs
 
 Column: TypeAlias = "npt.NDArray[np.float64]"
+Labels: TypeAlias = "Callable[[int, int], list[Hashable] | Column]"
 
-_MOST_COLUMNS = 64
+_MOST_COLUMNS, _WIDEST_LABEL = 64, 12
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class View:
-    """Outputs as columns of numbers with their names, and as labels."""
+    """Outputs as columns of numbers with their names, and as labels, which are made only where they are asked for."""
 
-    columns: dict[str, Column]
-    labels: list[Hashable] | Column
-    size: int
+    __slots__ = ("_labels", "_start", "columns", "size")
+
+    def __init__(self, columns: dict[str, Column], labels: Labels, size: int, start: int = 0) -> None:
+        self.columns = columns
+        self.size = size
+        self._labels = labels
+        self._start = start
+
+    def labels(self, most: int | None = None) -> list[Hashable] | Column:
+        """The labels of all outputs, or of the first so many; none if outputs of this kind have no labels."""
+        count = self.size if most is None else min(most, self.size)
+        return self._labels(self._start, self._start + count)
+
+    def part(self, start: int, stop: int) -> View:
+        """Some of the outputs."""
+        columns = {name: column[start:stop] for name, column in self.columns.items()}
+        return View(columns, self._labels, stop - start, self._start + start)
 
 
 def view(outputs: Outputs) -> View:
@@ -44,17 +57,19 @@ def view(outputs: Outputs) -> View:
         return _table_view(listed)
     if all(_is_row(output) for output in listed):
         return _row_view(listed)
-    return View({}, [_label(output) for output in listed], len(listed))
+    return View({}, lambda i, j: [_label(output) for output in listed[i:j]], len(listed))
 
 
 def _array_view(outputs: npt.NDArray[Any]) -> View:
     numbers = outputs.astype(np.float64)
     if numbers.ndim == 1:
-        return View({"output": numbers}, numbers, len(numbers))
+        return View({"output": numbers}, lambda start, stop: numbers[start:stop], len(numbers))
     flat = numbers.reshape(len(numbers), -1)
     columns = {f"output[{i}]": np.ascontiguousarray(flat[:, i]) for i in range(min(flat.shape[1], _MOST_COLUMNS))}
-    whole_rows = (flat == np.round(flat)).all() and flat.shape[1] <= 8
-    labels: list[Hashable] = list(map(tuple, flat.tolist())) if whole_rows else []
+
+    def labels(start: int, stop: int) -> list[Hashable]:
+        return list(map(tuple, flat[start:stop].tolist())) if flat.shape[1] <= _WIDEST_LABEL else []
+
     return View(columns, labels, len(numbers))
 
 
@@ -64,7 +79,7 @@ def _table_view(outputs: list[Any]) -> View:
         f"output[{key!r}]": np.array([_number(output.get(key)) for output in outputs]) for key in keys[:_MOST_COLUMNS]
     }
     columns["number of keys"] = np.array([float(len(output)) for output in outputs])
-    return View(columns, [frozenset(map(_label, output)) for output in outputs], len(outputs))
+    return View(columns, lambda i, j: [frozenset(map(_label, output)) for output in outputs[i:j]], len(outputs))
 
 
 def _row_view(outputs: list[Any]) -> View:
@@ -74,7 +89,7 @@ def _row_view(outputs: list[Any]) -> View:
         for i in range(min(width, _MOST_COLUMNS))
     }
     columns["length"] = np.array([float(len(output)) for output in outputs])
-    return View(columns, [tuple(map(_label, output)) for output in outputs], len(outputs))
+    return View(columns, lambda i, j: [tuple(map(_label, output)) for output in outputs[i:j]], len(outputs))
 
 
 def _is_number(value: Any) -> bool:

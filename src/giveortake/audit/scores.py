@@ -22,6 +22,7 @@ Score: TypeAlias = Callable[[View], Column]
 
 _BINS = 48
 _FEWEST_REPEATS = 4  # outputs for each label, on average, for labels to be learned one by one
+_PEEK = 4096
 _MOST_EXACT = 64  # numbers that occur often enough to be told apart from all others
 
 
@@ -120,10 +121,11 @@ class ByLabel:
     ratios: Mapping[Hashable, float]
 
     def __call__(self, view: View) -> Column:
-        if isinstance(view.labels, np.ndarray):
-            values, places = np.unique(view.labels, return_inverse=True)
+        labels = view.labels()
+        if isinstance(labels, np.ndarray):
+            values, places = np.unique(labels, return_inverse=True)
             return np.array([self.ratios.get(value, 0.0) for value in values.tolist()])[places]
-        return np.array([self.ratios.get(label, 0.0) for label in view.labels])
+        return np.array([self.ratios.get(label, 0.0) for label in labels]) if labels else np.zeros(view.size)
 
     def chosen(self, least: float, *, above: bool) -> list[Hashable]:
         """The labels on one side of a threshold."""
@@ -175,6 +177,8 @@ def scores(x: View, y: View, exact: tuple[Any, Any]) -> Iterator[Score]:
 
 
 def _labels(x: View, y: View) -> ByLabel | None:
+    if not all(_repeat_themselves(view) for view in (x, y)):
+        return None
     counts = [_counted(view) for view in (x, y)]
     distinct = len(counts[0] | counts[1])
     if not distinct or distinct * _FEWEST_REPEATS > x.size + y.size:
@@ -189,10 +193,17 @@ def _labels(x: View, y: View) -> ByLabel | None:
 
 
 def _counted(view: View) -> Counter[Hashable]:
-    if isinstance(view.labels, np.ndarray):
-        values, counts = np.unique(view.labels[~np.isnan(view.labels)], return_counts=True)
+    labels = view.labels()
+    if isinstance(labels, np.ndarray):
+        values, counts = np.unique(labels[~np.isnan(labels)], return_counts=True)
         return Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-    return Counter(view.labels)
+    return Counter(labels)
+
+
+def _repeat_themselves(view: View) -> bool:
+    """Whether, among the first outputs, at least one in eight has been seen before."""
+    labels = view.labels(_PEEK)
+    return len(labels) > 0 and len(set(labels if isinstance(labels, list) else labels.tolist())) < 7 / 8 * len(labels)
 
 
 def _coordinates(value: Any, size: int) -> tuple[float, ...] | None:
