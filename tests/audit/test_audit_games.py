@@ -10,7 +10,7 @@ from giveortake import audit
 from giveortake.audit.adversaries import ALL, Repeater, Shamer, coin
 from giveortake.audit.game import Adversary, Round
 from giveortake.errors import GiveOrTakeError, InvalidParameter
-from giveortake.mechanisms import Laplace
+from giveortake.mechanisms import Laplace, RandomizedResponse
 from statistics_of_draws import ALPHA
 
 CONFIDENCE = 1 - ALPHA
@@ -44,9 +44,11 @@ def test_an_adversary_wins_against_a_guard_that_admits_everything() -> None:
 def test_a_function_of_the_view_is_an_adversary_too() -> None:
     seen: list[int] = []
 
-    def curious(view: list[Round]) -> audit.Move | None:
+    def curious(view: list[Round]) -> object:
         seen.append(len(view))
-        return None if view and view[-1].refused else coin(Fraction(2, 5))
+        if view and view[-1].refused:
+            return None
+        return coin(Fraction(2, 5)) if view else (0, 1, RandomizedResponse("2/5", (0, 1)))
 
     found = audit.play(curious, gt.accounting.filter(gt.PureDP(1)), rounds=5, trials=400)
     assert found.admitted == 2

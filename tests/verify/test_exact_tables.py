@@ -236,3 +236,24 @@ def test_what_was_cut_off_counts_against_the_mechanism() -> None:
     assert not t.check("ln 4")
     with pytest.raises(Unprovable):
         t.posterior("1/2", 3)
+
+
+def test_sums_of_logarithms_behave_like_numbers() -> None:
+    t = gt.verify.program(lambda x, flip: x if flip() else flip())
+    found = t.kl(0, 1)
+    assert found == pytest.approx(math.log(3) / 2)
+    assert abs(found - math.log(3) / 2) < 1e-15
+    assert 0.5 < found < 0.6 <= 2 * found
+    assert found == LogSum([(Fraction(1, 4), Fraction(9))])
+    assert (round(Log(3), 3), f"{found:.3f}") == (1.099, "0.549")
+
+
+def test_a_table_makes_a_promise_that_explains_itself() -> None:
+    t = gt.verify.program(lambda x, flip: x if flip() else flip())
+    assert t.promise().epsilon >= t.epsilon()
+    assert t.promise().epsilon < Fraction("1.09861229")
+    assert t.promise("1/4").epsilon_at("1/4") >= t.epsilon("1/4")
+    assert "In plain words" in str(t.promise().explain())
+    assert t.post_process({0: "a", 1: "a"}).promise() == PureDP(Fraction(1, 10**300))
+    with pytest.raises(Unprovable, match="gives its input away"):
+        gt.verify.table({0: {0: 1}, 1: {1: 1}}).promise()

@@ -158,9 +158,9 @@ def play(
 ) -> Play:
     """Play the k-fold adaptive composition experiment against a filter, `trials` times in each experiment.
 
-    `adversary` has `move(view)` and `score(view)`, or is a function of the view that returns a `Move` or None, scored
-    by how near answers are to the two databases; a class is made anew for every game. `filter` is a budget, a filter
-    (every game begins with a copy of it) or a function that makes a new guard.
+    `adversary` has `move(view)` and `score(view)`, or is a function of the view that returns a `Move`, a tuple
+    (x, y, mechanism, event) or None, scored by how near answers are to the two databases; a class is made anew for
+    every game. `filter` is a budget, a filter (every game begins with a copy of it) or a function that makes a new guard.
 
     Guarantee [CP34], seed 004 Algorithm 1: a filter that keeps its promise is called violated with probability at most
     1 − confidence, whatever the adversary does.
@@ -182,12 +182,14 @@ def play(
     return Play(finding, telling, most, whole("trials", trials), counts[1] / max(1, counts[0]))
 
 
-def _game(move: Callable[[View], Move | None], guard: Guard, b: int, rounds: int) -> list[Round]:
+def _game(move: Callable[[View], Any], guard: Guard, b: int, rounds: int) -> list[Round]:
     view: list[Round] = []
     for _ in range(rounds):
         chosen = move(view)
         if chosen is None:
             break
+        if isinstance(chosen, tuple):
+            chosen = _as_move(*chosen)
         try:
             guard.charge(chosen.event)
         except BudgetExceeded:
@@ -195,6 +197,17 @@ def _game(move: Callable[[View], Move | None], guard: Guard, b: int, rounds: int
         else:
             view.append(Round(chosen, chosen.answer(b)))
     return view
+
+
+def _as_move(x: Any, y: Any, mechanism: Any, event: Event | None = None) -> Move:
+    """A move written as (x, y, mechanism) or (x, y, mechanism, event)."""
+    if event is None:
+        if not isinstance(mechanism, Mechanism):
+            raise InvalidParameter(
+                "move", mechanism, "says not what it is charged as", hint="add the event to the move"
+            )
+        event = mechanism.event()
+    return Move(x, y, mechanism, event)
 
 
 def total_evidence(view: View) -> float:

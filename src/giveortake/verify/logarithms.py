@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Ratio: TypeAlias = "Fraction | float"  # a float is infinity, and nothing else
 
+_SAME = Fraction(1, 2**150)  # sums of logarithms that agree this closely are called equal
 _LOG = re.compile(r"\s*(?:ln|log)\s*\(?\s*([^()]+?)\s*\)?\s*")
 
 
@@ -138,6 +139,9 @@ class Log:
     def __rtruediv__(self, other: Any) -> Any:
         return float(other) / float(self) if _is_number(other) else NotImplemented
 
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(float(self), digits)
+
     def __neg__(self) -> Any:
         return Log(math.inf if self.ratio == 0 else 1 / self.ratio if self.ratio < math.inf else 0)
 
@@ -181,6 +185,37 @@ class LogSum:
     def __float__(self) -> float:
         return float(self.up()) if self.terms else 0.0
 
+    def __format__(self, specification: str) -> str:
+        return format(float(self), specification) if specification else repr(self)
+
+    def __add__(self, other: Any) -> float:
+        return float(self) + float(other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> float:
+        return float(self) - float(other)
+
+    def __rsub__(self, other: Any) -> float:
+        return float(other) - float(self)
+
+    def __mul__(self, other: Any) -> float:
+        return float(self) * float(other)
+
+    __rmul__ = __mul__
+
+    def __abs__(self) -> float:
+        return abs(float(self))
+
+    def __lt__(self, other: Any) -> bool:
+        return float(self) < float(other)
+
+    def __gt__(self, other: Any) -> bool:
+        return float(self) > float(other)
+
+    def __ge__(self, other: Any) -> bool:
+        return float(self) >= float(other)
+
     def __le__(self, other: LogSum | float) -> bool:
         """Certified: true only if this is at most the other for sure."""
         if self.terms == (other.terms if isinstance(other, LogSum) else None):
@@ -188,7 +223,9 @@ class LogSum:
         return self.up() <= (other.down() if isinstance(other, LogSum) else Fraction(other))
 
     def __eq__(self, other: object) -> bool:
-        return self.terms == other.terms if isinstance(other, LogSum) else float(self) == other
+        if isinstance(other, LogSum):
+            return self.terms == other.terms or abs(self.up() - other.up()) < _SAME
+        return float(self) == float(other) if isinstance(other, int | float | Fraction | Log) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(float(self))
@@ -199,6 +236,9 @@ class LogSum:
         words = [f"{'' if c == 1 else f'{c}·'}{Log(r)!r}" for r, c in sorted(self.terms.items())]
         text = " + ".join(words).replace("+ -", "− ")
         return text if len(text) <= 80 else f"≈{float(self):.9g}"
+
+
+Real.register(LogSum)
 
 
 @final

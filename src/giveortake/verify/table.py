@@ -10,7 +10,8 @@ from itertools import pairwise
 from typing import Any, TypeAlias, final
 
 from giveortake.errors import InvalidParameter, Unprovable
-from giveortake.exact import Number, closed_probability, rational, whole
+from giveortake.exact import LEAST, Number, closed_probability, rational, whole
+from giveortake.privacy import ApproxDP, PureDP
 from giveortake.verify import pairs as compare
 from giveortake.verify.enumeration import enumerate_paths, runner, takes_coins
 from giveortake.verify.logarithms import Level, Log, LogSum, Ratio
@@ -195,8 +196,13 @@ class Table:
 
     # -- new tables from old ----------------------------------------------------------------------------------
 
-    def post_process(self, g: Callable[..., Any]) -> Table:
-        """The table of g(output), or of g(output, flip) if g tosses coins of its own (seed 000 L1.6)."""
+    def post_process(self, g: Callable[..., Any] | Mapping[Any, Any]) -> Table:
+        """The table of g(output), or of g(output, flip) if g tosses coins of its own (seed 000 L1.6).
+
+        g may be a mapping from every output to its image.
+        """
+        if isinstance(g, Mapping):
+            g = g.__getitem__
         if takes_coins(g):
             run = runner(g)
             images = {output: enumerate_paths(partial(run, output))[0] for output in self.outputs}
@@ -258,6 +264,14 @@ class Table:
                 broken.append(self._example(x, y, found))
         least = min(broken, key=lambda case: (len(case.outputs), -case.ratio), default=None)
         return Verdict(self, level, allowed, least, None if least else self._worst())
+
+    def promise(self, delta: Number = 0) -> PureDP | ApproxDP:
+        """The tight promise as a value that composes and explains itself; ε is rounded up."""
+        allowed = closed_probability("delta", delta)
+        tight = self.epsilon(allowed)
+        if tight.ratio == math.inf:
+            raise Unprovable("some output gives its input away: no finite ε holds", hint="ask at a larger δ")
+        return ApproxDP(tight.up(), allowed) if allowed else PureDP(max(LEAST, tight.up()))
 
     def _example(self, x: Hashable, y: Hashable, outputs: Iterable[Hashable]) -> Counterexample:
         chosen = tuple(outputs)
