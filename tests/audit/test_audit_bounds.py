@@ -99,6 +99,21 @@ def test_tables_and_errors_are_outputs_like_others() -> None:
 
 
 @pytest.mark.statistical
+def test_bounds_are_wrong_no_more_often_than_their_confidence_says() -> None:
+    """Of five hundred audits at 80 % a fifth at most give too high a bound, and as few checks cry wolf."""
+    dice = np.random.default_rng(11)
+
+    def response(x: int, size: int) -> Any:
+        return np.where(dice.random(size) < 0.75, x, 1 - x)
+
+    wrong = [audit.epsilon_lower_bound(response, 0, 1, samples=400, confidence=0.8) > math.log(3) for _ in range(500)]
+    assert stats.binomtest(sum(wrong), 500, 0.2, alternative="greater").pvalue > ALPHA
+    promise = gt.PureDP("1.0987")
+    alarms = [audit.check(response, 0, 1, promise, samples=400, confidence=0.8).violated for _ in range(500)]
+    assert stats.binomtest(sum(alarms), 500, 0.2, alternative="greater").pvalue > ALPHA
+
+
+@pytest.mark.statistical
 def test_unknown_outputs_make_a_bound_only_more_careful() -> None:
     """A label that the pilot never saw speaks for nobody, and a continuous output is not learned by heart."""
     dice = np.random.default_rng(3)

@@ -38,8 +38,12 @@ def test_a_wrong_scale_and_a_wrong_law_are_suspected() -> None:
     halved = installation._promise("mechanisms", "halved", mechanisms.Laplace(1), 0, 2, PureDP(1), 100_000)
     assert not halved.run(1.0, 1e-9).sound
     dice = np.random.default_rng(5)
-    loaded = installation._law(lambda n: (dice.random(n) < 0.35).astype(np.int64), lambda k: (2 / 3, 1 / 3)[k])
+    loaded = installation._law(
+        lambda n: (dice.random(n) < 0.35).astype(np.int64), lambda k: {0: 2 / 3, 1: 1 / 3}.get(k, 0.0)
+    )
     assert not loaded(0.1, 1e-9).sound
+    holes = installation._law(lambda n: 2 * dice.integers(0, 3, n), lambda k: 1 / 6 if 0 <= k < 6 else 0.0)
+    assert not holes(0.1, 1e-9).sound
 
 
 def test_a_suspicion_is_reported_and_ends_with_code_1(

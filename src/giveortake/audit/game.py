@@ -160,7 +160,7 @@ def play(
 
     `adversary` has `move(view)` and `score(view)`, or is a function of the view that returns a `Move`, a tuple
     (x, y, mechanism, event) or None, scored by how near answers are to the two databases; a class is made anew for
-    every game. `filter` is a budget, a filter (every game begins with a copy of it) or a function that makes a new guard.
+    every game. `filter` is a budget, a filter (every game begins with a copy) or a function that makes a new guard.
 
     Guarantee [CP34], seed 004 Algorithm 1: a filter that keeps its promise is called violated with probability at most
     1 − confidence, whatever the adversary does.

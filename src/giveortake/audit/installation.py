@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 Run: TypeAlias = Callable[[float, float], "Outcome"]  # how much work, 1 in full, and the failure probability
 
+_REACH = 200  # every law that is looked at lives within
 _HALF, _THIRD, _TAIL = Fraction(1, 2), Fraction(1, 3), Fraction(1, 100)
 
 
@@ -147,7 +148,8 @@ def _samplers() -> Iterator[tuple[str, Callable[[int], Any], Callable[[int], flo
 
     yield "rounded Laplace", lambda n: rounded_laplace(Fraction(3), n, coins), split(lambda x: _laplace_cdf(x / 3))
     yield "rounded normal", lambda n: rounded_normal(Fraction(3), n, coins), split(lambda x: _normal_cdf(x / 3))
-    yield "geometric", lambda n: geometric(Fraction(2), n, coins), lambda k: math.exp(-k / 2) * -math.expm1(-0.5)
+    half = -math.expm1(-0.5)
+    yield "geometric", lambda n: geometric(Fraction(2), n, coins), lambda k: math.exp(-k / 2) * half if k >= 0 else 0.0
     both = math.tanh(0.25)
     yield (
         "two-sided geometric",
@@ -158,15 +160,9 @@ def _samplers() -> Iterator[tuple[str, Callable[[int], Any], Callable[[int], flo
     gauss = m.DiscreteGaussian(2)
     yield "discrete Gaussian", gauss.noise, lambda k: math.exp(-(k**2) / 8) / mass
     yield "uniform below 7", lambda n: uniform_integers(7, n, coins), lambda k: 1 / 7 if 0 <= k < 7 else 0.0
-    yield "coin of 1/3", lambda n: bernoulli(_THIRD, n, coins).astype(np.int64), lambda k: (2 / 3, 1 / 3)[k]
-    yield (
-        "coin of e^-1",
-        lambda n: bernoulli_exp(Fraction(1), n, coins).astype(np.int64),
-        lambda k: (
-            1 - math.exp(-1),
-            math.exp(-1),
-        )[k],
-    )
+    third, inverse = {0: 2 / 3, 1: 1 / 3}, {0: 1 - math.exp(-1), 1: math.exp(-1)}
+    yield "coin of 1/3", lambda n: bernoulli(_THIRD, n, coins).astype(np.int64), lambda k: third.get(k, 0.0)
+    yield "coin of e^-1", lambda n: bernoulli_exp(Fraction(1), n, coins).astype(np.int64), lambda k: inverse.get(k, 0.0)
 
 
 def _law(draw: Callable[[int], Any], law: Callable[[int], float]) -> Run:
@@ -175,7 +171,8 @@ def _law(draw: Callable[[int], Any], law: Callable[[int], float]) -> Run:
     def run(effort: float, alpha: float) -> Outcome:
         count = max(2000, int(1_000_000 * effort))
         values, hits = np.unique(np.asarray(draw(count)), return_counts=True)
-        likely = [(int(k), int(n)) for k, n in zip(values, hits, strict=True) if law(int(k)) * count > 20]
+        seen = dict(zip(map(int, values), map(int, hits), strict=True))
+        likely = [(k, seen.get(k, 0)) for k in range(-_REACH, _REACH) if law(k) * count > 20]
         share = alpha / (2 * max(1, len(likely)))
         for k, n in likely:
             if not least_probability(n, count, share) <= law(k) * (1 + 1e-12) or not law(k) <= greatest_probability(

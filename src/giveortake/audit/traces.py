@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import time
+import warnings
 from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, Any, final
@@ -118,7 +119,9 @@ def _in_children(draws: Callable[[], str]) -> tuple[str, str]:
 
 def _child(draws: Callable[[], str]) -> str:
     reading, writing = os.pipe()
-    process = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads is what is being tried here
+        process = os.fork()
     if process == 0:  # the child writes what it drew and leaves without cleaning up what belongs to its parent
         try:
             with os.fdopen(writing, "wb") as out:
