@@ -105,7 +105,7 @@ def _mechanisms() -> Iterator[tuple[str, Any, Any, Any, Guarantee, int]]:
     keys = m.KeySelection(1, "0.1")
     yield "key selection", keys, {"a": 2}, {"a": 3}, ApproxDP(1, "0.1"), 10_000
     yield "key selection, new key", keys, {"a": 2}, {"a": 2, "b": 1}, ApproxDP(1, "0.1"), 10_000
-    yield "above threshold", _above_threshold, (0, 0, 1), (1, 1, 0), PureDP(1), 20_000
+    yield "above threshold", _above_threshold, (-2,) * 6 + (2,), (-1,) * 6 + (1,), PureDP(1), 20_000
     yield "gt.laplace of a float", _float_release, 0.0, 1.0, PureDP(1), 400_000
 
 
@@ -132,8 +132,8 @@ def _promise(group: str, name: str, mechanism: Any, x: Any, y: Any, promise: Gua
         count, sure = max(400, int(samples * effort)), 1 - alpha / 2
         finding = check(mechanism, x, y, promise, samples=count, confidence=sure)
         bound = epsilon_lower_bound(mechanism, x, y, samples=count, confidence=sure, delta=delta)
-        at = f" at δ = {shown(delta)}" if delta else ""
-        found = f"ε ≥ {float(bound):.3f} of {shown(promised, 4)}{at}, {count:,} samples"
+        at = f", δ = {shown(delta)}" if delta else ""
+        found = f"ε ≥ {float(bound):.3f} of {shown(promised, 4)}{at}"
         return Outcome(bool(finding) and bound <= promised, repr(promise), found)
 
     return Check(group, name, run)

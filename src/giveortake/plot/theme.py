@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours in an order in which neighbours also differ in lightness.
 COLOURS = ("#000000", "#D55E00", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#666666")
-DASHES = ([1, 0], [8, 3], [2, 2], [8, 3, 2, 3], [12, 4], [4, 4], [1, 3], [6, 2, 1, 2, 1, 2])
+DASHES = ([1, 0], [8, 3], [2, 2], [8, 3, 2, 3], [16, 3, 2, 3, 2, 3], [4, 6], [1, 4], [6, 2, 1, 2, 1, 2])
 WIDTH, HEIGHT = 420, 300
 _FONT = "DejaVu Sans, Helvetica, Arial, sans-serif"
 

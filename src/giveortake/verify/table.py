@@ -87,7 +87,7 @@ class Table:
         return Log(self.ratio(delta))
 
     def delta(self, epsilon: Log | Number = 0) -> Fraction:
-        """The least δ for which it is (ε, δ)-DP: the greatest P[S] − e^ε·Q[S] (seed 002 Def. 3)."""
+        """The least δ for which it is (ε, δ)-DP: the greatest P[S] − e^ε·Q[S] (seed 002 Def. 3); ε = ∞ allows all."""
         level = Level(epsilon)
         if level.infinite:
             return self.remainder()
