@@ -42,7 +42,7 @@ from giveortake.privacy import (
 from giveortake.session import protect
 
 if TYPE_CHECKING:
-    from giveortake import local
+    from giveortake import audit, local, plot, verify
 
 __version__ = "0.1.0"
 
@@ -58,6 +58,7 @@ __all__ = [
     "__version__",
     "accounting",
     "answers",
+    "audit",
     "col",
     "compose",
     "count",
@@ -78,6 +79,7 @@ __all__ = [
     "median",
     "minimum",
     "parallel",
+    "plot",
     "privacy",
     "protect",
     "quantile",
@@ -87,10 +89,11 @@ __all__ = [
     "sum",
     "unit",
     "variance",
+    "verify",
     "when",
 ]
 
-_EDGES = frozenset({"local"})  # rooms that nothing else needs: loaded when first used
+_EDGES = frozenset({"audit", "local", "plot", "verify"})  # rooms that nothing else needs: loaded when first used
 
 
 def __getattr__(name: str) -> Any:

@@ -36,7 +36,7 @@ def posterior_figure(epsilons: Sequence[Number] = ("0", "0.5", "1", "3", "10")) 
     """Figure 1 of seed 002: bounds on the belief after a report, for every belief before."""
     from giveortake import plot  # noqa: PLC0415 (charts are heavy and optional)
 
-    return plot.posterior(epsilons)
+    return plot.poll_beliefs(epsilons)
 
 
 def uncertainty_figure(epsilons: Sequence[Number] = _EPSILONS) -> Any:

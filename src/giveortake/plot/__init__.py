@@ -1,6 +1,22 @@
-"""Charts, drawn with altair: imported when first used, never by `import giveortake`."""
+"""Charts: Altair, loaded when the first one is drawn, saved as SVG, PNG or HTML without a browser."""
 
+from giveortake.plot.burning import burn_down
+from giveortake.plot.explaining import accuracy, composition, groups, posterior, profile, save_explanation, tradeoff
 from giveortake.plot.intervals import intervals
-from giveortake.plot.polling import posterior, uncertainty
+from giveortake.plot.polling import poll_beliefs, uncertainty
+from giveortake.plot.saving import save
 
-__all__ = ["intervals", "posterior", "uncertainty"]
+__all__ = [
+    "accuracy",
+    "burn_down",
+    "composition",
+    "groups",
+    "intervals",
+    "poll_beliefs",
+    "posterior",
+    "profile",
+    "save",
+    "save_explanation",
+    "tradeoff",
+    "uncertainty",
+]

@@ -20,7 +20,7 @@ _FINEST = 0.0005
 _SIZE = {"width": 420, "height": 320}
 
 
-def posterior(epsilons: Sequence[Number]) -> Any:
+def poll_beliefs(epsilons: Sequence[Number]) -> Any:
     """Figure 1: between which bounds a belief moves, for every prior belief and several ε (seed 002 eq. 5)."""
     altair = _altair()
     names = [f"ε = {shown(Fraction(str(epsilon)))}" for epsilon in epsilons]

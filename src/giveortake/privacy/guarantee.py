@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from giveortake.privacy.approximate import ApproxDP
+    from giveortake.privacy.explaining import Explanation
 
 _SHARES = [Fraction(1, 2**power) for power in range(1, 8)]  # of `failure`, tried as δ when a curve bounds the loss
 
@@ -177,6 +178,12 @@ class Guarantee(ABC):
         return min(bounds, default=None)
 
     # -- reading ----------------------------------------------------------------------------------------------
+
+    def explain(self, *, prior: Number = Fraction(1, 2), group: int = 4) -> Explanation:
+        """What this means to a person, in plain words: beliefs, guesses, groups, and what is not promised."""
+        from giveortake.privacy.explaining import explained  # noqa: PLC0415 (words are needed rarely)
+
+        return explained(self, prior=prior, group=group)
 
     @property
     def terms(self) -> Terms:

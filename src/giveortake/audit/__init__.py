@@ -1,0 +1,41 @@
+"""Audits: what samples say about a mechanism that nobody has to look inside. A finding is never called a proof."""
+
+from giveortake.audit import adversaries
+from giveortake.audit.bounds import check, delta_lower_bound, epsilon_lower_bound, tradeoff_upper_bound
+from giveortake.audit.findings import Evidence, Finding, LowerBound, TradeoffCurve
+from giveortake.audit.game import REFUSED, Adversary, Move, Play, Round, play
+from giveortake.audit.neighbours import Neighbours, random_neighbours
+from giveortake.audit.observations import Observation, Observations, observations
+from giveortake.audit.replay import Excess, Recorded, Replay, replay
+from giveortake.audit.traces import Repetition, low_bits, repetition, timing
+
+__all__ = [
+    "REFUSED",
+    "Adversary",
+    "Evidence",
+    "Excess",
+    "Finding",
+    "LowerBound",
+    "Move",
+    "Neighbours",
+    "Observation",
+    "Observations",
+    "Play",
+    "Recorded",
+    "Repetition",
+    "Replay",
+    "Round",
+    "TradeoffCurve",
+    "adversaries",
+    "check",
+    "delta_lower_bound",
+    "epsilon_lower_bound",
+    "low_bits",
+    "observations",
+    "play",
+    "random_neighbours",
+    "repetition",
+    "replay",
+    "timing",
+    "tradeoff_upper_bound",
+]

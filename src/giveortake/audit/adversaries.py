@@ -1,0 +1,168 @@
+"""A handful of nasty adversaries for the composition experiment. None of them knows more than what it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, final
+
+from giveortake.audit.game import Move, total_evidence
+from giveortake.audit.sampling import Buffered
+from giveortake.mechanisms import Gaussian, Laplace, RandomizedResponse
+from giveortake.privacy import events
+
+if TYPE_CHECKING:
+    from giveortake.audit.game import Round, View
+
+TENTH = Fraction(1, 10)
+_LEAST = Fraction(1, 10**4)
+
+
+@lru_cache(maxsize=4096)
+def coin(epsilon: Fraction) -> Move:
+    """The worst ε-DP mechanism there is: randomized response about one bit."""
+    mechanism = RandomizedResponse(epsilon, (0, 1))
+    return Move(0, 1, Buffered(mechanism), mechanism.event())
+
+
+@lru_cache(maxsize=64)
+def noisy_count(scale: Fraction, x: int, y: int, *, normal: bool = False) -> Move:
+    """A count with Laplace or normal noise."""
+    mechanism: Laplace | Gaussian = Gaussian(scale) if normal else Laplace(scale)
+    return Move(x, y, Buffered(mechanism), mechanism.event(abs(y - x)))
+
+
+class Watching:
+    """Adds up what the answers say, weighted by how much each can say."""
+
+    def score(self, view: View) -> float:
+        """The log-likelihood of experiment 1, if all answers came from coins or noise."""
+        return total_evidence(view)
+
+
+@final
+@dataclass(frozen=True)
+class Repeater(Watching):
+    """Asks the same question until nothing is left, and counts votes."""
+
+    epsilon: Fraction = TENTH
+
+    def move(self, view: View) -> Move | None:
+        return None if view and view[-1].refused else coin(self.epsilon)
+
+
+@final
+@dataclass(frozen=True)
+class Chaser(Watching):
+    """Stops while ahead: goes on only as long as the answers are undecided, and then bets larger."""
+
+    epsilon: Fraction = TENTH
+    goal: float = 3.0
+
+    def move(self, view: View) -> Move | None:
+        lead = total_evidence(view)
+        if abs(lead) >= self.goal or (view and view[-1].refused):
+            return None
+        return coin(self.epsilon * (1 + int(abs(lead))))
+
+
+@final
+@dataclass(frozen=True)
+class Doubler:
+    """The gambler: doubles the stake after every answer that contradicts what it believes."""
+
+    epsilon: Fraction = Fraction(1, 50)
+
+    def move(self, view: View) -> Move | None:
+        stake = self.epsilon
+        for each in view:
+            if each.refused:
+                stake /= 2
+            elif each.answer == 0:
+                stake *= 2
+            else:
+                stake = self.epsilon
+        return coin(stake) if stake >= _LEAST else None
+
+    def score(self, view: View) -> float:
+        """Every answer counts as much as was staked on it."""
+        return sum((_stake(each) * each.move.evidence(each.answer) for each in view if not each.refused), 0.0)
+
+
+@final
+@dataclass(frozen=True)
+class Mixer(Watching):
+    """Pays in every currency in turn, so that each filter of a race sees only a part of what is spent."""
+
+    def move(self, view: View) -> Move | None:
+        if len(view) >= 3 and all(each.refused for each in view[-3:]):
+            return None
+        match len(view) % 3:
+            case 0:
+                return noisy_count(Fraction(12), 0, 3)
+            case 1:
+                return noisy_count(Fraction(20), 0, 3, normal=True)
+            case _:
+                return coin(Fraction(1, 5))
+
+
+@final
+@dataclass(frozen=True)
+class Scraper(Watching):
+    """Takes a large bite, and after every refusal half as much again, until not a crumb is left."""
+
+    bite: Fraction = Fraction(2, 5)
+
+    def move(self, view: View) -> Move | None:
+        refusals = sum(each.refused for each in view)
+        stake = self.bite / 2**refusals
+        return coin(stake) if stake >= _LEAST else None
+
+
+@final
+@dataclass(frozen=True)
+class Hospitals(Watching):
+    """Asks other databases in every round, all of which hold the same person (seed 000 scenario 1)."""
+
+    epsilon: Fraction = TENTH
+
+    def move(self, view: View) -> Move | None:
+        if view and view[-1].refused:
+            return None
+        beds = 100 * len(view)
+        return noisy_count(1 / self.epsilon, beds, beds + 1)
+
+
+@final
+@dataclass(frozen=True)
+class Shamer(Watching):
+    """Buys mechanisms that now and then tell everything, each with a small δ of its own, and hopes."""
+
+    epsilon: Fraction = Fraction(1, 20)
+    delta: Fraction = Fraction(1, 1000)
+
+    def move(self, view: View) -> Move | None:
+        if view and view[-1].refused:
+            return None
+        return Move(0, 1, self._name_and_shame, events.Approx(self.epsilon, self.delta))
+
+    def _name_and_shame(self, bit: int) -> int:
+        shames = coin(_log_odds(self.delta)).answer(0)
+        return 100 * (2 * bit - 1) if shames else int(coin(self.epsilon).answer(bit))
+
+
+def _stake(each: Round) -> float:
+    return float(each.move.event.epsilon) if isinstance(each.move.event, events.RandomizedResponse) else 1.0
+
+
+@lru_cache(maxsize=64)
+def _log_odds(delta: Fraction) -> Fraction:
+    """An ε at which randomized response lies with a probability of just about δ, and not more."""
+    odds, bound = Fraction(1), Fraction(0)
+    while odds < 1 / delta:
+        odds, bound = odds * 2, bound + Fraction(7, 10)  # e^0.7 > 2, so that lies become rarer than 1/odds
+    return bound
+
+
+ALL = (Repeater(), Chaser(), Doubler(), Mixer(), Scraper(), Hospitals(), Shamer())

@@ -1,0 +1,161 @@
+"""Events: sets of outputs, chosen on a pilot sample because they tell two inputs apart best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake.audit.features import Column, View
+from giveortake.audit.scores import ByColumn, ByLabel, Score, scores
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Objective: TypeAlias = Callable[[Column, Column, int], Column]  # hits on the likelier input, on the other, trials each
+
+_THRESHOLDS = 160
+_TAILS = np.array([1, 2, 4, 8, 16, 32, 64])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Event:
+    """The outputs whose score is at least (or at most) a threshold, and on which input they are likelier."""
+
+    score: Score
+    threshold: float
+    above: bool
+    likelier_on_x: bool
+
+    def holds(self, view: View) -> Any:
+        """Which outputs are in the set. Not-a-number is in no set of numbers."""
+        values = self.score(view)
+        with np.errstate(invalid="ignore"):
+            return values >= self.threshold if self.above else values <= self.threshold
+
+    def hits(self, view: View) -> int:
+        """How many outputs are in the set."""
+        return int(self.holds(view).sum())
+
+    def __str__(self) -> str:
+        if isinstance(self.score, ByLabel):
+            chosen = sorted(map(_short, self.score.chosen(self.threshold, above=self.above)))
+            return f"the output is one of {{{', '.join(chosen[:6])}{', …' if len(chosen) > 6 else ''}}}"
+        sign = "≥" if self.above else "≤"
+        if isinstance(self.score, ByColumn):
+            return f"{self.score} {sign} {self.threshold:.12g}"
+        return f"{self.score} speaks {'for' if self.above else 'against'} x by {abs(self.threshold):.3g} or more"
+
+
+def best_event(x: View, y: View, exact: tuple[Any, Any], objective: Objective) -> Event:
+    """Learn scores on one half of a pilot sample, and choose the best event on the other half."""
+    learn_x, choose_x = halves(x)
+    learn_y, choose_y = halves(y)
+    best, greatest = None, -np.inf
+    for event, value in _candidates(scores(learn_x, learn_y, exact), choose_x, choose_y, objective):
+        if best is None or value > greatest:
+            best, greatest = event, value
+    return best if best is not None else Event(ByLabel({}), 1.0, above=True, likelier_on_x=True)
+
+
+def best_score(x: View, y: View, exact: tuple[Any, Any], objective: Objective) -> Score:
+    """The score of the best event, for a whole curve."""
+    return best_event(x, y, exact, objective).score
+
+
+def _candidates(found: Iterator[Score], x: View, y: View, objective: Objective) -> Iterator[tuple[Event, float]]:
+    trials = min(x.size, y.size)
+    for score in found:
+        values_x, values_y = (_sorted(score(view)) for view in (x, y))
+        cuts = thresholds(np.concatenate([values_x, values_y]))
+        if not cuts.size:
+            continue
+        for above in (True, False):
+            hits_x, hits_y = (_hits(values, cuts, above=above) for values in (values_x, values_y))
+            for likelier_on_x, (p, q) in ((True, (hits_x, hits_y)), (False, (hits_y, hits_x))):
+                values = objective(p, q, trials)
+                place = int(np.argmax(values))
+                yield Event(score, float(cuts[place]), above, likelier_on_x), float(values[place])
+
+
+def thresholds(values: Column) -> Column:
+    """Quantiles, and the most extreme values, where rare events are."""
+    if not values.size:
+        return values
+    ordered = np.sort(values)
+    places = np.linspace(0, ordered.size - 1, _THRESHOLDS).astype(np.int64)
+    tails = _TAILS[ordered.size > _TAILS]
+    return np.unique(ordered[np.concatenate([places, tails - 1, ordered.size - tails])])
+
+
+def halves(view: View) -> tuple[View, View]:
+    """The first half, and the rest."""
+    middle = view.size // 2
+    return view.part(0, middle), view.part(middle, view.size)
+
+
+def log_ratio(alpha: float, delta: float = 0.0) -> Objective:
+    """ln((p − δ) / q), with p and q at the cautious ends of approximate intervals [Wil27]."""
+    z = _cautious(alpha)
+
+    def value(p: Column, q: Column, trials: int) -> Column:
+        low, high = wilson(p, trials, -z) - delta, wilson(q, trials, z)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(low > 0, np.log(np.maximum(low, 1e-300) / np.maximum(high, 1e-300)), -np.inf)
+
+    return value
+
+
+def excess(alpha: float, ratio: float) -> Objective:
+    """The cautious p less `ratio` times the cautious q."""
+    z = _cautious(alpha)
+    return lambda p, q, trials: wilson(p, trials, -z) - ratio * wilson(q, trials, z)
+
+
+def difference(p: Column, q: Column, trials: int) -> Column:
+    """How much likelier the event is: best for common events, whose search costs little."""
+    return (p - q) / trials
+
+
+def beyond(allowed: Callable[[Column], Column]) -> Objective:
+    """By how many standard deviations p exceeds what a promise allows at q."""
+
+    def value(p: Column, q: Column, trials: int) -> Column:
+        rate_p, rate_q = (p + 1) / (trials + 2), (q + 1) / (trials + 2)
+        spread_p, spread_q = (np.sqrt(rate * (1 - rate) / trials) for rate in (rate_p, rate_q))
+        slack = allowed(np.minimum(1, rate_q + spread_q)) - allowed(rate_q)
+        return (rate_p - allowed(rate_q)) / np.sqrt(spread_p**2 + slack**2 + 1e-30)
+
+    return value
+
+
+def _cautious(alpha: float) -> float:
+    """Standard deviations to allow for on the pilot: the best of thousands of events looks better than it is."""
+    return max(4.0, NormalDist().inv_cdf(1 - alpha / 2))
+
+
+def wilson(hits: Column, trials: int, z: float) -> Column:
+    """The lower end (z < 0) or the upper end (z > 0) of Wilson's interval."""
+    rate, square = hits / trials, z * z
+    centre = rate + square / (2 * trials)
+    width = z * np.sqrt(rate * (1 - rate) / trials + square / (4.0 * trials * trials))
+    return np.clip((centre + width) / (1 + square / trials), 0, 1)
+
+
+def _sorted(values: Column) -> Column:
+    return np.sort(values[~np.isnan(values)])
+
+
+def _hits(ordered: Column, cuts: Column, *, above: bool) -> Column:
+    if above:
+        return (ordered.size - np.searchsorted(ordered, cuts, side="left")).astype(np.float64)
+    return np.searchsorted(ordered, cuts, side="right").astype(np.float64)
+
+
+def _short(label: Any) -> str:
+    text = repr(label)
+    return text if len(text) <= 24 else f"{text[:23]}…"

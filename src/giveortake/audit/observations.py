@@ -1,0 +1,89 @@
+"""What anybody who asks can see besides the noisy answer: status, text, charge and shape must not depend on rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, Protocol, final
+
+from giveortake.audit.neighbours import Neighbours, Rows, random_neighbours
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_TABLES = 200
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Everything about an answer that is not noise: did it work, what was said, what was charged, how large is it."""
+
+    status: str
+    text: str = ""
+    charge: Any = None
+    shape: Any = None
+
+
+class Observable(Protocol):
+    """A pipeline over one generated table."""
+
+    def observe(self, query: Any) -> Observation:
+        """Ask one query and say what can be seen besides the noise."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """Every difference that was seen. Seeing none proves nothing."""
+
+    differences: tuple[str, ...]
+    asked: int
+
+    def __bool__(self) -> bool:
+        return not self.differences
+
+    def __str__(self) -> str:
+        if not self.differences:
+            return f"{self.asked:,} pairs of observations are equal; that is no proof that all are"
+        shown = list(dict.fromkeys(self.differences))[:10]
+        return "\n".join([f"{len(self.differences)} of {self.asked:,} pairs differ:", *(f"  {each}" for each in shown)])
+
+    __repr__ = __str__
+
+
+def observations(
+    factory: Callable[[Rows], Observable],
+    queries: Iterable[Any],
+    *,
+    tables: Iterable[Neighbours] | None = None,
+    neighbours: Literal["add-remove", "change-one"] = "add-remove",
+) -> Observations:
+    """Ask the same queries about neighbouring generated tables, and compare what can be seen.
+
+    An error that escapes is an observation too, with its type as the status and its text. Where keys found in the data
+    may be shown, the shape is allowed to differ; leave it out of the observation then.
+    """
+    listed = list(queries)
+    differences: list[str] = []
+    asked = 0
+    for pair in random_neighbours(_TABLES) if tables is None else tables:
+        if neighbours == "change-one" and pair.kind == "one person more":
+            continue
+        for query in listed:
+            asked += 1
+            one, other = (_observed(factory, rows, query) for rows in (pair.x, pair.y))
+            for each in fields(Observation):
+                seen = getattr(one, each.name), getattr(other, each.name)
+                if repr(seen[0]) != repr(seen[1]):
+                    what = f"{query!r}: {each.name} is {seen[0]!r} on one table and {seen[1]!r} on the other"
+                    differences.append(f"{what} ({pair.kind})")
+                    break
+    return Observations(tuple(differences), asked)
+
+
+def _observed(factory: Callable[[Rows], Observable], rows: Rows, query: Any) -> Observation:
+    subject = factory([dict(row) for row in rows])
+    try:
+        return subject.observe(query)
+    except Exception as error:  # noqa: BLE001 (whatever is raised is what the asker sees)
+        return Observation(f"raised {type(error).__name__}", str(error))

@@ -1,0 +1,189 @@
+"""Grey box: what a pipeline computes before the noise, on generated tables, against the sensitivity it declares.
+
+Nothing here can be pointed at live data: the factory gets tables that were made up here (or by a generator that the
+auditor brings) and must make a new subject from each. A subject that says it is durable is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias, final
+
+from giveortake.audit.neighbours import Neighbours, Rows, random_neighbours
+from giveortake.errors import GiveOrTakeError, InvalidParameter
+
+Exact: TypeAlias = "float | Sequence[float] | Mapping[Any, float]"
+_TABLES = 200
+_MOST_KEPT = 100
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One aggregate before its noise: the exact value, the sensitivity declared for it, and the noise's scale.
+
+    The exact value is a number, a vector, or a table of numbers by key; a key that is missing counts as zero.
+    """
+
+    exact: Any
+    sensitivity: Any
+    scale: Any
+    name: str = "aggregate"
+    norm: Literal["l1", "l2"] = "l1"
+
+
+class Subject(Protocol):
+    """A pipeline over one generated table."""
+
+    def run(self, query: Any) -> Iterable[Recorded]:
+        """Run one query and record every aggregate that noise is added to."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """A query and two neighbouring tables on which what happened is more than what was declared."""
+
+    query: Any
+    name: str
+    problem: str
+    neighbours: Neighbours
+
+    def __str__(self) -> str:
+        return f"{self.query!r}, {self.name}: {self.problem} ({self.neighbours.kind})"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Every change above the declared one that was found. Finding none proves nothing."""
+
+    excesses: tuple[Excess, ...]
+    tables: int
+    aggregates: int
+
+    def __bool__(self) -> bool:
+        return not self.excesses
+
+    def __str__(self) -> str:
+        counted = f"{self.aggregates:,} aggregates on {self.tables:,} pairs of generated tables"
+        if not self.excesses:
+            return f"no change above the declared one among {counted}; that is no proof that there is none"
+        lines = dict.fromkeys(str(excess) for excess in self.excesses)
+        return "\n".join(
+            [f"{len(self.excesses)} problems among {counted}:", *(f"  {line}" for line in list(lines)[:10])]
+        )
+
+    __repr__ = __str__
+
+
+def replay(
+    factory: Callable[[Rows], Subject],
+    queries: Iterable[Any],
+    *,
+    tables: Iterable[Neighbours] | None = None,
+    neighbours: Literal["add-remove", "change-one"] = "add-remove",
+) -> Replay:
+    """Run queries on random neighbouring tables and compare every aggregate's change with its declared sensitivity.
+
+    `factory` makes a fresh subject from a generated table. Of neighbouring tables, one has one person more, or (under
+    "change-one", and as two steps under "add-remove") one person's rows changed, or the rows are the same in
+    another order, which must change nothing. What is declared, the sensitivity and the scale, must not depend on
+    the table, and must be positive and finite.
+    """
+    listed = list(queries)
+    pairs = list(random_neighbours(_TABLES) if tables is None else tables)
+    found = _Found()
+    for pair in pairs:
+        steps = _steps(pair, neighbours)
+        if steps is None:
+            continue
+        for query in listed:
+            sides = [_run(factory, rows, query, found) for rows in (pair.x, pair.y)]
+            _compare(found, query, sides, pair, steps)
+    return Replay(tuple(found.excesses[:_MOST_KEPT]), len(pairs), found.aggregates)
+
+
+@final
+@dataclass(slots=True)
+class _Found:
+    excesses: list[Excess] = field(default_factory=list)
+    aggregates: int = 0
+    subjects: dict[int, object] = field(default_factory=dict)
+
+    def add(self, query: Any, name: str, problem: str, pair: Neighbours) -> None:
+        self.excesses.append(Excess(query, name, problem, pair))
+
+
+def _run(factory: Callable[[Rows], Subject], rows: Rows, query: Any, found: _Found) -> list[Recorded]:
+    subject = factory([dict(row) for row in rows])
+    if getattr(subject, "durable", False):
+        raise GiveOrTakeError(
+            "the factory made a subject with a durable ledger: audits run on generated tables only",
+            hint="give the factory a ledger in memory",
+        )
+    if id(subject) in found.subjects:
+        raise InvalidParameter("factory", factory, "made the same subject twice", hint="make a new one for every table")
+    found.subjects[id(subject)] = subject  # kept, so that no other object can take its identity
+    recorded = list(subject.run(query))
+    found.aggregates += len(recorded)
+    return recorded
+
+
+def _steps(pair: Neighbours, neighbours: str) -> int | None:
+    """How many steps between neighbours lead from one table to the other; None if the pair does not apply."""
+    match pair.kind:
+        case "one person more":
+            return 1 if neighbours == "add-remove" else None
+        case "one person changed":
+            return 2 if neighbours == "add-remove" else 1
+        case _:
+            return 0
+
+
+def _compare(found: _Found, query: Any, sides: list[list[Recorded]], pair: Neighbours, steps: int) -> None:
+    if [item.name for item in sides[0]] != [item.name for item in sides[1]]:
+        found.add(query, "aggregates", "which aggregates there are depends on the rows", pair)
+        return
+    for one, other in zip(*sides, strict=True):
+        declared = _declared(one.sensitivity), _declared(other.sensitivity)
+        if declared[0] != declared[1] or _declared(one.scale) != _declared(other.scale):
+            found.add(query, one.name, "the declared sensitivity or the scale depends on the rows", pair)
+            continue
+        if not 0 < declared[0] < math.inf or not 0 < _declared(one.scale) < math.inf:
+            problem = f"sensitivity {one.sensitivity} with noise of scale {one.scale} protects nobody"
+            found.add(query, one.name, problem, pair)
+            continue
+        change = _distance(one, other)
+        if not change <= steps * declared[0]:
+            problem = f"changes by {change:g} where {steps * declared[0]:g} is declared"
+            found.add(query, one.name, problem, pair)
+
+
+def _distance(one: Recorded, other: Recorded) -> float:
+    a, b = _as_table(one.exact), _as_table(other.exact)
+    differences = [abs(_difference(a.get(key, 0), b.get(key, 0))) for key in {**a, **b}]
+    return math.hypot(*differences) if one.norm == "l2" else math.fsum(differences)
+
+
+def _difference(a: Any, b: Any) -> float:
+    """Exact where the numbers are; not-a-number or infinity where an aggregate is."""
+    if a != a or b != b:  # noqa: PLR0124 (not-a-number)
+        return 0.0 if a != a and b != b else math.inf  # noqa: PLR0124
+    if math.inf in {abs(a), abs(b)}:
+        return 0.0 if a == b else math.inf
+    return float(a - b)
+
+
+def _as_table(exact: Any) -> Mapping[Any, Any]:
+    if isinstance(exact, Mapping):
+        return exact
+    if hasattr(exact, "__len__"):
+        return dict(enumerate(exact))
+    return {"": exact}
+
+
+def _declared(number: Any) -> float:
+    return math.inf if number is None else float(number)

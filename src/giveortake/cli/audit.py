@@ -1,0 +1,114 @@
+"""`giveortake audit`: look at this installation from outside, and report."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from giveortake.audit.installation import Check, Outcome, checks
+from giveortake.cli.command import Command, terminal
+from giveortake.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    import argparse
+    from contextlib import AbstractContextManager
+
+    from rich.console import Console
+
+ALPHA = 1e-6  # of the whole audit: a sound installation is suspected once in a million audits
+_QUICK = 0.05
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run every check and print one line for each; exit code 1 if something is suspected."""
+    chosen = _chosen(arguments.groups)
+    out, effort = terminal(), _QUICK if arguments.quick else 1.0
+    started = time.monotonic()
+    found: list[tuple[Check, Outcome]] = []
+    with _bar(len(chosen)) as bar:
+        for check in chosen:
+            if bar is not None:
+                bar.update(bar.task_ids[0], description=f"{check.group}: {check.name}")
+            found.append((check, check.run(effort, ALPHA / len(chosen))))
+            if bar is not None:
+                bar.advance(bar.task_ids[0])
+    _report(out, found, verbose=arguments.all)
+    return _conclude(out, found, time.monotonic() - started)
+
+
+def _chosen(groups: list[str]) -> list[Check]:
+    everything = checks()
+    known = list(dict.fromkeys(check.group for check in everything))
+    for group in groups:
+        if group not in known:
+            raise InvalidParameter("group", group, "does not exist", hint=f"there are {', '.join(known)}")
+    return [check for check in everything if not groups or check.group in groups]
+
+
+def _bar(total: int) -> AbstractContextManager[Any]:
+    """A progress bar on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    columns = (
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total}"),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    bar = Progress(*columns, console=None, transient=True)
+    bar.add_task("", total=total)
+    return bar
+
+
+def _report(out: Console, found: list[tuple[Check, Outcome]], *, verbose: bool) -> None:
+    for group in dict.fromkeys(check.group for check, _ in found):
+        members = [(check, outcome) for check, outcome in found if check.group == group]
+        sound = sum(outcome.sound for _, outcome in members)
+        out.print(f"[bold]{group}[/]  {sound} of {len(members)} without a finding")
+        grid = Table.grid(padding=(0, 2))
+        for check, outcome in members:
+            if verbose or not outcome.sound or group != "filters":
+                mark = Text("ok" if outcome.sound else "SUSPECT", style="green" if outcome.sound else "bold red")
+                grid.add_row("  ", mark, Text(check.name), Text(outcome.claim), Text(outcome.found, style="dim"))
+        if grid.row_count:
+            out.print(grid)
+        if group == "filters" and not verbose:
+            out.print("  [dim]each budget against each adversary; --all lists them[/]")
+        out.print()
+
+
+def _conclude(out: Console, found: list[tuple[Check, Outcome]], seconds: float) -> int:
+    suspects = [check.name for check, outcome in found if not outcome.sound]
+    out.print(
+        f"{len(found)} checks in {seconds:.0f} s. If everything is as promised, an audit like this one suspects "
+        f"something with probability at most {ALPHA:g}. It looks from outside, at samples: [bold]finding nothing is no "
+        "proof[/]."
+    )
+    if suspects:
+        out.print(Text(f"Suspected: {', '.join(suspects)}", style="bold red"))
+        return 1
+    return 0
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help="mechanisms, samplers, traces, filters; all if none")
+    parser.add_argument("--quick", action="store_true", help="a twentieth of the samples")
+    parser.add_argument("--all", action="store_true", help="one line for every filter and adversary too")
+
+
+COMMAND = Command(
+    summary="audit this installation: mechanisms, samplers, filters, from samples",
+    description=(
+        "Draw from every mechanism, sampler and filter of this installation and hold the samples against what is "
+        "promised. It takes about two minutes."
+    ),
+    examples=("giveortake audit", "giveortake audit mechanisms --quick"),
+    add_arguments=_add_arguments,
+    run=run,
+)

@@ -1,0 +1,41 @@
+"""Budgets as they burn down, charge by charge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from giveortake.errors import InvalidParameter
+from giveortake.plot.theme import COLOURS, DASHES, altair, finished
+
+if TYPE_CHECKING:
+    from giveortake.ledger import Ledger
+
+
+def burn_down(ledger: Ledger) -> Any:
+    """What was left of every budget in a ledger after every charge."""
+    alt = altair()
+    used = ledger.burn_down()
+    levels = [level for level in ledger.levels() if level.number in used]
+    if not levels:
+        raise InvalidParameter("ledger", ledger, "has no budget that anything was charged to")
+    last = max(number for level in levels for number, _ in used[level.number])
+    rows: list[dict[str, Any]] = []
+    for level in levels:
+        points = [(number, float(1 - share)) for number, share in used[level.number]]
+        points.append((last, points[-1][1]))  # what is left stays left
+        rows += [{"entry": number, "left": left, "level": f"{level.kind} {level.name}"} for number, left in points]
+    names = [f"{level.kind} {level.name}" for level in levels]
+    legend = alt.Legend(title=None, symbolStrokeWidth=2, symbolSize=400, labelLimit=260)
+    colours = alt.Scale(domain=names, range=[COLOURS[i % len(COLOURS)] for i in range(len(names))])
+    dashes = alt.Scale(domain=names, range=[list(DASHES[i % len(DASHES)]) for i in range(len(names))])
+    chart = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_line(interpolate="step-after", strokeWidth=2)
+        .encode(
+            x=alt.X("entry:Q", title="entry of the ledger", axis=alt.Axis(tickMinStep=1)),
+            y=alt.Y("left:Q", title="left of the budget", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
+            color=alt.Color("level:N", scale=colours, legend=legend, sort=names),
+            strokeDash=alt.StrokeDash("level:N", scale=dashes, legend=legend, sort=names),
+        )
+    )
+    return finished(chart, "What is left of each budget")

@@ -1,0 +1,224 @@
+"""What a promise means, drawn: beliefs, attackers, groups, many releases, accuracy."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from giveortake import accounting, mechanisms
+from giveortake.errors import Unprovable
+from giveortake.exact import Number, positive, shown, whole
+from giveortake.plot.saving import save
+from giveortake.plot.theme import altair, lines
+from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, events
+from giveortake.privacy.explaining import FAILURE, beliefs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+EPSILONS: tuple[Number, ...] = ("0.1", "0.5", 1, 2, 5)
+METHODS = {
+    "basic": "basic: ε adds up",
+    "advanced": "advanced: by Azuma's inequality",
+    "optimal": "optimal: from (ε, δ) alone",
+    "tight": "tight: from the noise itself",
+}
+_STEPS = 60
+_DENSE = sorted(
+    {*(Fraction(k, 100) for k in range(101)), *(Fraction(k, 1000) for k in (*range(1, 30, 2), *range(971, 1000, 2)))}
+)  # shares, closer together near 0 and 1, where curves are steep
+_SHOWN_DELTA = 1e-10
+_PEOPLE, _SHARES = [100, 1000, 10_000, 100_000, 1_000_000], [1, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6, 1e-7]
+
+
+def posterior(promises: Guarantee | Iterable[Guarantee | Number] = EPSILONS) -> Any:
+    """Belief after against belief before: everything an attacker can come to think lies between a pair of lines."""
+    alt = altair()
+    listed = _promises(promises)
+    rows = []
+    for promise in listed:
+        for prior in _DENSE:
+            found = beliefs(promise, prior) or (Fraction(0), Fraction(1), None)
+            for side, value in (("low", found[0]), ("high", found[1])):
+                rows.append({"before": float(prior), "after": float(value), "promise": name(promise), "side": side})
+    share = alt.Axis(format="%")
+    cautious = any(not isinstance(promise, PureDP) for promise in listed)
+    return lines(
+        rows,
+        x=alt.X("before:Q", title="believed before", axis=share),
+        y=alt.Y("after:Q", title="believed after, from – to", axis=share),
+        by="promise",
+        order=[name(promise) for promise in listed],
+        title="How far a belief about you can move",
+        subtitle=f"each line except for outputs of probability {shown(FAILURE)}" if cautious else None,
+    )
+
+
+def tradeoff(promises: Guarantee | Iterable[Guarantee | Number] = EPSILONS) -> Any:
+    """The best that any attacker can do: true-positive against false-positive rate."""
+    alt = altair()
+    listed = _promises(promises)
+    points = sorted({*_DENSE, *(_kink(promise) for promise in listed)})
+    rows = [
+        {"fpr": float(fpr), "tpr": float(promise.membership_inference(fpr)), "promise": name(promise), "side": "roc"}
+        for promise in listed
+        for fpr in points
+    ]
+    rows += [{"fpr": end, "tpr": end, "promise": "pure guessing", "side": "roc"} for end in (0.0, 1.0)]
+    share = alt.Axis(format="%")
+    return lines(
+        rows,
+        x=alt.X("fpr:Q", title="wrongly says that an outsider is in the data", axis=share),
+        y=alt.Y("tpr:Q", title="rightly says that you are", axis=share),
+        by="promise",
+        order=[*(name(promise) for promise in listed), "pure guessing"],
+        title="No attacker gets above these lines",
+    )
+
+
+def groups(promise: Guarantee | Number = 1, sizes: Sequence[int] = tuple(range(1, 11))) -> Any:
+    """How protection fades with the size of a group: the greatest belief after one of 10 % or 50 % before."""
+    alt = altair()
+    (single,) = _promises([promise])
+    rows = []
+    for size in sizes:
+        for prior in (Fraction(1, 10), Fraction(1, 2)):
+            try:
+                found = beliefs(single.group(whole("size", size)), prior)
+            except Unprovable:
+                found = None
+            high = Fraction(1) if found is None else found[1]
+            rows.append({"size": size, "high": float(high), "before": f"{shown(100 * prior)} % before", "side": "high"})
+    return lines(
+        rows,
+        x=alt.X("size:Q", title="people who belong together", axis=alt.Axis(tickMinStep=1)),
+        y=alt.Y("high:Q", title="believed after, at most", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
+        by="before",
+        order=["10 % before", "50 % before"],
+        title=f"Groups under {name(single)}",
+    )
+
+
+def composition(epsilon: Number = "0.1", *, delta: Number = "1e-6", releases: Sequence[int] = ()) -> Any:
+    """The ε of many Laplace releases of the same ε, by four theorems."""
+    alt = altair()
+    event = events.Laplace(1 / positive("epsilon", epsilon))
+    counts = releases or (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200)
+    rows = []
+    for times in counts:
+        for method, words in METHODS.items():
+            found = accounting.compose([event] * times, delta=delta, method=method)  # type: ignore[arg-type]
+            total = found.epsilon  # type: ignore[attr-defined]
+            rows.append({"releases": times, "epsilon": float(total), "method": words, "side": "one"})
+    return lines(
+        rows,
+        x=alt.X("releases:Q", title="releases about the same people"),
+        y=alt.Y("epsilon:Q", title="ε of all of them"),
+        by="method",
+        order=list(METHODS.values()),
+        title="What many releases cost together",
+        subtitle=f"Laplace noise, ε = {shown(positive('epsilon', epsilon))} each, δ = {delta}",
+    )
+
+
+def accuracy(epsilons: Iterable[Number] = ("0.01", "0.1", 1, 10), people: Sequence[int] = ()) -> Any:
+    """The margin of a count, as a share of the people, against how many there are: small data need a large ε."""
+    alt = altair()
+    listed = [positive("epsilon", epsilon) for epsilon in epsilons]
+    counts = people or tuple(round(10 ** (k / 4)) for k in range(8, 25))
+    rows = []
+    for epsilon in listed:
+        margin = mechanisms.margin(0.0, sensitivity=1, epsilon=epsilon)
+        for count in counts:
+            share = margin / count
+            if share <= 1:
+                rows.append({"people": count, "share": share, "epsilon": f"ε = {shown(epsilon)}", "side": "one"})
+    return lines(
+        rows,
+        x=alt.X(
+            "people:Q",
+            title="people in the data",
+            scale=alt.Scale(type="log"),
+            axis=alt.Axis(format="~s", values=_PEOPLE),
+        ),
+        y=alt.Y(
+            "share:Q",
+            title="give or take, of all",
+            scale=alt.Scale(type="log"),
+            axis=alt.Axis(format="~%", values=_SHARES),
+        ),
+        by="epsilon",
+        order=[f"ε = {shown(epsilon)}" for epsilon in listed],
+        title="How exact a count can be",
+        subtitle="margin of Laplace noise with 95 %, as a share of the people",
+    )
+
+
+def profile(promises: Guarantee | Iterable[Guarantee | Number] = EPSILONS, *, most: Number = 6) -> Any:
+    """The whole curve δ(ε) of each promise."""
+    alt = altair()
+    listed = _promises(promises)
+    rows = []
+    for promise in listed:
+        ends = {k * positive("most", most) / _STEPS for k in range(_STEPS + 1)}
+        if isinstance(promise, PureDP):  # its curve falls to zero at its own ε
+            ends |= {promise.epsilon * (1 - Fraction(1, 10**k)) for k in range(1, 11)}
+        for epsilon in sorted(ends):
+            height = float(promise.delta_at(epsilon))
+            if height >= _SHOWN_DELTA:
+                rows.append({"epsilon": float(epsilon), "delta": height, "promise": name(promise), "side": "one"})
+    return lines(
+        rows,
+        x=alt.X("epsilon:Q", title="ε"),
+        y=alt.Y(
+            "delta:Q",
+            title="δ",
+            scale=alt.Scale(type="log"),
+            axis=alt.Axis(format="~e", values=[10.0**-k for k in range(11)]),
+        ),
+        by="promise",
+        order=[name(promise) for promise in listed],
+        title="Every (ε, δ) that a promise implies",
+    )
+
+
+def save_explanation(promise: Guarantee, folder: Path, *, suffix: str = "svg") -> list[Path]:
+    """All charts that explain one promise, as files in a folder."""
+    epsilon = promise.epsilon if isinstance(promise, PureDP | ApproxDP) and promise.epsilon else Fraction(1, 10)
+    beside = [promise, *(PureDP(each) for each in EPSILONS if PureDP(each) != promise)]
+    charts = {
+        "belief": posterior(beside),
+        "attacker": tradeoff(beside),
+        "groups": groups(promise),
+        "composition": composition(epsilon),
+        "accuracy": accuracy(sorted({epsilon, Fraction(1, 100), Fraction(1, 10), Fraction(1)})),
+    }
+    return [save(chart, folder / f"{title}.{suffix}") for title, chart in charts.items()]
+
+
+def name(promise: Guarantee) -> str:
+    """A promise in a legend."""
+    if isinstance(promise, PureDP):
+        return f"ε = {shown(promise.epsilon, 4)}"
+    if isinstance(promise, ApproxDP):
+        return f"ε = {shown(promise.epsilon, 4)}, δ = {shown(promise.delta, 3)}"
+    if isinstance(promise, GaussianDP):
+        return f"μ = {shown(promise.mu, 4)} (Gaussian)"
+    if isinstance(promise, ZCDP):
+        return f"ρ = {shown(promise.rho, 4)} (zCDP)"
+    return repr(promise)
+
+
+def _kink(promise: Guarantee) -> Fraction:
+    """Where the line of an (ε, δ) promise bends; somewhere for others, whose lines are smooth."""
+    if not isinstance(promise, PureDP | ApproxDP):
+        return Fraction(1, 2)
+    delta = Fraction(0) if isinstance(promise, PureDP) else promise.delta
+    return (1 - delta) / (1 + Fraction(math.exp(min(50.0, float(promise.epsilon)))))
+
+
+def _promises(given: Guarantee | Iterable[Guarantee | Number]) -> list[Guarantee]:
+    listed: list[Any] = [given] if isinstance(given, Guarantee) else list(given)
+    return [each if isinstance(each, Guarantee) else PureDP(each) for each in listed]

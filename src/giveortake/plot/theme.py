@@ -1,0 +1,71 @@
+"""One look for all charts: colours that colour-blind people can tell apart, dashes that survive a grey copier."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from giveortake.errors import NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Okabe and Ito's colours in an order in which neighbours also differ in lightness.
+COLOURS = ("#000000", "#D55E00", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#666666")
+DASHES = ([1, 0], [8, 3], [2, 2], [8, 3, 2, 3], [16, 3, 2, 3, 2, 3], [4, 6], [1, 4], [6, 2, 1, 2, 1, 2])
+WIDTH, HEIGHT = 420, 300
+_FONT = "DejaVu Sans, Helvetica, Arial, sans-serif"
+
+
+def altair() -> Any:
+    """The library that draws; it comes with the extra `[plot]` and is loaded by the first chart."""
+    try:
+        import altair  # noqa: PLC0415
+    except ImportError:
+        raise NotFound("charts need altair and vl-convert", hint="pip install 'giveortake[plot]'") from None
+    return altair
+
+
+def lines(
+    rows: Sequence[dict[str, Any]],
+    *,
+    x: Any,
+    y: Any,
+    by: str,
+    order: Sequence[str],
+    title: str,
+    subtitle: str | None = None,
+) -> Any:
+    """Lines by name, each with a colour and a dash of its own; the legend is in the order of `order`."""
+    alt = altair()
+    base = alt.Chart(alt.Data(values=list(rows)))
+    scale = alt.Scale(domain=list(order), range=list(COLOURS[: len(order)]))
+    dash = alt.Scale(domain=list(order), range=[list(each) for each in DASHES[: len(order)]])
+    legend = alt.Legend(title=None, symbolStrokeWidth=2, symbolSize=400, labelLimit=260)
+    drawn = base.mark_line(strokeWidth=2).encode(
+        x=x,
+        y=y,
+        color=alt.Color(f"{by}:N", scale=scale, legend=legend, sort=list(order)),
+        strokeDash=alt.StrokeDash(f"{by}:N", scale=dash, legend=legend, sort=list(order)),
+        detail="side:N",
+    )
+    return finished(drawn, title, subtitle)
+
+
+def finished(chart: Any, title: str, subtitle: str | None = None) -> Any:
+    """A chart with its title, in the common size."""
+    alt = altair()
+    words = alt.TitleParams(title, subtitle=subtitle or [], anchor="start")
+    return chart.properties(width=WIDTH, height=HEIGHT, title=words)
+
+
+def configured(chart: Any) -> Any:
+    """The look itself, put on once, when a chart is shown or saved."""
+    return (
+        chart.configure(font=_FONT, background="white")
+        .configure_view(stroke=None)
+        .configure_axis(
+            gridColor="#dddddd", domainColor="#333333", tickColor="#333333", labelFontSize=12, titleFontSize=13
+        )
+        .configure_legend(labelFontSize=12, orient="right")
+        .configure_title(fontSize=15, subtitleFontSize=12, subtitleColor="#333333", offset=12)
+    )

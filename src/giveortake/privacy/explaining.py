@@ -1,0 +1,166 @@
+"""A promise in plain words: what an attacker can come to believe, how well they can guess, and what groups get.
+
+Words and numbers only; charts of the same are in `plot`. Numbers are rounded against the promise.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from fractions import Fraction
+from html import escape
+from typing import TYPE_CHECKING, final
+
+from giveortake.errors import Unprovable
+from giveortake.exact import Number, closed_probability, shown, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from giveortake.privacy.guarantee import Guarantee
+
+FAILURE = Fraction(1, 1000)  # outputs that beliefs are not bounded for, where a promise allows some
+PRIORS = tuple(Fraction(k, 100) for k in (1, 10, 50, 90))
+RATES = tuple(Fraction(k, 100) for k in (1, 5, 10))
+_DECIMALS = 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a promise means, sentence by sentence. It prints as a few short paragraphs."""
+
+    promise: str
+    plainly: str
+    belief: str
+    guessing: str
+    group: str
+    limits: str
+
+    @property
+    def paragraphs(self) -> tuple[str, ...]:
+        """The text, without what does not apply."""
+        told = (self.promise, self.plainly, self.belief, self.guessing, self.group, self.limits)
+        return tuple(paragraph for paragraph in told if paragraph)
+
+    def __str__(self) -> str:
+        return "\n\n".join(self.paragraphs)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{escape(paragraph)}</p>" for paragraph in self.paragraphs)
+
+
+def explained(promise: Guarantee, *, prior: Number = Fraction(1, 2), group: int = 4) -> Explanation:
+    """The explanation of one promise, for an attacker with that prior and for a group of that many units."""
+    return Explanation(
+        str(promise),
+        _plainly(promise),
+        _belief(promise, prior),
+        _guessing(promise),
+        _group(promise, group, prior),
+        _LIMITS,
+    )
+
+
+def beliefs(promise: Guarantee, prior: Number) -> tuple[Fraction, Fraction, Fraction | None] | None:
+    """Low and high belief after an output, and the probability of outputs they fail for; None if there are none."""
+    asked = closed_probability("prior", prior)
+    low, high = promise.posterior(asked)
+    if low > 0 or high < 1 or asked in {0, 1}:
+        return low, high, None
+    with suppress(Unprovable):
+        low, high = promise.posterior(asked, failure=FAILURE)
+        return (low, high, FAILURE) if low > 0 or high < 1 else None
+    return None
+
+
+def percent_up(share: Fraction) -> str:
+    """A percentage that is never below the share."""
+    return _percent(share, ROUND_CEILING)
+
+
+def percent_down(share: Fraction) -> str:
+    """A percentage that is never above the share."""
+    return _percent(share, ROUND_FLOOR)
+
+
+def _plainly(promise: Guarantee) -> str:
+    from giveortake.privacy.approximate import ComputationalDP  # noqa: PLC0415 (promises know their explanation)
+
+    you = "you are in the data" if promise.neighbours == "add-remove" else "your entry is true"
+    everybody = "everybody, whatever else they know and however long they compute"
+    if isinstance(promise, ComputationalDP):
+        everybody = "everybody whose computing power is bounded, whatever else they know"
+    return (
+        f"In plain words: whatever is published looks almost the same whether or not {you} ({promise.step}). It does "
+        f"not rest on attackers knowing little: it holds against {everybody}."
+    )
+
+
+def _belief(promise: Guarantee, prior: Number) -> str:
+    asked = closed_probability("prior", prior)
+    found = beliefs(promise, asked)
+    if found is None:
+        return ""
+    low, high, failure = found
+    except_for = f", except for outputs of probability {shown(failure)} for each of the two bounds" if failure else ""
+    you = "you are in the data" if promise.neighbours == "add-remove" else "your entry is this and not that"
+    return (
+        f"Somebody who thought with {shown(100 * asked)} % that {you}, and knows everybody else in it, will after "
+        f"seeing all that is published think so with {percent_down(low)} at the least and {percent_up(high)} at the "
+        f"most{except_for}."
+    )
+
+
+def _guessing(promise: Guarantee) -> str:
+    rates = [(rate, promise.membership_inference(rate)) for rate in RATES]
+    words = _listed([f"{percent_up(found)} with {shown(100 * rate)} %" for rate, found in rates])
+    return (
+        "Whoever guesses whether you are in it, and is wrong about outsiders at a given rate, is right about you at "
+        f"most this often: {words} wrong. True guesses exceed wrong ones by {percent_up(promise.advantage())} at most."
+    )
+
+
+def _group(promise: Guarantee, size: int, prior: Number) -> str:
+    count = whole("group", size)
+    if count == 1:
+        return ""
+    try:
+        together = promise.group(count)
+        found = beliefs(together, prior)
+    except Unprovable:
+        return f"About {count} people at once this promises nothing useful."
+    if found is None:
+        return f"About {count} people at once: {together}"
+    low, high, _ = found
+    return (
+        f"For {count} people who are all in the data or all not, a family for example, the same belief stays between "
+        f"{percent_down(low)} and {percent_up(high)}: protection fades with the size of a group, and what large groups "
+        "have in common is what statistics are for."
+    )
+
+
+_LIMITS = (
+    "What is not promised: that nothing is learned about you. If a study shows that smoking causes cancer, people will "
+    "think so of every smoker, in the study or not. And every further release about the same people adds to the bill."
+)
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])}, {words[-1]}"
+
+
+def _percent(share: Fraction, rounding: str) -> str:
+    exactly = Decimal((100 * share).numerator) / Decimal((100 * share).denominator)
+    digits = exactly.quantize(Decimal(1).scaleb(-_decimals(share)), rounding=rounding)
+    return f"{digits.normalize():f} %" if digits else "0 %"
+
+
+def _decimals(share: Fraction) -> int:
+    """More digits near certainty, where they matter."""
+    nearest = min(share, 1 - share)
+    return _DECIMALS if nearest >= Fraction(1, 1000) or nearest <= 0 else 4

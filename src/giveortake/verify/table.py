@@ -1,0 +1,382 @@
+"""The exact table of a finite mechanism, and everything that follows from it without a limit or a sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import partial
+from itertools import pairwise
+from typing import Any, TypeAlias, final
+
+from giveortake.errors import InvalidParameter, Unprovable
+from giveortake.exact import LEAST, Number, closed_probability, rational, whole
+from giveortake.privacy import ApproxDP, PureDP
+from giveortake.verify import pairs as compare
+from giveortake.verify.enumeration import enumerate_paths, runner, takes_coins
+from giveortake.verify.logarithms import Level, Log, LogSum, Ratio
+from giveortake.verify.pairs import ZERO
+from giveortake.verify.relations import Pair, Relation, neighbouring_pairs, within
+from giveortake.verify.verdicts import Counterexample, Verdict, drawn
+
+Rows: TypeAlias = "Mapping[Any, Mapping[Any, Number]]"
+Prior: TypeAlias = "Mapping[Any, Number] | Sequence[Number] | Number"
+
+_MOST_OUTPUTS = 1_000_000
+
+
+@final
+class Table:
+    """P[output | input] for every input and output, as fractions, with the pairs of inputs that are neighbours.
+
+    Guarantee [DMNS06], [DKMMN06]: every number below is exact, a maximum over all pairs of neighbours in both orders
+    and over *all* sets of outputs. e^ε is exact where ε is the logarithm of a fraction; for another ε it is enclosed,
+    and δ is rounded up. A remainder (paths that were cut off) counts as if it gave everything away.
+    """
+
+    __slots__ = ("_laws", "_pairs", "paths")
+
+    def __init__(self, laws: Mapping[Hashable, Mapping[Hashable, Fraction]], pairs: Iterable[Pair], paths: int = 0):
+        self._laws = {x: {o: mass for o, mass in law.items() if mass} for x, law in laws.items()}
+        self._pairs = tuple(pairs)
+        self.paths = paths  # how many coin paths were enumerated to make it
+
+    # -- reading ----------------------------------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> tuple[Hashable, ...]:
+        """All inputs, in the order given."""
+        return tuple(self._laws)
+
+    @property
+    def outputs(self) -> tuple[Hashable, ...]:
+        """All outputs that some input can give, in the order found."""
+        return tuple(dict.fromkeys(output for law in self._laws.values() for output in law))
+
+    @property
+    def neighbours(self) -> tuple[Pair, ...]:
+        """Every ordered pair of neighbouring inputs."""
+        return self._pairs
+
+    def probability(self, x: Any, output: Any) -> Fraction:
+        """P[output | x]."""
+        return self._law(x).get(output, ZERO)
+
+    def law(self, x: Any) -> dict[Any, Fraction]:
+        """The law of the output on one input."""
+        return dict(self._law(x))
+
+    def remainder(self, x: Any = None) -> Fraction:
+        """The probability that was not enumerated, on one input or on the worst."""
+        laws = self._laws.values() if x is None else [self._law(x)]
+        return max((compare.remainder(law) for law in laws), default=ZERO)
+
+    # -- how private it is ------------------------------------------------------------------------------------
+
+    def ratio(self, delta: Number = 0) -> Ratio:
+        """e^ε for the tight ε, at least 1."""
+        allowed = closed_probability("delta", delta)
+        return max((self._greatest(x, y, allowed) for x, y in self._pairs), default=Fraction(1))
+
+    def epsilon(self, delta: Number = 0) -> Log:
+        """The least ε for which the mechanism is ε-DP, or (ε, δ)-DP, as the exact logarithm of a fraction.
+
+        >>> table({0: {0: "3/4", 1: "1/4"}, 1: {0: "1/4", 1: "3/4"}}).epsilon()
+        ln 3
+        """
+        return Log(self.ratio(delta))
+
+    def delta(self, epsilon: Log | Number = 0) -> Fraction:
+        """The least δ for which it is (ε, δ)-DP: the greatest P[S] − e^ε·Q[S] (seed 002 Def. 3); ε = ∞ allows all."""
+        level = Level(epsilon)
+        if level.infinite:
+            return self.remainder()
+        low, _ = level.between()
+        return max((compare.excess(self._law(x), self._law(y), low) for x, y in self._pairs), default=ZERO)
+
+    def curve(self) -> list[tuple[Log, Fraction]]:
+        """The whole curve δ(ε): its bends from ε = 0 on; between them δ is a straight line in e^ε.
+
+        After the last bend it is constant. Theorem: for one pair of inputs δ is a sum of positive parts of straight
+        lines in e^ε; the maximum over pairs of such functions is convex and again made of straight pieces.
+        """
+        bends = {Fraction(1)}
+        for x, y in self._pairs:
+            bends.update(compare.kinks(self._law(x), self._law(y)))
+        places = sorted(bends)
+        for left, right in pairwise(sorted(bends)):
+            places.extend(self._crossings(left, right))
+        points = [(place, self.delta(Log(place))) for place in sorted(set(places))]
+        return [(Log(place), height) for place, height in _corners(points)]
+
+    def probabilistic_delta(self, epsilon: Log | Number = 0) -> Fraction:
+        """The least δ for which it is (ε, δ)-probabilistically private (seed 002 Def. 2): P[loss > ε]."""
+        level = Level(epsilon)
+        return max((compare.loss_exceeds(self._law(x), self._law(y), level) for x, y in self._pairs), default=ZERO)
+
+    def additive_secrecy(self) -> Fraction:
+        """The least δ of additive secrecy (seed 000 eq. 8): the greatest total variation distance, δ(0)."""
+        return self.delta(0)
+
+    def tradeoff(self, fpr: Number, x: Any = None, y: Any = None) -> Fraction:
+        """The least false-negative rate of any attacker whose false-positive rate is at most `fpr`.
+
+        Of the pair x (the hypothesis) and y (the alternative), or of the worst pair of neighbours.
+        """
+        rate = closed_probability("fpr", fpr)
+        chosen = self._pairs if x is None and y is None else [(x, y)]
+        rates = (compare.least_miss_rate(self._law(a), self._law(b), rate) for a, b in chosen)
+        return min(rates, default=1 - rate)
+
+    # -- two inputs -------------------------------------------------------------------------------------------
+
+    def max_divergence(self, x: Any, y: Any, delta: Number = 0) -> Log:
+        """Ln max (P[S] − δ) / Q[S] over the sets with P[S] ≥ δ (seed 004 Def. 2); it may be negative if δ > 0."""
+        return Log(compare.greatest_ratio(self._law(x), self._law(y), closed_probability("delta", delta)))
+
+    def kl(self, x: Any, y: Any) -> LogSum | float:
+        """The Kullback–Leibler divergence Σ P ln(P/Q) (seed 004 Def. 3), exactly as a sum of logarithms."""
+        return compare.relative_entropy(self._law(x), self._law(y))
+
+    def kl_bound(self, x: Any, y: Any) -> LogSum | float:
+        """ε(e^ε − 1), ε the greater max divergence of the two orders: at least `kl(x, y)`.
+
+        Theorem (seed 004 Lemma 7); with r = e^ε it is (r − 1)·ln r.
+        """
+        ratio = max(self._greatest(x, y, ZERO), self._greatest(y, x, ZERO))
+        return math.inf if ratio == math.inf else LogSum([(Fraction(ratio) - 1, Fraction(ratio))])
+
+    def distance(self, x: Any, y: Any) -> int:
+        """How many steps from neighbour to neighbour lead from x to y."""
+        for far in range(len(self._laws)):
+            if x == y or (x, y) in within(self.inputs, self._pairs, far):
+                return far
+        raise InvalidParameter("y", y, "cannot be reached from x by steps between neighbours")
+
+    # -- beliefs ----------------------------------------------------------------------------------------------
+
+    def posterior(
+        self, prior: Prior, output: Any, *, without: Callable[[Any], Any] | None = None
+    ) -> dict[Any, Fraction]:
+        """What an attacker believes about the input after seeing an output (seed 000 eq. 4), by Bayes' rule.
+
+        `prior` maps inputs to probabilities (weights are normalised), or lists them in order; one number is the
+        probability of the first of two inputs. `without` maps an input to the one in which a person's entry was
+        replaced by a default: the belief is then that of the world in which the person was left out (eq. 5).
+        """
+        if self.remainder():
+            raise Unprovable("where paths were cut off, the belief in an output is not known exactly")
+        believed = self._prior(prior)
+        weights = {x: self.probability(without(x) if without else x, output) * mass for x, mass in believed.items()}
+        total = sum(weights.values(), ZERO)
+        if total == 0:
+            raise InvalidParameter("output", output, "cannot occur under this prior")
+        return {x: weight / total for x, weight in weights.items()}
+
+    def belief_ratio(self, prior: Prior, without: Callable[[Any], Any]) -> Ratio:
+        """The greatest factor between beliefs formed with and without a person, over outputs and events.
+
+        Theorem (seed 000 Thm 2.1): at most e^2ε. Where an output cannot occur without the person it is infinite.
+        """
+        greatest: Ratio = Fraction(1)
+        for output in self.outputs:
+            try:
+                real = self.posterior(prior, output)
+            except InvalidParameter:
+                continue  # nobody who holds this prior will see that output
+            try:
+                left_out = self.posterior(prior, output, without=without)
+            except InvalidParameter:
+                return math.inf
+            for x, mass in real.items():
+                for one, other in ((mass, left_out[x]), (left_out[x], mass)):
+                    if one:
+                        greatest = max(greatest, compare.ratio_of(one, other))
+        return greatest
+
+    # -- new tables from old ----------------------------------------------------------------------------------
+
+    def post_process(self, g: Callable[..., Any] | Mapping[Any, Any]) -> Table:
+        """The table of g(output), or of g(output, flip) if g tosses coins of its own (seed 000 L1.6).
+
+        g may be a mapping from every output to its image.
+        """
+        if isinstance(g, Mapping):
+            g = g.__getitem__
+        if takes_coins(g):
+            run = runner(g)
+            images = {output: enumerate_paths(partial(run, output))[0] for output in self.outputs}
+        else:
+            images = {output: {g(output): Fraction(1)} for output in self.outputs}
+        return self._mapped(lambda _, law: _mixed((mass, images[output]) for output, mass in law.items()))
+
+    def compose(self, other: Table | Callable[[Any], Table]) -> Table:
+        """Both outputs together, as a pair; `other` may be a function of the first output (seed 000 L1.1, L1.2)."""
+        seconds = {output: other if isinstance(other, Table) else other(output) for output in self.outputs}
+        for second in seconds.values():
+            if set(second.inputs) != set(self.inputs):
+                raise InvalidParameter("other", second, "has other inputs than the table it is composed with")
+        if sum(len(second.outputs) for second in seconds.values()) > _MOST_OUTPUTS:
+            raise Unprovable("the composition has too many outputs", hint="use .simplified() before composing")
+
+        def both(x: Hashable, law: Mapping[Hashable, Fraction]) -> dict[Hashable, Fraction]:
+            return {(a, b): p * q for a, p in law.items() for b, q in seconds[a].law(x).items()}
+
+        return self._mapped(both)
+
+    def repeat(self, times: int) -> Table:
+        """K independent runs on the same input; outputs are simplified on the way, and are representatives."""
+        total = once = self.simplified()
+        for _ in range(whole("times", times) - 1):
+            total = total.compose(once).simplified()
+        return total
+
+    def simplified(self) -> Table:
+        """Outputs with the same ratios under all inputs merged into the first of them.
+
+        Theorem: they tell the same about the input, so everything above stays as it is (sufficiency).
+        """
+        kinds: dict[tuple[Fraction, ...], Hashable] = {}
+        image: dict[Hashable, Hashable] = {}
+        for output in self.outputs:
+            column = [law.get(output, ZERO) for law in self._laws.values()]
+            first = next(mass for mass in column if mass)
+            image[output] = kinds.setdefault(tuple(mass / first for mass in column), output)
+        return self.post_process(lambda output: image[output])
+
+    def group(self, size: int) -> Table:
+        """The same table where inputs up to `size` steps apart count as neighbours (seed 000 L1.7)."""
+        return Table(self._laws, within(self.inputs, self._pairs, whole("size", size)), self.paths)
+
+    def under(self, neighbours: Relation) -> Table:
+        """The same table with another relation between neighbours."""
+        return Table(self._laws, neighbouring_pairs(self.inputs, neighbours), self.paths)
+
+    # -- a claim ----------------------------------------------------------------------------------------------
+
+    def check(self, epsilon: Log | Number, delta: Number = 0) -> Verdict:
+        """Whether it is (ε, δ)-DP; if not, with a counterexample of as few outputs as there can be."""
+        level, allowed = Level(epsilon), closed_probability("delta", delta)
+        broken: list[Counterexample] = []
+        for x, y in self._pairs:
+            found = compare.fewest_outputs(self._law(x), self._law(y), level, allowed)
+            if found is not None:
+                broken.append(self._example(x, y, found))
+        least = min(broken, key=lambda case: (len(case.outputs), -case.ratio), default=None)
+        return Verdict(self, level, allowed, least, None if least else self._worst())
+
+    def promise(self, delta: Number = 0) -> PureDP | ApproxDP:
+        """The tight promise as a value that composes and explains itself; ε is rounded up."""
+        allowed = closed_probability("delta", delta)
+        tight = self.epsilon(allowed)
+        if tight.ratio == math.inf:
+            raise Unprovable("some output gives its input away: no finite ε holds", hint="ask at a larger δ")
+        return ApproxDP(tight.up(), allowed) if allowed else PureDP(max(LEAST, tight.up()))
+
+    def _example(self, x: Hashable, y: Hashable, outputs: Iterable[Hashable]) -> Counterexample:
+        chosen = tuple(outputs)
+        p, q = (sum((self.probability(end, o) for o in chosen), ZERO) for end in (x, y))
+        return Counterexample(x, y, chosen, p, q, self.remainder(x))
+
+    def _worst(self) -> Counterexample | None:
+        """The single output that tells two neighbours apart best."""
+        singles = (self._example(x, y, [output]) for x, y in self._pairs for output in self._law(x))
+        return max(singles, key=lambda case: case.ratio, default=None)
+
+    # -- inside -----------------------------------------------------------------------------------------------
+
+    def _law(self, x: Any) -> Mapping[Hashable, Fraction]:
+        if x not in self._laws:
+            raise InvalidParameter("input", x, "is not in the table", hint=f"there are {list(self._laws)[:8]}")
+        return self._laws[x]
+
+    def _greatest(self, x: Any, y: Any, delta: Fraction) -> Ratio:
+        return max(Fraction(1), compare.greatest_ratio(self._law(x), self._law(y), delta))
+
+    def _prior(self, prior: Prior) -> dict[Hashable, Fraction]:
+        if not isinstance(prior, Mapping):
+            listed = [prior] if isinstance(prior, str) or not isinstance(prior, Sequence) else list(prior)
+            if len(listed) == 1 and len(self._laws) == 2:
+                listed.append(1 - closed_probability("prior", listed[0]))
+            if len(listed) != len(self._laws):
+                raise InvalidParameter("prior", prior, "does not give one probability for each input")
+            prior = dict(zip(self._laws, listed, strict=True))
+        found = {x: rational("prior", mass) for x, mass in prior.items()}
+        if any(x not in self._laws for x in found) or any(mass < 0 for mass in found.values()):
+            raise InvalidParameter("prior", prior, "does not map inputs of the table to probabilities")
+        return found
+
+    def _mapped(self, image: Callable[[Hashable, Mapping[Hashable, Fraction]], dict[Hashable, Fraction]]) -> Table:
+        return Table({x: image(x, law) for x, law in self._laws.items()}, self._pairs, self.paths)
+
+    def _crossings(self, left: Fraction, right: Fraction) -> list[Fraction]:
+        """Where, between two bends, one pair of inputs becomes worse than another: all lines are straight there."""
+        lines = set()
+        for x, y in self._pairs:
+            at_left, at_right = (compare.excess(self._law(x), self._law(y), place) for place in (left, right))
+            lines.add((at_left, at_right))
+        return _envelope(left, right, lines)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Table) and self._laws == other._laws and set(self._pairs) == set(other._pairs)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return drawn(self)
+
+
+def table(rows: Rows, *, neighbours: Relation = None) -> Table:
+    """A table from {input: {output: probability}}; the probabilities of every input must add up to exactly 1."""
+    laws: dict[Hashable, dict[Hashable, Fraction]] = {}
+    for x, row in rows.items():
+        laws[x] = {output: closed_probability("probability", mass) for output, mass in row.items()}
+        total = sum(laws[x].values(), ZERO)
+        if total != 1:
+            raise InvalidParameter(
+                f"the sum for input {x!r}", total, "is not 1", hint='write fractions as text, such as "1/3"'
+            )
+    return Table(laws, neighbouring_pairs(list(laws), neighbours))
+
+
+def _mixed(parts: Iterable[tuple[Fraction, Mapping[Hashable, Fraction]]]) -> dict[Hashable, Fraction]:
+    total: dict[Hashable, Fraction] = {}
+    for share, law in parts:
+        for output, mass in law.items():
+            total[output] = total.get(output, ZERO) + share * mass
+    return total
+
+
+def _envelope(left: Fraction, right: Fraction, lines: set[tuple[Fraction, Fraction]]) -> list[Fraction]:
+    """The places inside at which the upper envelope of straight lines, given by their two ends, bends."""
+    if not lines:
+        return []
+    first, last = max(lines), max(lines, key=lambda line: (line[1], line[0]))
+    if first[0] == last[0] or first[1] == last[1]:
+        return []
+    share = (first[0] - last[0]) / ((first[0] - last[0]) + (last[1] - first[1]))
+    height = first[0] + share * (first[1] - first[0])
+    middle = left + share * (right - left)
+    above = {line for line in lines if line[0] + share * (line[1] - line[0]) > height}
+    if not above:
+        return [middle]
+    halves = [(a, a + share * (b - a), b) for a, b in lines]
+    return [
+        *_envelope(left, middle, {(a, m) for a, m, _ in halves}),
+        middle,
+        *_envelope(middle, right, {(m, b) for _, m, b in halves}),
+    ]
+
+
+def _corners(points: Sequence[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
+    """The points at which the line through them bends, and the two ends."""
+    kept: list[tuple[Fraction, Fraction]] = []
+    for point in points:
+        while len(kept) >= 2 and _straight(kept[-2], kept[-1], point):
+            kept.pop()
+        kept.append(point)
+    return kept
+
+
+def _straight(a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction], c: tuple[Fraction, Fraction]) -> bool:
+    return (b[1] - a[1]) * (c[0] - b[0]) == (c[1] - b[1]) * (b[0] - a[0])

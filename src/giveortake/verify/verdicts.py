@@ -1,0 +1,144 @@
+"""A claim held against a table: true with its worst case, or false with a counterexample that a person can follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.exact import shown
+from giveortake.verify.logarithms import Log
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+    from fractions import Fraction
+
+    from giveortake.verify.logarithms import Level, Ratio
+    from giveortake.verify.table import Table
+
+_MOST_ROWS, _MOST_COLUMNS, _WIDEST = 24, 8, 28
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """Two neighbours and a set of outputs: how likely the set is on each of them."""
+
+    x: Any
+    y: Any
+    outputs: tuple[Any, ...]
+    p: Fraction
+    q: Fraction
+    remainder: Fraction
+
+    @property
+    def ratio(self) -> Ratio:
+        """How many times likelier the set is on x than on y."""
+        return self.p / self.q if self.q else float("inf")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a mechanism is (ε, δ)-DP. It is true or false as the claim is."""
+
+    table: Table
+    level: Level
+    delta: Fraction
+    counterexample: Counterexample | None
+    worst: Counterexample | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim is true."""
+        return self.counterexample is None
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    @property
+    def claim(self) -> str:
+        """What was claimed, in a few signs."""
+        return f"({self.level!r}{f', {exactly(self.delta)}' if self.delta else ''})-DP"
+
+    def __str__(self) -> str:
+        return "\n".join([self.headline(), *self.reasons()])
+
+    def headline(self) -> str:
+        """The verdict in one line."""
+        return f"{'true' if self.holds else 'FALSE'}: the mechanism is {'' if self.holds else 'not '}{self.claim}"
+
+    def reasons(self) -> list[str]:
+        """Why, as sentences."""
+        tight = self._tight()
+        case = self.counterexample
+        if case is None:
+            if self.worst is None:
+                return ["There are no two neighbours with different outputs."]
+            return [tight, f"Worst pair of inputs: {self.worst.x!r} and {self.worst.y!r}; {_compared(self.worst)}"]
+        allowed = f"e^ε · {exactly(case.q)}" + (f" + {exactly(self.delta)}" if self.delta else "")
+        found = f"on input {case.x!r} the output {_one_of(case.outputs)} has probability {exactly(case.p)}"
+        lines = [
+            f"Counterexample: {found}; on its neighbour {case.y!r} it has {exactly(case.q)}.",
+            f"The claim allows at most {allowed} = {self._allowed(case)}.",
+        ]
+        if case.remainder:
+            lines.append(f"A probability of {exactly(case.remainder)} was not enumerated and counts against the claim.")
+        return [*lines, "No counterexample has fewer outputs.", tight]
+
+    def _allowed(self, case: Counterexample) -> str:
+        if self.level.infinite:
+            return "everything"
+        _, high = self.level.between()
+        allowed = high * case.q + self.delta
+        return exactly(allowed) if self.level.ratio is not None else shown(allowed, 9)
+
+    def _tight(self) -> str:
+        if self.delta and self.delta < self.table.remainder():
+            return f"The remainder alone is {exactly(self.table.remainder())}."
+        if self.table.remainder() > self.delta:
+            return "What was cut off may give everything away; ask at a δ above the remainder."
+        tight = self.table.epsilon(self.delta)
+        digits = "" if tight.ratio in {1, float("inf")} else f" ≈ {float(tight):.6g}"
+        return f"The least ε{' at that δ' if self.delta else ''} is {tight!r}{digits}."
+
+
+def drawn(table: Table) -> str:
+    """A table as text: inputs across, outputs down, fractions as they are."""
+    inputs, outputs = table.inputs[:_MOST_COLUMNS], table.outputs[:_MOST_ROWS]
+    rows = [["output", *map(_short, inputs)]]
+    rows += [[_short(output), *(exactly(table.probability(x, output)) for x in inputs)] for output in outputs]
+    if table.remainder():
+        rows.append(["(cut off)", *(exactly(table.remainder(x)) for x in inputs)])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    left_out = len(table.outputs) - len(outputs), len(table.inputs) - len(inputs)
+    if any(left_out):
+        lines.append(f"… and {left_out[0]} more outputs, {left_out[1]} more inputs")
+    return "\n".join(lines)
+
+
+def exactly(number: Fraction) -> str:
+    """A fraction as it is if that is short, otherwise with six digits."""
+    text = str(number)
+    return text if len(text) <= 15 else f"≈{shown(number)}"
+
+
+def _short(value: Hashable) -> str:
+    text = repr(value)
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+
+
+def _one_of(outputs: Sequence[Any]) -> str:
+    if len(outputs) == 1:
+        return _short(outputs[0])
+    listed = ", ".join(_short(output) for output in outputs[:6])
+    return f"in {{{listed}{', …' if len(outputs) > 6 else ''}}}"
+
+
+def _compared(case: Counterexample) -> str:
+    ratio = Log(case.ratio)
+    times = "infinitely many" if case.ratio == float("inf") else exactly(ratio.ratio)  # type: ignore[arg-type]
+    return (
+        f"the output {_one_of(case.outputs)} has probability {exactly(case.p)} on the first and {exactly(case.q)} on "
+        f"the second, {times} times."
+    )

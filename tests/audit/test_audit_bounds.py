@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import giveortake as gt
+from giveortake import audit
+from giveortake.audit.binomial import beta_cdf, greatest_probability, least_probability
+from giveortake.audit.features import view
+from giveortake.errors import InvalidParameter
+from giveortake.mechanisms import Gaussian, Laplace, RandomizedResponse
+from statistics_of_draws import ALPHA
+
+CONFIDENCE = 1 - ALPHA
+
+
+@given(st.integers(1, 3000), st.data(), st.sampled_from([0.3, 0.05, 1e-3, 1e-9]))
+def test_clopper_and_pearson_agree_with_the_beta_law(trials: int, data: st.DataObject, alpha: float) -> None:
+    hits = data.draw(st.integers(0, trials))
+    low = float(stats.beta.ppf(alpha, hits, trials - hits + 1)) if hits else 0.0
+    assert least_probability(hits, trials, alpha) == pytest.approx(low, rel=1e-6, abs=1e-15)
+    high = float(stats.beta.ppf(1 - alpha, hits + 1, trials - hits)) if hits < trials else 1.0
+    assert greatest_probability(hits, trials, alpha) == pytest.approx(high, rel=1e-6)
+
+
+@pytest.mark.parametrize(("hits", "trials"), [(0, 10**6), (1, 10**6), (3 * 10**5, 10**6), (10**7 - 5, 10**7)])
+def test_bounds_hold_for_millions_of_trials(hits: int, trials: int) -> None:
+    low, high = least_probability(hits, trials, 0.01), greatest_probability(hits, trials, 0.01)
+    assert hits == 0 or stats.binom.sf(hits - 1, trials, low) <= 0.01 * (1 + 1e-6)
+    assert stats.binom.cdf(hits, trials, high) <= 0.01 * (1 + 1e-6)
+    assert low <= hits / trials <= high
+    assert beta_cdf(0.3, 2, 5) == pytest.approx(float(stats.beta.cdf(0.3, 2, 5)))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("mechanism", "x", "y", "epsilon"),
+    [
+        (Laplace(1), 0, 1, 1.0),
+        (Laplace(4), (0, 0, 0, 0), (1, 1, 1, 1), 1.0),
+        (RandomizedResponse(1, ("a", "b", "c")), "a", "b", 1.0),
+        (lambda x: gt.randomized_response(x, epsilon=1), False, True, 1.0),
+    ],
+    ids=["scalar", "vector", "labels", "function"],
+)
+def test_the_bound_is_below_the_truth_and_not_far(mechanism: Any, x: Any, y: Any, epsilon: float) -> None:
+    samples = 6_000 if callable(mechanism) else 400_000
+    bound = audit.epsilon_lower_bound(mechanism, x, y, samples=samples, confidence=CONFIDENCE)
+    assert bound <= epsilon
+    assert bound >= 0.7 * epsilon
+    assert "not a proof" in str(bound)
+
+
+@pytest.mark.statistical
+def test_epsilon_at_a_delta_and_delta_at_an_epsilon_bound_the_gaussian_curve() -> None:
+    truth = gt.GaussianDP(1)
+    at = audit.epsilon_lower_bound(Gaussian(20), 0, 20, samples=400_000, delta="0.01", confidence=CONFIDENCE)
+    assert 0.7 * float(truth.epsilon_at("0.01")) <= at <= truth.epsilon_at("0.01")
+    delta = audit.delta_lower_bound(Gaussian(20), 0, 20, epsilon="1/2", samples=400_000, confidence=CONFIDENCE)
+    assert 0.7 * float(truth.delta_at("1/2")) <= delta <= truth.delta_at("1/2")
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("claim", "plausible"), [("1", True), ("0.7", False)])
+def test_a_whole_curve_is_held_against_samples(claim: str, plausible: bool) -> None:
+    promise = gt.GaussianDP(claim)
+    finding = audit.check(Gaussian(20), 0, 20, promise, samples=200_000, confidence=CONFIDENCE)
+    assert bool(finding) == plausible
+    assert finding.violated != plausible
+    assert ("VIOLATED" in str(finding)) != plausible
+    curve = audit.tradeoff_upper_bound(Gaussian(20), 0, 20, samples=200_000, confidence=CONFIDENCE)
+    assert (curve.contradicts(promise) is None) == plausible
+
+
+@pytest.mark.statistical
+def test_tables_and_errors_are_outputs_like_others() -> None:
+    def counts(rows: tuple[str, ...]) -> dict[str, int]:
+        return gt.histogram(rows, categories=sorted(set(rows)), epsilon=1)
+
+    def fails(rows: tuple[str, ...]) -> int:
+        if "snail" in rows and gt.randomized_response(True, epsilon=3):
+            raise LookupError
+        return 0
+
+    for mechanism in (counts, fails):
+        bound = audit.epsilon_lower_bound(mechanism, ("p",), ("p", "snail"), samples=2000, confidence=0.999)
+        assert bound > 3
+    with pytest.raises(ZeroDivisionError):
+        audit.epsilon_lower_bound(lambda x: 1 // 0, 0, 1, samples=400)
+
+
+@pytest.mark.statistical
+def test_bounds_are_wrong_no_more_often_than_their_confidence_says() -> None:
+    """Of five hundred audits at 80 % a fifth at most give too high a bound, and as few checks cry wolf."""
+    dice = np.random.default_rng(11)
+
+    def response(x: int, size: int) -> Any:
+        return np.where(dice.random(size) < 0.75, x, 1 - x)
+
+    wrong = [audit.epsilon_lower_bound(response, 0, 1, samples=400, confidence=0.8) > math.log(3) for _ in range(500)]
+    assert stats.binomtest(sum(wrong), 500, 0.2, alternative="greater").pvalue > ALPHA
+    promise = gt.PureDP("1.0987")
+    alarms = [audit.check(response, 0, 1, promise, samples=400, confidence=0.8).violated for _ in range(500)]
+    assert stats.binomtest(sum(alarms), 500, 0.2, alternative="greater").pvalue > ALPHA
+
+
+@pytest.mark.statistical
+def test_unknown_outputs_make_a_bound_only_more_careful() -> None:
+    """A label that the pilot never saw speaks for nobody, and a continuous output is not learned by heart."""
+    dice = np.random.default_rng(3)
+    bound = audit.epsilon_lower_bound(lambda x, size: dice.random(size), 0, 1, samples=20_000, confidence=CONFIDENCE)
+    assert float(bound) == 0
+    assert audit.epsilon_lower_bound(lambda x, size: dice.integers(0, 10**9, size), 0, 1, samples=20_000) < 0.1
+
+
+def test_a_bound_is_a_float_that_knows_where_it_comes_from() -> None:
+    bound = audit.epsilon_lower_bound(lambda x, size: np.full(size, x), 0, 1, samples=2000)
+    assert bound > 5
+    assert isinstance(bound, float)
+    assert bound.confidence == pytest.approx(0.95)
+    assert bound.evidence.trials == 1500
+    assert float(pickle.loads(pickle.dumps(bound))) == float(bound)  # noqa: S301
+
+
+def test_progress_is_told_to_whoever_asks(capsys: pytest.CaptureFixture[str]) -> None:
+    told: list[tuple[int, int]] = []
+    audit.epsilon_lower_bound(lambda x: 0, 0, 1, samples=2000, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (4000, 4000)
+    audit.epsilon_lower_bound(lambda x: 0, 0, 1, samples=2000, progress=True)
+    assert "4,000 of 4,000 samples" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: audit.epsilon_lower_bound(7, 0, 1), "neither a mechanism nor a function"),
+        (lambda: audit.epsilon_lower_bound(Laplace(1), 0, 1, samples=10), "below 200"),
+        (lambda: audit.epsilon_lower_bound(Laplace(1), 0, 1, confidence=1), "confidence"),
+        (lambda: audit.epsilon_lower_bound(lambda x, size: [x], 0, 1, samples=1000), "were asked for"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused(call: Callable[[], object], words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words):
+        call()
+
+
+def test_outputs_of_every_kind_become_numbers_and_labels() -> None:
+    assert list(view(np.zeros((5, 3))).columns) == ["output[0]", "output[1]", "output[2]"]
+    tables = view([{"a": 1}, {"a": 2, "b": 3}])
+    assert math.isnan(tables.columns["output['b']"][0])
+    assert tables.labels() == [frozenset({"a"}), frozenset({"a", "b"})]
+    assert view([1, Fraction(1, 2), True]).columns["output"].tolist() == [1.0, 0.5, 1.0]
+    assert view(["x", None, math.nan]).labels() == ["x", None, "nan"]
+    assert list(view([(1, "u"), [2, "v", 3]]).columns) == ["output[0]", "output[1]", "output[2]", "length"]
+    assert view([{1, 2}, [1]]).size == 2

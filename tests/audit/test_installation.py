@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from giveortake import cli, mechanisms
+from giveortake.audit import installation
+from giveortake.audit.installation import Check, Outcome, checks
+from giveortake.privacy import PureDP
+
+
+def test_every_mechanism_is_looked_at() -> None:
+    looked_at = " ".join(check.name for check in checks()).lower().replace(" ", "")
+    for name in mechanisms.__all__:
+        thing = getattr(mechanisms, name)
+        if isinstance(thing, type) and issubclass(thing, mechanisms.Mechanism) and thing is not mechanisms.Mechanism:
+            assert name.lower().replace("and", "and") in looked_at
+
+
+def test_every_group_is_there_and_sessions_have_their_seam() -> None:
+    assert [*dict.fromkeys(check.group for check in checks())] == ["mechanisms", "samplers", "traces", "filters"]
+    assert installation.query_shapes() == []
+
+
+@pytest.mark.statistical
+def test_a_quick_audit_of_this_installation_suspects_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["audit", "mechanisms", "samplers", "traces", "--quick"]) == 0
+    out = capsys.readouterr().out
+    assert "17 of 17 without a finding" in out
+    assert "SUSPECT" not in out
+    assert "no proof" in " ".join(out.split())
+
+
+@pytest.mark.statistical
+def test_a_wrong_scale_and_a_wrong_law_are_suspected() -> None:
+    halved = installation._promise("mechanisms", "halved", mechanisms.Laplace(1), 0, 2, PureDP(1), 100_000)
+    assert not halved.run(1.0, 1e-9).sound
+    dice = np.random.default_rng(5)
+    loaded = installation._law(
+        lambda n: (dice.random(n) < 0.35).astype(np.int64), lambda k: {0: 2 / 3, 1: 1 / 3}.get(k, 0.0)
+    )
+    assert not loaded(0.1, 1e-9).sound
+    holes = installation._law(lambda n: 2 * dice.integers(0, 3, n), lambda k: 1 / 6 if 0 <= k < 6 else 0.0)
+    assert not holes(0.1, 1e-9).sound
+
+
+def test_a_suspicion_is_reported_and_ends_with_code_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = Check(
+        "filters", "a broken thing", lambda effort, alpha: Outcome(sound=False, claim="all is well", found="it is not")
+    )
+    monkeypatch.setattr("giveortake.cli.audit.checks", lambda: [bad, replace(bad, group="samplers")])
+    assert cli.main(["audit"]) == 1
+    assert "SUSPECT" in capsys.readouterr().out
+    assert cli.main(["audit", "unknown"]) == 2
+    assert "there are filters, samplers" in capsys.readouterr().err

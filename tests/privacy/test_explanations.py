@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import giveortake as gt
+from giveortake import cli
+from giveortake.privacy import Guarantee
+from giveortake.privacy.explaining import beliefs, percent_down, percent_up
+
+PROMISES: list[Guarantee] = [
+    gt.PureDP(1),
+    gt.ApproxDP(1, "1e-6"),
+    gt.ProbabilisticDP(1, "1e-6"),
+    gt.ComputationalDP(1, "1e-6"),
+    gt.ZCDP("1/2"),
+    gt.GaussianDP(1),
+    gt.RenyiDP({2: 1, 8: 2}),
+    gt.PureDP("0.1", neighbours="change-one", unit=gt.unit("person_id")),
+]
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=repr)
+def test_every_kind_of_promise_explains_itself(promise: Guarantee) -> None:
+    told = str(promise.explain(prior="0.1", group=3))
+    assert told.startswith(str(promise))
+    assert "In plain words" in told
+    assert "What is not promised" in told
+    assert all(len(paragraph) < 500 for paragraph in promise.explain().paragraphs)
+    assert "<p>" in promise.explain()._repr_html_()
+
+
+def test_numbers_in_the_text_are_those_of_the_promise() -> None:
+    told = str(gt.PureDP(1).explain(prior="1/2", group=1))
+    assert "with 26.8 % at the least and 73.2 % at the most." in told
+    assert "family" not in told
+    assert "True guesses exceed wrong ones by 46.3 % at most" in told
+
+
+def test_beliefs_say_how_often_they_fail() -> None:
+    assert beliefs(gt.PureDP(1), "1/2") == (*gt.PureDP(1).posterior("1/2"), None)
+    low, high, failure = beliefs(gt.ApproxDP(1, "1e-6"), "1/2") or (0, 0, 0)
+    assert failure == Fraction(1, 1000)
+    assert (low, high) == gt.ApproxDP(1, "1e-6").posterior("1/2", failure="1/1000")
+    assert beliefs(gt.ComputationalDP(1, "1e-6"), "1/2") is None
+    assert beliefs(gt.ApproxDP(1, "0.1"), "1/2") is None
+    assert "outputs of probability 0.001" in str(gt.ApproxDP(1, "1e-6").explain())
+
+
+def test_a_computational_promise_is_not_said_to_hold_against_everybody() -> None:
+    assert "computing power is bounded" in str(gt.ComputationalDP(1, "1e-6").explain())
+    assert "however long they compute" in str(gt.PureDP(1).explain())
+
+
+def test_percentages_are_rounded_against_the_promise() -> None:
+    assert (percent_up(Fraction(1, 3)), percent_down(Fraction(1, 3))) == ("33.4 %", "33.3 %")
+    assert (percent_up(Fraction(1, 2)), percent_down(Fraction(0))) == ("50 %", "0 %")
+    assert percent_up(Fraction(99999, 100000)) == "99.999 %"
+
+
+@pytest.mark.parametrize("options", [["--epsilon", "1"], ["--epsilon", "1", "--delta", "1e-6"], ["--rho", "1/2"]])
+def test_the_command_prints_words_and_tables(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explain", *options, "--prior", "0.1", "--group", "4"]) == 0
+    out = capsys.readouterr().out
+    for heading in ("Beliefs", "Guesses", "Adding up"):
+        assert heading in out
+    assert "In plain words" in out
+
+
+def test_the_command_saves_charts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explain", "--mu", "1", "--plot", str(tmp_path), "--format", "svg"]) == 0
+    assert len(list(tmp_path.glob("*.svg"))) == 5
+    assert "saved" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--epsilon", "1", "--mu", "1"], ["--mu", "1", "--delta", "0.1"], ["--epsilon", "0"]]
+)
+def test_a_promise_that_is_none_is_refused(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explain", *options]) == 2
+    assert "error" in capsys.readouterr().err
