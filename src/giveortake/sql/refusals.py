@@ -37,6 +37,7 @@ _CLAUSES = {
     "by_name": ("UNION BY NAME", "list the columns in one order on both sides"),
     "limit_options": ("LIMIT with a percentage or ties", "LIMIT and a number"),
     "order_by": ("an ORDER BY inside an aggregate", "leave it out"),
+    "query": ("IN with a subquery", "JOIN on the person, or list the values"),
 }
 _HINTS: dict[str, str] = {
     "Window": "GROUP BY the person in a subquery, and aggregate outside",
@@ -119,4 +120,6 @@ def named(node: object) -> str:
 
 def refuse(node: object, where: str = "here", *, hint: str | None = None) -> NoReturn:
     """Refuse a construct, and say what to write instead."""
+    if isinstance(node, exp.IgnoreNulls):
+        node = node.this
     raise QueryRefused(f"{named(node)} is not answered {where}".rstrip(), hint=hint or _HINTS.get(type(node).__name__))
