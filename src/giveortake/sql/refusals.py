@@ -37,8 +37,8 @@ _CLAUSES = {
     "totals": ("WITH TOTALS", "ask one more question"),
     "by_name": ("UNION BY NAME", "list the columns in one order on both sides"),
     "limit_options": ("LIMIT with a percentage or ties", "LIMIT and a number"),
-    "query": ("a subquery after IN", "JOIN the public table instead"),
     "order_by": ("an ORDER BY inside an aggregate", "leave it out"),
+    "query": ("IN with a subquery", "JOIN on the person, or list the values"),
 }
 _HINTS: dict[str, str] = {
     "Window": "GROUP BY the person in a subquery, and aggregate outside",
@@ -123,6 +123,8 @@ def named(node: object) -> str:
 
 def refuse(node: object, where: str = "here", *, hint: str | None = None) -> NoReturn:
     """Refuse a construct, and say what to write instead."""
+    if isinstance(node, exp.IgnoreNulls):
+        node = node.this
     hint = hint or _HINTS.get(type(node).__name__)
     if hint is None and isinstance(node, exp.Func) and not isinstance(node, exp.AggFunc):
         hint = available()

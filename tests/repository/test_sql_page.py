@@ -1,0 +1,56 @@
+"""The reference of SQL says what is true."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.errors import QueryRefused
+from giveortake.plan.functions import FUNCTIONS
+from giveortake.sql.functions import CASTS, PARTS
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
+PAIRS = re.findall(r"^\| `(SELECT .+?)` \| `(SELECT .+?)` \|$", PAGE, re.MULTILINE)
+SIGNS = {"add", "subtract", "multiply", "divide", "modulo", "negate", "eq", "ne", "lt", "le", "gt", "ge"}
+SPELLED = {"is_null": "IS NULL", "to_real": "DOUBLE", "to_integer": "BIGINT", "to_text": "VARCHAR", "to_date": "DATE"}
+
+
+@pytest.fixture(scope="module")
+def session() -> gt.session.Session:
+    trips = pl.DataFrame(
+        {"user_id": ["a"], "region": ["north"], "amount": [1.0], "age": [3], "day": pl.Series([0]).cast(pl.Date)}
+    )
+    return gt.protect(
+        {"trips": trips},
+        name="trips",
+        unit="user_id",
+        budget=gt.PureDP(1),
+        domains={"region": ["north", "south"], "amount": (0, 500), "age": (0, 120)},
+        public={"zones": pl.DataFrame({"region": ["north", "south"], "zone": ["cold", "warm"]})},
+    )
+
+
+def test_the_table_of_refusals_is_found() -> None:
+    assert len(PAIRS) > 20
+
+
+@pytest.mark.parametrize(("refused", "instead"), PAIRS, ids=[pair[0] for pair in PAIRS])
+def test_what_the_page_refuses_is_refused_and_the_rewrite_is_not(
+    session: gt.session.Session, refused: str, instead: str
+) -> None:
+    with pytest.raises(QueryRefused) as refusal:
+        session.sql(refused)
+    assert refusal.value.hint
+    session.sql(instead)
+
+
+def test_every_function_is_on_the_page() -> None:
+    for name in FUNCTIONS.keys() - SIGNS:
+        assert re.search(rf"`[^`]*\b{SPELLED.get(name, name.upper())}\b", PAGE), name
+    for name in CASTS:
+        assert name in PAGE or name in {"FLOAT", "INT", "TEXT"}
+    assert set(PARTS.values()) <= FUNCTIONS.keys()
