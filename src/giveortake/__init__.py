@@ -8,24 +8,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from giveortake import accounting, answers, errors, ledger, mechanisms, privacy, session
+from giveortake import accounting, answers, errors, ledger, mechanisms, privacy
 from giveortake.accounting import compose
-from giveortake.frame import (
-    col,
-    count,
-    count_distinct,
-    count_if,
-    lit,
-    maximum,
-    mean,
-    median,
-    minimum,
-    quantile,
-    stddev,
-    sum,  # noqa: A004 (read as gt.sum)
-    variance,
-    when,
-)
 from giveortake.mechanisms import exponential, gaussian, histogram, laplace, margin, randomized_response
 from giveortake.privacy import (
     ROW,
@@ -39,10 +23,26 @@ from giveortake.privacy import (
     parallel,
     unit,
 )
-from giveortake.session import protect
 
 if TYPE_CHECKING:
-    from giveortake import audit, local, plot, verify
+    from giveortake import audit, frame, local, plot, session, verify
+    from giveortake.frame import (
+        col,
+        count,
+        count_distinct,
+        count_if,
+        lit,
+        maximum,
+        mean,
+        median,
+        minimum,
+        quantile,
+        stddev,
+        sum,  # noqa: A004 (read as gt.sum)
+        variance,
+        when,
+    )
+    from giveortake.session import protect
 
 __version__ = "0.1.0"
 
@@ -66,6 +66,7 @@ __all__ = [
     "count_if",
     "errors",
     "exponential",
+    "frame",
     "gaussian",
     "histogram",
     "laplace",
@@ -93,10 +94,36 @@ __all__ = [
     "when",
 ]
 
-_EDGES = frozenset({"audit", "local", "plot", "verify"})  # rooms that nothing else needs: loaded when first used
+_ROOMS = frozenset({"audit", "frame", "local", "plot", "session", "verify"})  # entered when somebody needs them
+_FRAME = frozenset(
+    {
+        "col",
+        "count",
+        "count_distinct",
+        "count_if",
+        "lit",
+        "maximum",
+        "mean",
+        "median",
+        "minimum",
+        "quantile",
+        "stddev",
+        "sum",
+        "variance",
+        "when",
+    }
+)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _EDGES:
+    if name in _ROOMS:
         return import_module(f"giveortake.{name}")
+    if name == "protect":
+        return import_module("giveortake.session").protect
+    if name in _FRAME:
+        return getattr(import_module("giveortake.frame"), name)
     raise AttributeError(f"module 'giveortake' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

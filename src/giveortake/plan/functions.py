@@ -283,7 +283,7 @@ def _bucket(call: Call, domains: list[Domain]) -> Domain:
         Kind.INTEGER if whole else Kind.DECIMAL,
         edges[0],
         edges[-1],
-        tuple(edge.numerator if whole else edge for edge in edges),
+        (*(edge.numerator if whole else edge for edge in edges), *((None,) if a.nullable else ())),
         nullable=a.nullable,
         step=None if whole else width,
     )

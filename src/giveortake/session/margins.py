@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,9 @@ def column_margins(made: Measurement, confidence: Fraction, n: Number | None) ->
     found: dict[str, float | None] = {}
     for name, formula in made.formulas:
         if isinstance(formula, Linear):
-            found[name] = margin(formula, measures, miss)
+            half = margin(formula, measures, miss)
+            split = any(made.measures[index].granularity != 1 for index in formula.weights)
+            found[name] = math.floor(half + 1.5) if formula.whole and split else half  # both ends are rounded outwards
         elif isinstance(formula, Ratio) and number is not None:
             found[name] = ratio_margin(formula, measures, miss, number)
         else:

@@ -100,7 +100,7 @@ def protect(
         engine=engine,
         book=book,
         owns_book=not isinstance(ledger, ledgers.Ledger),
-        durable=ledger is not None,
+        durable=ledger is not None and str(ledger) != ":memory:",
         name=called,
         population=people,
         version=version,
