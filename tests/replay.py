@@ -10,11 +10,14 @@ import math
 import random
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
+import giveortake as gt
 from evil_tables import (
     DOMAINS,
     VISITS_DOMAINS,
@@ -24,8 +27,6 @@ from evil_tables import (
     neighbour_by_row,
     random_table,
 )
-
-import giveortake as gt
 from giveortake.compile import Measurement, Spend
 from giveortake.compile.measurement import with_keys
 from giveortake.engines import Engine, Keys
@@ -130,7 +131,7 @@ class Replay:
     nearest: dict[str, float]
 
     def run(self, shapes: dict[str, str], tables: int, neighbours: int, seed: object) -> Replay:
-        """So many random tables, each beside several neighbours; a neighbour is asked a random half of the questions."""
+        """Random tables, each beside several neighbours; a neighbour is asked a random half of the questions."""
         luck = random.Random(f"{self.mode} {seed}")  # noqa: S311 (which tables are tried need not be secret)
         made: dict[str, Measurement] = {}
         for _ in range(tables):
@@ -173,9 +174,7 @@ class Replay:
             self.violations.append(
                 f"{name}: units of keys moved by {moves} (declared one each, {made.selection.sensitivity} together)"
             )
-        lone = max(
-            sum(1 for key in one if key not in other) for one, other in ((found, others), (others, found))
-        )
+        lone = max(sum(1 for key in one if key not in other) for one, other in ((found, others), (others, found)))
         if lone > made.selection.touched:
             self.violations.append(f"{name}: {lone} keys of one unit alone, declared {made.selection.touched}")
 
@@ -195,4 +194,4 @@ def _levels(levels: int, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> lis
         return [[int(b) - int(a) for a, b in zip(left.tolist(), right.tolist(), strict=True)]]
     change = right.astype(np.int64) - left.astype(np.int64)
     ends = np.cumsum([0, *(2 ** (level + 1) for level in range(levels))])
-    return [change[:, start:end].ravel().tolist() for start, end in zip(ends[:-1], ends[1:], strict=True)]
+    return [change[:, start:end].ravel().tolist() for start, end in pairwise(ends)]

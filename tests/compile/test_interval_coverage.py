@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pytest
-from recorded_entropy import RecordedEntropy
-from replay import exact_integers
 
 import giveortake as gt
 from giveortake.compile import Measurement, Release, Spend, combined, evaluated
 from giveortake.compile.outputs import Evaluated
+from recorded_entropy import RecordedEntropy
+from replay import exact_integers
 
 REDRAWS = 10_000
 SIGMA = math.sqrt(0.95 * 0.05 / REDRAWS)

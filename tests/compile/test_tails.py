@@ -66,4 +66,6 @@ def test_distances_are_judged_elementwise_and_zero_is_always_plausible() -> None
     away = np.array([-1.0, 0.0, 1.0, 100.0])
     judged = plausible(away, [(LAPLACE, np.array([1.0, 0.0, 1.0, 1.0]))], 0.05)
     assert judged.tolist() == [True, True, True, False]
-    assert plausible(np.array([1.0]), [(LAPLACE, np.array([0.0])), (LAPLACE, np.array([0.0]))], 0.05).tolist() == [False]
+    assert plausible(np.array([1.0]), [(LAPLACE, np.array([0.0])), (LAPLACE, np.array([0.0]))], 0.05).tolist() == [
+        False
+    ]

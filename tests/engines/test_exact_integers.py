@@ -14,13 +14,13 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from replay import Revealing
 
 from giveortake.compile.measures import quantum_of
 from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.duckdb import DuckDBEngine
 from giveortake.engines.tally import Bounding, Quantum
 from giveortake.plan import Call, Column, Domain, Expression, Filter, Kind, Literal, PrivateTable, Relation, Scan
+from replay import Revealing
 
 GROUPS = ("a", "b", None)
 FINE = 1024
@@ -71,7 +71,7 @@ SUMMANDS = (
 )
 
 
-# -- the rules, once more ---------------------------------------------------------------------------------------------
+# -- the rules, once more -------------------------------------------------------------------------------------------
 
 
 def _steps(value: float | None, quantum: Quantum) -> int | None:
@@ -118,7 +118,7 @@ def _unscaled(rows: Rows) -> list[list[int]]:
     return answers
 
 
-# -- engines keep them ------------------------------------------------------------------------------------------------
+# -- engines keep them ----------------------------------------------------------------------------------------------
 
 
 @SETTINGS
@@ -197,7 +197,7 @@ def test_conditions_have_three_values(name: str, rows: Rows) -> None:
     engine.close()
 
 
-# -- order, threads and sources -----------------------------------------------------------------------------------------
+# -- order, threads and sources -------------------------------------------------------------------------------------
 
 
 def _everything(engine: DuckDBEngine, relation: Relation) -> list[Any]:

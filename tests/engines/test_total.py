@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from evil_tables import DOMAINS, SCHEMA, Row, frame, random_row
 
+from evil_tables import DOMAINS, SCHEMA, Row, frame, random_row
 from giveortake.engines import KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.duckdb import DuckDBEngine
 from giveortake.errors import QueryRefused

@@ -7,8 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from query_shapes import OF_PERSONS, PLAIN, RELATIONS, shapes_of
-from replay import MODES, Mode, replay
 
 from giveortake.compile.measures import Stability
 from giveortake.engines import statements
@@ -16,6 +14,8 @@ from giveortake.engines.duckdb import DuckDBEngine
 from giveortake.engines.printer import Printer
 from giveortake.engines.tally import Bounding
 from giveortake.plan import JoinPersons, JoinPublic, Kind, Scan, Union
+from query_shapes import OF_PERSONS, PLAIN, RELATIONS, shapes_of
+from replay import MODES, Mode, replay
 
 ROW, CAPPED, FEW, ROW_CHANGED, CAPPED_CHANGED, FEW_CHANGED = MODES
 
@@ -29,7 +29,7 @@ def test_no_neighbour_moves_an_aggregate_by_more_than_was_declared(mode: Mode) -
     assert max(seen.nearest.values()) == 1  # and some reach it
 
 
-# -- mutants: what the replay would say if a line of the package were wrong -------------------------------------------
+# -- mutants: what the replay would say if a line of the package were wrong -----------------------------------------
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
 MANY = 10**6
@@ -105,9 +105,7 @@ def _rows_of_keys(patch: pytest.MonkeyPatch) -> None:
 
 def _all_keys(patch: pytest.MonkeyPatch) -> None:
     sound = Printer.first_groups
-    patch.setattr(
-        Printer, "first_groups", lambda self, pairs, groups, *, small: sound(self, pairs, 1000, small=small)
-    )
+    patch.setattr(Printer, "first_groups", lambda self, pairs, groups, *, small: sound(self, pairs, 1000, small=small))
 
 
 def _nobody_counts(patch: pytest.MonkeyPatch) -> None:
@@ -164,10 +162,18 @@ MUTANTS: dict[str, tuple[Mode, Mutation, dict[str, str]]] = {
     "caps on groups are ignored": (CAPPED, _bounding(lambda b: Bounding(MANY, b.rows)), {}),
     "numbers are not clamped": (ROW, _no_clamp, {}),
     "the middle is not taken off": (ROW, _shift_forgotten, {"mean": "SELECT AVG(y) AS a FROM data"}),
-    "sensitivities are one step too low": (ROW, _sensitivity(lambda l1, l2: (l1 - 1, l2)), {"sum": PLAIN["sum, ungrouped"]}),
+    "sensitivities are one step too low": (
+        ROW,
+        _sensitivity(lambda l1, l2: (l1 - 1, l2)),
+        {"sum": PLAIN["sum, ungrouped"]},
+    ),
     "L2 forgets the groups": (CAPPED, _sensitivity(lambda l1, l2: (l1, l2 * Fraction(7, 10))), {}),
     "a changed person counts once": (CAPPED_CHANGED, _sensitivity(lambda l1, l2: (l1 / 2, l2 / 2)), {}),
-    "a changed row never counts zero": (ROW_CHANGED, _spread_without_zero, {"s": PLAIN["sum away from zero, ungrouped"]}),
+    "a changed row never counts zero": (
+        ROW_CHANGED,
+        _spread_without_zero,
+        {"s": PLAIN["sum away from zero, ungrouped"]},
+    ),
     "rows are thresholded instead of persons": (CAPPED, _rows_of_keys, {"keys": PLAIN["several by discovered"]}),
     "a person has any number of keys": (CAPPED, _all_keys, {"keys": PLAIN["several by discovered"]}),
     "rows of nobody count": (CAPPED, _nobody_counts, {}),
@@ -185,5 +191,7 @@ def test_the_replay_catches_mutants(name: str, monkeypatch: pytest.MonkeyPatch) 
     mode, mutate, shapes = MUTANTS[name]
     mutate(monkeypatch)
     shapes = shapes or _SUSPECTS
-    found = next((seed for seed in range(12) if replay(mode, shapes, tables=1, neighbours=3, seed=seed).violations), None)
+    found = next(
+        (seed for seed in range(12) if replay(mode, shapes, tables=1, neighbours=3, seed=seed).violations), None
+    )
     assert found is not None

@@ -53,7 +53,7 @@ def _charges(session: Session) -> int:
     return sum(entry.kind == "reserved" for entry in session.history())
 
 
-# -- what is free -------------------------------------------------------------------------------------------------------
+# -- what is free ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", [COUNT, FOUND])
@@ -119,24 +119,24 @@ def test_a_margin_is_reached_by_the_least_spend() -> None:
         assert quote.margins["n"] is not None
         assert 49 < float(quote.margins["n"]) <= 50
         answer = query.answer(margin=50)
-        assert answer.high - answer.low <= 100 + 1
+        assert _widths(answer)[0] <= 100 + 1
         assert answer.cost == quote.cost
         with pytest.raises(InvalidParameter):
             query.answer(margin=50, epsilon=1)
 
 
-# -- budgets ------------------------------------------------------------------------------------------------------------
+# -- budgets --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", BUDGETS)
 def test_every_kind_of_budget_answers_until_it_is_spent(name: str) -> None:
     budget, spend = BUDGETS[name]
     with _session(budget=budget) as session:
+        query = [session.sql(f"SELECT COUNT(*) AS n FROM data WHERE x > {turn}") for turn in range(200)]
         answers = 0
-        with pytest.raises(BudgetExceeded):
-            for turn in range(200):
-                session.sql(f"SELECT COUNT(*) AS n FROM data WHERE x > {turn}").answer(**spend)
-                answers += 1
+        while query[answers].quote(**spend).admitted:
+            query[answers].answer(**spend)
+            answers += 1
         assert answers >= 2
         before = len(session.history()), session.spent
         with pytest.raises(BudgetExceeded):
@@ -147,7 +147,7 @@ def test_every_kind_of_budget_answers_until_it_is_spent(name: str) -> None:
 def test_a_refused_question_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     with _session(budget=gt.PureDP("0.1")) as session:
         monkeypatch.setattr(DuckDBEngine, "tally", lambda *_: pytest.fail("the data was read"))
-        with pytest.raises(BudgetExceeded, match="0.1"):
+        with pytest.raises(BudgetExceeded, match="budget|left|ε"):
             session.sql(COUNT).answer(epsilon="0.2")
 
 
@@ -181,7 +181,11 @@ def test_another_analyst_pays_for_a_stored_answer_and_gets_the_same_one(tmp_path
                         query.answer(epsilon=1)
 
 
-# -- refining -----------------------------------------------------------------------------------------------------------
+# -- refining -------------------------------------------------------------------------------------------------------
+
+
+def _widths(answer: Any) -> list[Any]:
+    return [row["n_high"] - row["n_low"] for row in answer.rows()]
 
 
 def test_refining_combines_answers_into_a_surer_one() -> None:
@@ -189,7 +193,7 @@ def test_refining_combines_answers_into_a_surer_one() -> None:
         first = session.sql(COUNT).answer(epsilon="0.5")
         second = first.refine(epsilon="0.5")
         third = second.refine(epsilon=2)
-        widths = [[row["n_high"] - row["n_low"] for row in each.rows()] for each in (first, second, third)]
+        widths = [_widths(each) for each in (first, second, third)]
         assert widths[0] > widths[1] > widths[2]
         assert _charges(session) == 3
         assert first.refine(epsilon="0.5").to_dict() == second.to_dict()  # the same step is the same answer
@@ -208,7 +212,7 @@ def test_quantiles_are_not_refined() -> None:
         session.sql("SELECT MEDIAN(x) AS m FROM data").answer(epsilon=1).refine(epsilon=1)
 
 
-# -- failures and crashes -------------------------------------------------------------------------------------------------
+# -- failures and crashes -------------------------------------------------------------------------------------------
 
 
 def test_a_failure_after_the_charge_keeps_it_and_a_retry_by_key_is_answered_once(
@@ -259,7 +263,7 @@ def test_a_process_killed_between_charge_and_answer_is_charged_once_and_answered
         first = session.sql(COUNT).answer(epsilon=1, key="retry me")
         assert session.sql(COUNT).answer(epsilon=1, key="retry me").to_dict() == first.to_dict()
         assert (session.spent, _charges(session)) == (spent, 1)
-        assert session.book.verify()
+        session.book.verify()
 
 
 def test_what_the_engine_says_when_it_fails_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,7 +279,7 @@ def test_what_the_engine_says_when_it_fails_is_never_told(monkeypatch: pytest.Mo
         assert caught.value.__suppress_context__
 
 
-# -- versions -------------------------------------------------------------------------------------------------------------
+# -- versions -------------------------------------------------------------------------------------------------------
 
 
 def test_a_changed_file_is_refused_before_it_costs_and_is_a_new_version_when_protected_again(tmp_path: Path) -> None:
@@ -309,7 +313,7 @@ def test_other_public_content_is_another_question(tmp_path: Path) -> None:
     assert sizes == [2, 1]
 
 
-# -- neighbours -----------------------------------------------------------------------------------------------------------
+# -- neighbours -----------------------------------------------------------------------------------------------------
 
 
 def _told(table: pl.DataFrame, text: str, **spend: Any) -> list[Any]:
@@ -346,14 +350,16 @@ def _told(table: pl.DataFrame, text: str, **spend: Any) -> list[Any]:
     ],
 )
 def test_status_charge_texts_and_shape_are_equal_on_neighbouring_tables(text: str, spend: dict[str, Any]) -> None:
-    odd = pl.DataFrame({"p": [99] * 5, "x": [float("nan"), float("inf"), -1e308, None, 3.0], "r": ["w"] * 5, "q": ["q9"] * 5})
+    odd = pl.DataFrame(
+        {"p": [99] * 5, "x": [float("nan"), float("inf"), -1e308, None, 3.0], "r": ["w"] * 5, "q": ["q9"] * 5}
+    )
     nobody = ROWS.clear()
     told = _told(ROWS, text, **spend)
     assert told == _told(pl.concat([ROWS, odd]), text, **spend)
     assert told == _told(nobody, text, **spend)
 
 
-# -- faces ------------------------------------------------------------------------------------------------------------------
+# -- faces ----------------------------------------------------------------------------------------------------------
 
 
 def test_answers_have_their_faces() -> None:
