@@ -32,6 +32,7 @@ from giveortake.compile.measurement import with_keys
 from giveortake.engines import Engine, Keys
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.mechanism import Mechanism
+from giveortake.privacy import Unit
 from giveortake.privacy.events import Event
 from giveortake.session import Session
 
@@ -81,7 +82,7 @@ class Mode:
 
     name: str
     change: Change
-    unit: gt.Unit | str
+    unit: Unit | str
     caps: tuple[tuple[str, int], ...] = ()
 
     @property

@@ -40,7 +40,7 @@ rows_of_people = st.lists(
     ),
     max_size=30,
 )
-SETTINGS = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def _frame(rows: Rows) -> pl.DataFrame:
@@ -187,7 +187,7 @@ CONDITIONS: dict[str, tuple[Expression, Any]] = {
 
 
 @pytest.mark.parametrize("name", CONDITIONS)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(rows=rows_of_people)
 def test_conditions_have_three_values(name: str, rows: Rows) -> None:
     condition, holds = CONDITIONS[name]

@@ -147,7 +147,7 @@ def test_every_kind_of_budget_answers_until_it_is_spent(name: str) -> None:
 def test_a_refused_question_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     with _session(budget=gt.PureDP("0.1")) as session:
         monkeypatch.setattr(DuckDBEngine, "tally", lambda *_: pytest.fail("the data was read"))
-        with pytest.raises(BudgetExceeded, match="budget|left|ε"):
+        with pytest.raises(BudgetExceeded, match=r"budget|left"):
             session.sql(COUNT).answer(epsilon="0.2")
 
 
