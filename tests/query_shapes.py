@@ -60,11 +60,13 @@ RELATIONS = {
     "missing against its bounds": "SELECT SUM(100 + 1 / COALESCE(y, 10)) AS a FROM data",
     "infinite against its bounds": "SELECT SUM(COALESCE(x, 1) - COALESCE(x, 1) + 50) AS a FROM data",
     "cte": "WITH s AS (SELECT p, r, x * x AS z FROM data WHERE i >= 0) SELECT r, SUM(z) AS a FROM s GROUP BY r",
-    "redefined": "WITH s AS (SELECT p, 100 - 10 * x AS x, r FROM data) SELECT r, SUM(x) AS a, AVG(x) AS m FROM s GROUP BY r",
+    "redefined": "WITH s AS (SELECT p, 100 - 10 * x AS x, r FROM data) "
+    "SELECT r, SUM(x) AS a, AVG(x) AS m FROM s GROUP BY r",
     "union": "SELECT r, COUNT(*) AS a, SUM(x) AS s FROM "
     "(SELECT p, r, x FROM data UNION ALL SELECT p, r, x FROM data WHERE b) GROUP BY r",
     "join public": "SELECT part, COUNT(*) AS a, SUM(weight) AS s FROM data JOIN zones ON r = zone GROUP BY part",
-    "left join public": "SELECT part, COUNT(*) AS a, SUM(x * weight) AS s FROM data LEFT JOIN zones ON r = zone GROUP BY part",
+    "left join public": "SELECT part, COUNT(*) AS a, SUM(x * weight) AS s FROM data "
+    "LEFT JOIN zones ON r = zone GROUP BY part",
 }
 OF_PERSONS = {
     "persons": "SELECT COUNT(DISTINCT p) AS a FROM data",
@@ -79,7 +81,8 @@ OF_PERSONS = {
     "per person, having": "SELECT q, COUNT(*) AS a FROM "
     "(SELECT p, q, MIN(i) AS g FROM data GROUP BY p, q HAVING COUNT(*) > 1) GROUP BY q",
     "join persons": "SELECT k, COUNT(*) AS a, SUM(x) AS s FROM data JOIN visits ON data.p = visits.p GROUP BY k",
-    "left join persons": "SELECT k, COUNT(*) AS a, SUM(v) AS s FROM data LEFT JOIN visits ON data.p = visits.p GROUP BY k",
+    "left join persons": "SELECT k, COUNT(*) AS a, SUM(v) AS s FROM data "
+    "LEFT JOIN visits ON data.p = visits.p GROUP BY k",
     "join features": "SELECT r, SUM(CLAMP(s, 0, 9)) AS a FROM data JOIN "
     "(SELECT p, SUM(v) AS s FROM visits GROUP BY p) AS f ON data.p = f.p GROUP BY r",
     "union of two tables": "SELECT COUNT(*) AS a, SUM(z) AS s FROM "

@@ -10,6 +10,7 @@ import math
 import random
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
@@ -31,6 +32,7 @@ from giveortake.compile.measurement import with_keys
 from giveortake.engines import Engine, Keys
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.mechanism import Mechanism
+from giveortake.privacy import Unit
 from giveortake.privacy.events import Event
 from giveortake.session import Session
 
@@ -80,7 +82,7 @@ class Mode:
 
     name: str
     change: Change
-    unit: gt.privacy.Unit | str
+    unit: Unit | str
     caps: tuple[tuple[str, int], ...] = ()
 
     @property
@@ -130,7 +132,7 @@ class Replay:
     nearest: dict[str, float]
 
     def run(self, shapes: dict[str, str], tables: int, neighbours: int, seed: object) -> Replay:
-        """So many random tables, each beside several neighbours; a neighbour is asked a random half of the questions."""
+        """Random tables, each beside several neighbours; a neighbour is asked a random half of the questions."""
         luck = random.Random(f"{self.mode} {seed}")  # noqa: S311 (which tables are tried need not be secret)
         made: dict[str, Measurement] = {}
         for _ in range(tables):
@@ -193,4 +195,4 @@ def _levels(levels: int, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> lis
         return [[int(b) - int(a) for a, b in zip(left.tolist(), right.tolist(), strict=True)]]
     change = right.astype(np.int64) - left.astype(np.int64)
     ends = np.cumsum([0, *(2 ** (level + 1) for level in range(levels))])
-    return [change[:, start:end].ravel().tolist() for start, end in zip(ends[:-1], ends[1:], strict=True)]
+    return [change[:, start:end].ravel().tolist() for start, end in pairwise(ends)]

@@ -24,12 +24,12 @@ ROW, CAPPED, FEW, ROW_CHANGED, CAPPED_CHANGED, FEW_CHANGED = MODES
 def test_no_neighbour_moves_an_aggregate_by_more_than_was_declared(mode: Mode) -> None:
     shapes = shapes_of(by_person=mode.by_person)
     assert len(shapes) >= 40
-    seen = replay(mode, shapes, tables=2, neighbours=3)
+    seen = replay(mode, shapes, tables=2, neighbours=2)
     assert seen.violations == []
     assert max(seen.nearest.values()) == 1  # and some reach it
 
 
-# -- mutants: what the replay would say if a line of the package were wrong -------------------------------------------
+# -- mutants: what the replay would say if a line of the package were wrong -----------------------------------------
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
 MANY = 10**6

@@ -196,12 +196,8 @@ def _copied(connection: duckdb.DuckDBPyConnection, name: str, select: str, finge
     connection.execute(f"CREATE TABLE {stored} AS {select}")
     if fingerprint is None:
         columns = ", ".join(identifier(each) for each, *_ in connection.execute(f"DESCRIBE {stored}").fetchall())
-        count, mixed = connection.execute(
-            f"SELECT count(*), sum(hash({columns})::HUGEINT) FROM {stored}"
-        ).fetchone() or (
-            0,
-            0,
-        )
+        mixed_rows = f"SELECT count(*), sum(hash({columns})::HUGEINT) FROM {stored}"
+        count, mixed = connection.execute(mixed_rows).fetchone() or (0, 0)
         fingerprint = hashlib.sha256(f"{columns}|{count}|{mixed}".encode()).hexdigest()
     return Loaded(Source(name, physical_columns(connection, stored), fingerprint), stored)
 

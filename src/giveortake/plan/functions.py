@@ -78,6 +78,12 @@ def _kinds(call: Call, domains: list[Domain], *kinds: Kind) -> list[Domain]:
     return domains
 
 
+def _require_written(call: Call) -> None:
+    """Refuse a function of NULL itself where engines do not know which of several functions is meant."""
+    if any(map(is_missing, call.arguments)):
+        raise QueryRefused(f"{call.name.upper()}(NULL) is always missing", hint="write NULL")
+
+
 def _literal_number(call: Call, position: int) -> Fraction:
     value = call.arguments[position].value if isinstance(call.arguments[position], Literal) else None  # type: ignore[attr-defined]
     if isinstance(value, int | Fraction) and not isinstance(value, bool):
@@ -303,10 +309,10 @@ def comparable(one: Domain, other: Domain) -> bool:
 
 
 def _compare(call: Call, domains: list[Domain]) -> Domain:
-    first = domains[0]
-    for argument, domain in zip(call.arguments[1:], domains[1:], strict=True):
-        if not comparable(first, domain) and not is_missing(argument) and not is_missing(call.arguments[0]):
-            raise QueryRefused(f"a {first.kind} value cannot be compared with a {domain.kind} value")
+    present = [domain for argument, domain in zip(call.arguments, domains, strict=True) if not is_missing(argument)]
+    for domain in present[1:]:
+        if not comparable(present[0], domain):
+            raise QueryRefused(f"a {present[0].kind} value cannot be compared with a {domain.kind} value")
     return _truth(domains)
 
 
@@ -397,6 +403,7 @@ def _substring(call: Call, domains: list[Domain]) -> Domain:
 
 
 def _year(call: Call, domains: list[Domain]) -> Domain:
+    _require_written(call)
     (a,) = _kinds(call, domains, Kind.DATE, Kind.TIMESTAMP)
     first = dt.MINYEAR if a.low is None else dt.date.fromordinal(int(a.low)).year
     last = dt.MAXYEAR if a.high is None else dt.date.fromordinal(int(a.high)).year
@@ -405,6 +412,7 @@ def _year(call: Call, domains: list[Domain]) -> Domain:
 
 def _part(low: int, high: int, *, of_time: bool = False) -> Rule:
     def rule(call: Call, domains: list[Domain]) -> Domain:
+        _require_written(call)
         (a,) = _kinds(call, domains, *((Kind.TIMESTAMP,) if of_time else (Kind.DATE, Kind.TIMESTAMP)))
         return Domain(Kind.INTEGER, Fraction(low), Fraction(high), nullable=a.nullable)
 

@@ -1,0 +1,410 @@
+"""Sessions: what is charged when, what is free, what survives, and what tells nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.engines.duckdb import DuckDBEngine
+from giveortake.errors import (
+    BudgetExceeded,
+    GiveOrTakeError,
+    IdempotencyConflict,
+    InvalidParameter,
+    LedgerMismatch,
+    QueryFailed,
+    Unprovable,
+)
+from giveortake.session import Session
+
+ROWS = pl.DataFrame(
+    {
+        "p": [person for person in range(60) for _ in range(1 + person % 3)],
+        "x": [float((7 * row) % 11) for row in range(120)],
+        "r": [["north", "south"][row % 2] for row in range(120)],
+        "q": [f"q{row % 3}" for row in range(120)],
+    }
+)
+DOMAINS: dict[str, Any] = {"x": (0, 10), "r": ["north", "south"]}
+COUNT = "SELECT r, COUNT(*) AS n FROM data GROUP BY r"
+FOUND = "SELECT q, COUNT(*) AS n, AVG(x) AS m FROM data GROUP BY q"
+BUDGETS = {
+    "pure": (gt.PureDP(1), {"epsilon": "0.5"}),
+    "approximate": (gt.ApproxDP(1, "1e-6"), {"epsilon": "0.5"}),
+    "approximate, Gaussian": (gt.ApproxDP(1, "1e-6"), {"rho": "0.005"}),
+    "concentrated": (gt.ZCDP("0.5"), {"rho": "0.2"}),
+    "Gaussian": (gt.GaussianDP(1), {"mu": "0.7"}),
+}
+
+
+def _session(table: Any = ROWS, **options: Any) -> Session:
+    options = {"unit": "p", "budget": gt.ApproxDP(100, "1e-4"), "domains": DOMAINS, "threads": 1, **options}
+    return gt.protect(table, **options)
+
+
+def _charges(session: Session) -> int:
+    return sum(entry.kind == "reserved" for entry in session.history())
+
+
+# -- what is free ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [COUNT, FOUND])
+def test_the_same_question_at_the_same_price_is_free_and_answered_alike(text: str) -> None:
+    with _session() as session:
+        first = session.sql(text).answer(epsilon=20)
+        spent, entries = session.spent, len(session.history())
+        again = session.sql(text).answer(epsilon="20.0")
+        assert again.to_dict() == first.to_dict()
+        assert (session.spent, len(session.history())) == (spent, entries)
+        assert "nothing was charged" in " ".join(again.notes)
+
+
+def test_another_price_pays_and_gives_another_answer() -> None:
+    with _session() as session:
+        first = session.sql(COUNT).answer(epsilon="0.01")
+        spent = session.spent
+        assert session.sql(COUNT).answer(epsilon="0.02").to_dict() != first.to_dict()
+        assert session.spent != spent
+
+
+def test_sql_and_frames_share_the_stored_answer() -> None:
+    with _session() as session:
+        first = session.sql("SELECT r, COUNT(*) AS n, AVG(x) AS m FROM data WHERE x > 2 GROUP BY r").answer(epsilon=1)
+        charges = _charges(session)
+        table = session.table("data").filter(gt.col("x") > 2)
+        second = table.group_by("r").agg(n=gt.count(), m=gt.mean("x")).answer(epsilon=1)
+        assert second.to_dict() == first.to_dict()
+        assert _charges(session) == charges
+
+
+def test_having_order_and_limit_are_free() -> None:
+    with _session() as session:
+        plain = session.sql(COUNT).answer(epsilon=1)
+        charges = _charges(session)
+        for more in ("HAVING COUNT(*) > 0", "ORDER BY n DESC", "ORDER BY r LIMIT 1", "HAVING n < -1000"):
+            answer = session.sql(f"{COUNT} {more}").answer(epsilon=1)
+            assert all(row in plain.rows() for row in answer.rows())
+        assert _charges(session) == charges
+        assert session.sql(f"{COUNT} HAVING n < -1000").answer(epsilon=1).rows() == []
+
+
+def test_a_quote_touches_no_data_and_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with _session() as session:
+        before = session.spent, len(session.history())
+
+        def touched(*_: object) -> None:
+            raise AssertionError("a quote read data")
+
+        for method in ("tally", "bins", "distinct", "persons", "_guarded"):
+            monkeypatch.setattr(DuckDBEngine, method, touched)
+        for text in (COUNT, FOUND, "SELECT MEDIAN(x) AS m FROM data"):
+            quote = session.sql(text).quote(epsilon="0.5")
+            assert quote.admitted
+            assert str(quote)
+        assert (session.spent, len(session.history())) == before
+
+
+def test_a_margin_is_reached_by_the_least_spend() -> None:
+    with _session(budget=gt.PureDP(1000)) as session:
+        query = session.sql("SELECT COUNT(*) AS n FROM data")
+        quote = query.quote(margin=50)
+        assert quote.margins["n"] is not None
+        assert 49 < float(quote.margins["n"]) <= 50
+        answer = query.answer(margin=50)
+        assert _widths(answer)[0] <= 100 + 1
+        assert answer.cost == quote.cost
+        with pytest.raises(InvalidParameter):
+            query.answer(margin=50, epsilon=1)
+
+
+# -- budgets --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_every_kind_of_budget_answers_until_it_is_spent(name: str) -> None:
+    budget, spend = BUDGETS[name]
+    with _session(budget=budget) as session:
+        query = [session.sql(f"SELECT COUNT(*) AS n FROM data WHERE x > {turn}") for turn in range(200)]
+        answers = 0
+        while query[answers].quote(**spend).admitted:
+            query[answers].answer(**spend)
+            answers += 1
+        assert answers >= 2
+        before = len(session.history()), session.spent
+        with pytest.raises(BudgetExceeded):
+            session.sql("SELECT SUM(x) AS s FROM data").answer(**spend)
+        assert (len(session.history()), session.spent) == before  # a refusal leaves no trace
+
+
+def test_a_refused_question_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    with _session(budget=gt.PureDP("0.1")) as session:
+        monkeypatch.setattr(DuckDBEngine, "tally", lambda *_: pytest.fail("the data was read"))
+        with pytest.raises(BudgetExceeded, match=r"budget|left"):
+            session.sql(COUNT).answer(epsilon="0.2")
+
+
+def test_keys_are_found_only_where_delta_pays_for_them() -> None:
+    with _session(budget=gt.PureDP(100)) as session, pytest.raises(InvalidParameter, match="delta"):
+        session.sql(FOUND).answer(epsilon=1)
+    with _session(budget=gt.PureDP(100)) as session, pytest.raises(GiveOrTakeError):
+        session.sql(FOUND).answer(epsilon=1, key_delta="1e-6")  # a pure promise has no room for it
+
+
+def test_another_analyst_pays_for_a_stored_answer_and_gets_the_same_one(tmp_path: Path) -> None:
+    with gt.ledger.open(tmp_path / "people.ledger") as book:
+        _session(ledger=book).close()
+        for name in ("ann", "bob"):
+            book.analyst(name, datasets=["data"], budget=gt.PureDP(2))
+        with _session(ledger=book, analyst="ann") as ann, _session(ledger=book, analyst="bob") as bob:
+            first = ann.sql(COUNT).answer(epsilon=1)
+            people = bob.spent
+            second = bob.sql(COUNT).answer(epsilon=1)
+            assert second.to_dict() == first.to_dict()
+            assert bob.spent == people  # the population paid once
+            used = {level.name: level.spent for level in book.levels() if level.kind == "analyst"}
+            assert len(used) == 2
+            assert len({str(each) for each in used.values()}) == 1  # both analysts paid
+            for turn in range(2):
+                query = bob.sql(f"SELECT COUNT(*) AS n FROM data WHERE x > {turn}")
+                if turn == 0:
+                    query.answer(epsilon=1)
+                else:
+                    with pytest.raises(BudgetExceeded):
+                        query.answer(epsilon=1)
+
+
+# -- refining -------------------------------------------------------------------------------------------------------
+
+
+def _widths(answer: Any) -> list[Any]:
+    return [row["n_high"] - row["n_low"] for row in answer.rows()]
+
+
+def test_refining_combines_answers_into_a_surer_one() -> None:
+    with _session() as session:
+        first = session.sql(COUNT).answer(epsilon="0.5")
+        second = first.refine(epsilon="0.5")
+        third = second.refine(epsilon=2)
+        widths = [_widths(each) for each in (first, second, third)]
+        assert widths[0] > widths[1] > widths[2]
+        assert _charges(session) == 3
+        assert first.refine(epsilon="0.5").to_dict() == second.to_dict()  # the same step is the same answer
+        assert _charges(session) == 3
+
+
+def test_refining_keeps_the_keys_that_were_found() -> None:
+    with _session() as session:
+        first = session.sql(FOUND).answer(epsilon=60)
+        assert list(first["q"].values) == ["q0", "q1", "q2"]
+        assert list(first.refine(epsilon=1)["q"].values) == ["q0", "q1", "q2"]
+
+
+def test_quantiles_are_not_refined() -> None:
+    with _session() as session, pytest.raises(Unprovable):
+        session.sql("SELECT MEDIAN(x) AS m FROM data").answer(epsilon=1).refine(epsilon=1)
+
+
+# -- failures and crashes -------------------------------------------------------------------------------------------
+
+
+def test_a_failure_after_the_charge_keeps_it_and_a_retry_by_key_is_answered_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = tmp_path / "people.ledger"
+    with _session(ledger=where) as session, monkeypatch.context() as broken:
+        secret = "the row of a person"  # noqa: S105 (not a password)
+
+        def fail(*_: object) -> None:
+            raise RuntimeError(secret)
+
+        broken.setattr(DuckDBEngine, "_tally", fail)
+        with pytest.raises(RuntimeError):
+            session.sql(COUNT).answer(epsilon=1, key="first")
+        spent = session.spent
+        assert _charges(session) == 1
+    answers = []
+    for _ in range(2):
+        with _session(ledger=where) as session:
+            answers.append(session.sql(COUNT).answer(epsilon=1, key="first").to_dict())
+            assert session.spent == spent
+            assert _charges(session) == 1
+            with pytest.raises(IdempotencyConflict):
+                session.sql(COUNT).answer(epsilon=2, key="first")
+    assert answers[0] == answers[1]
+
+
+_KILLED = """
+import os, signal, sys
+import polars as pl
+import giveortake as gt
+from giveortake.engines.duckdb import DuckDBEngine
+DuckDBEngine._tally = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+gt.protect(sys.argv[1], unit="p", budget=gt.PureDP(3), domains={"x": (0, 10), "r": ["north", "south"]}, name="data",
+           ledger=sys.argv[2]).sql(sys.argv[3]).answer(epsilon=1, key="retry me")
+"""
+
+
+def test_a_process_killed_between_charge_and_answer_is_charged_once_and_answered_once(tmp_path: Path) -> None:
+    file, where = tmp_path / "data.parquet", tmp_path / "people.ledger"
+    ROWS.write_parquet(file)
+    done = subprocess.run([sys.executable, "-c", _KILLED, file, where, COUNT], check=False, capture_output=True)
+    assert done.returncode == -9, done.stderr
+    with _session(file, name="data", ledger=where, budget=gt.PureDP(3)) as session:
+        assert _charges(session) == 1
+        spent = session.spent
+        first = session.sql(COUNT).answer(epsilon=1, key="retry me")
+        assert session.sql(COUNT).answer(epsilon=1, key="retry me").to_dict() == first.to_dict()
+        assert (session.spent, _charges(session)) == (spent, 1)
+        session.book.verify()
+
+
+def test_what_the_engine_says_when_it_fails_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with _session() as session:
+        monkeypatch.setattr(
+            "giveortake.engines.statements.tally_statement",
+            lambda *_: "SELECT CAST(r AS INTEGER) FROM " + session.engine._sources["data"],  # type: ignore[attr-defined]
+        )
+        with pytest.raises(QueryFailed) as caught:
+            session.sql(COUNT).answer(epsilon=1)
+        assert "north" not in str(caught.value)
+        assert caught.value.__cause__ is None
+        assert caught.value.__suppress_context__
+
+
+# -- versions -------------------------------------------------------------------------------------------------------
+
+
+def test_a_changed_file_is_refused_before_it_costs_and_is_a_new_version_when_protected_again(tmp_path: Path) -> None:
+    file, where = tmp_path / "data.parquet", tmp_path / "people.ledger"
+    ROWS.write_parquet(file)
+    with _session(file, ledger=where) as session:
+        first = session.sql(COUNT).answer(epsilon=1)
+        ROWS.head(50).write_parquet(file)
+        with pytest.raises(LedgerMismatch, match="changed"):
+            session.sql(COUNT).answer(epsilon=2)
+        with pytest.raises(LedgerMismatch, match="changed"):
+            first.refine(epsilon=1)
+        assert _charges(session) == 1
+    for version, rows in (("2", ROWS.head(50)), ("3", ROWS), ("3", ROWS)):  # back to what it was: a version of its own
+        rows.write_parquet(file)
+        with _session(file, ledger=where) as session:
+            assert session.version == version
+            session.sql(COUNT).answer(epsilon=1)
+    with gt.ledger.open(where) as book:
+        assert sum(entry.kind == "reserved" for entry in book.history()) == 3
+
+
+def test_other_public_content_is_another_question(tmp_path: Path) -> None:
+    text = "SELECT part, COUNT(*) AS n FROM data JOIN zones ON r = zone GROUP BY part"
+    where = tmp_path / "people.ledger"
+    sizes = []
+    for parts in (["up", "down"], ["up", "up"]):
+        zones = pl.DataFrame({"zone": ["north", "south"], "part": parts})
+        with _session(ledger=where, public={"zones": zones}) as session:
+            sizes.append(len(session.sql(text).answer(epsilon=1)))
+    assert sizes == [2, 1]
+
+
+# -- neighbours -----------------------------------------------------------------------------------------------------
+
+
+def _told(table: pl.DataFrame, text: str, **spend: Any) -> list[Any]:
+    """Everything that can be seen of an answer, apart from its noise."""
+    budget = gt.ApproxDP(4, "1e-4")
+    with _session(table, budget=budget) as session:
+        seen: list[Any] = [repr(session)]
+        for _ in range(3):
+            try:
+                quote = session.sql(text).quote(**spend)
+                seen += [str(quote), str(quote.cost)]
+                answer = session.sql(text).answer(**spend)
+            except GiveOrTakeError as error:
+                seen.append((type(error).__name__, str(error)))
+                break
+            spend = {name: Fraction(value) + 1 for name, value in spend.items()}
+            seen += [str(answer.cost), str(answer.guarantee), answer.recipe, answer.notes, answer.release_id]
+            seen += [answer.citations, answer.entropy, str(session.spent), str(session.remaining)]
+            seen += [column.name for column in answer.columns]
+            if "q" not in text:
+                seen += [len(answer), *(column.values for column in answer.keys)]
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("text", "spend"),
+    [
+        (COUNT, {"epsilon": "0.5"}),
+        (FOUND, {"epsilon": "0.5"}),
+        ("SELECT AVG(x) AS m, MEDIAN(x) AS q FROM data WHERE x > 3", {"epsilon": 1}),
+        ("SELECT SUM(x) AS s, COUNT(DISTINCT q) AS d FROM data", {"rho": "0.001"}),
+        ("SELECT SUM(p) AS s FROM data", {"epsilon": 1}),
+        ("SELECT r, COUNT(*) AS n FROM data GROUP BY r", {"epsilon": 5}),
+    ],
+)
+def test_status_charge_texts_and_shape_are_equal_on_neighbouring_tables(text: str, spend: dict[str, Any]) -> None:
+    odd = pl.DataFrame(
+        {"p": [99] * 5, "x": [float("nan"), float("inf"), -1e308, None, 3.0], "r": ["w"] * 5, "q": ["q9"] * 5}
+    )
+    nobody = ROWS.clear()
+    told = _told(ROWS, text, **spend)
+    assert told == _told(pl.concat([ROWS, odd]), text, **spend)
+    assert told == _told(nobody, text, **spend)
+
+
+# -- faces ----------------------------------------------------------------------------------------------------------
+
+
+def test_answers_have_their_faces() -> None:
+    with _session() as session:
+        for text in (COUNT, FOUND, "SELECT MEDIAN(x) AS m, STDDEV(x) AS d FROM data"):
+            answer = session.sql(text).answer(epsilon=30)
+            frame = answer.to_polars()
+            assert frame.height == len(answer)
+            assert answer.to_arrow().num_rows == len(answer)
+            assert len(answer.to_pandas()) == len(answer)
+            assert pl.DataFrame(answer).equals(frame)
+            assert str(answer)
+            assert answer._repr_html_()
+            assert answer.to_json()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM '/etc/passwd'",
+        "ATTACH '/tmp/other.duckdb' AS other",
+        "COPY (SELECT 1) TO '/tmp/giveortake_leak.csv'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET enable_external_access = true",
+        "SET memory_limit = '10GB'",
+        "SET lock_configuration = false",
+        "EXPORT DATABASE '/tmp/giveortake_export'",
+        "SELECT * FROM glob('/etc/*')",
+        "SELECT * FROM read_text('/etc/hostname')",
+    ],
+)
+@pytest.mark.parametrize("kind", ["memory", "parquet", "csv"])
+def test_a_locked_engine_reads_and_writes_nothing_else(statement: str, kind: str, tmp_path: Path) -> None:
+    import duckdb  # noqa: PLC0415
+
+    source: Any = ROWS
+    if kind == "parquet":
+        source = tmp_path / "data.parquet"
+        ROWS.write_parquet(source)
+    if kind == "csv":
+        source = tmp_path / "data.csv"
+        ROWS.write_csv(source)
+    with _session(source) as session:
+        with pytest.raises(duckdb.Error):
+            session.engine._connection.execute(statement).fetchall()  # type: ignore[attr-defined]
+        session.sql(COUNT).answer(epsilon=1)  # and still answers
