@@ -5,7 +5,7 @@
 ε = 0.3 (pure): adding or removing one row changes the probability of any outcome by a factor of at most 1.3499.
 """
 
-from giveortake import accounting, answers, errors, ledger, mechanisms, privacy
+from giveortake import accounting, answers, errors, ledger, mechanisms, privacy, session
 from giveortake.accounting import compose
 from giveortake.frame import (
     col,
@@ -75,6 +75,7 @@ __all__ = [
     "protect",
     "quantile",
     "randomized_response",
+    "session",
     "stddev",
     "sum",
     "unit",

@@ -89,11 +89,11 @@ class SensitiveValue(GiveOrTakeError, TypeError):
 
 
 class QueryRefused(GiveOrTakeError, ValueError):
-    """A question contains something that is not answered. It was refused unseen: no data was touched, nothing charged."""
+    """A question holds something that is not answered. No data was touched, and nothing charged."""
 
 
 class QueryFailed(GiveOrTakeError, RuntimeError):
-    """The engine gave up on a question after it was charged; the charge stands. Why is not told: it may depend on rows."""
+    """The engine gave up on a question that was charged; the charge stands. Why may depend on rows, and is not told."""
 
 
 class BudgetExceeded(GiveOrTakeError):

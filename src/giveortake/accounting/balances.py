@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, final
 
-from giveortake.accounting import prices
+from giveortake.accounting import partitions, prices
 from giveortake.accounting.currencies import Currency, Delta, Divergence, Epsilon, Rho, SquaredMu
 from giveortake.errors import InvalidParameter
 from giveortake.privacy import RenyiDP
@@ -15,7 +15,9 @@ from giveortake.privacy import RenyiDP
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from giveortake.accounting.partitions import Parts
     from giveortake.privacy import Guarantee
+    from giveortake.privacy.events import InPart
 
 JSON: TypeAlias = "str | int | list[JSON] | dict[str, JSON] | None"
 Snapshot: TypeAlias = "dict[str, JSON]"
@@ -46,7 +48,7 @@ class Account:
 class Total:
     """One running total inside a filter, in grains. It is plain and mutable; the filter's lock guards it."""
 
-    __slots__ = ("alive", "currency", "delta", "limit", "spent")
+    __slots__ = ("alive", "currency", "delta", "limit", "parts", "spent")
 
     def __init__(
         self, currency: Currency, limit: Fraction, delta: Fraction = Fraction(0), spent: int = 0, alive: bool = True
@@ -56,11 +58,13 @@ class Total:
         self.delta = delta
         self.spent = spent
         self.alive = alive
+        self.parts: Parts = {}
 
     def resumed(self, content: Mapping[str, JSON]) -> Total:
         """This total as a snapshot says it was."""
         twin = self.copy()
         twin.spent, twin.alive = prices.grains_down(exact_number(content.get("spent"))), content.get("alive") is True
+        twin.parts = partitions.from_json(content["parts"]) if "parts" in content else {}
         if (twin.alive and twin.spent > twin.limit) or twin.written() != content:
             raise InvalidParameter("snapshot", content, "is not a state of this total")
         return twin
@@ -69,11 +73,16 @@ class Total:
         """An independent total in the same state."""
         twin = Total(self.currency, Fraction(0), self.delta, self.spent, self.alive)
         twin.limit = self.limit
+        twin.parts = {partition: dict(sums) for partition, sums in self.parts.items()}
         return twin
 
     def fits(self, cost: int | None) -> bool:
         """Whether this much more stays within the limit."""
         return self.alive and cost is not None and self.spent + cost <= self.limit
+
+    def enter(self, event: InPart, costs: tuple[int, int]) -> None:
+        """Remember which part of a partition was charged; the increase is in `spent` already."""
+        self.parts[event.partition, event.touched] = partitions.entered(self.parts, event, costs)
 
     def account(self) -> Account:
         """This total for people."""
@@ -81,7 +90,7 @@ class Total:
 
     def state(self) -> tuple[object, ...]:
         """What makes two totals equal."""
-        return self.currency, self.limit, self.delta, self.spent, self.alive
+        return self.currency, self.limit, self.delta, self.spent, self.alive, partitions.to_json(self.parts)
 
     def written(self) -> dict[str, JSON]:
         """This total for a snapshot; the limit follows from the budget, the currency and δ."""
@@ -94,6 +103,8 @@ class Total:
         }
         if isinstance(self.currency, Divergence):
             content["order"] = exact_text(self.currency.order)
+        if self.parts:
+            content["parts"] = [list(each) for each in partitions.to_json(self.parts)]
         return content
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
-from giveortake.accounting import prices, refusals
+from giveortake.accounting import partitions, prices, refusals
 from giveortake.accounting.balances import Account, Snapshot, Total, budget_as_json, written_totals
 from giveortake.accounting.currencies import Epsilon
 from giveortake.errors import InvalidParameter
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from giveortake.privacy import Guarantee
-    from giveortake.privacy.events import Event
+    from giveortake.privacy.events import Event, InPart
 
 Amounts: TypeAlias = "Fraction | Mapping[str, Fraction] | Mapping[Fraction, Fraction]"
 
@@ -71,6 +71,8 @@ class Filter(ABC):
             self._spend(costs)
             for pot in self._pots:
                 pot.spent += failure
+            if isinstance(event, events.InPart):
+                self._enter(event)
 
     def affordable(self) -> Fraction:
         """An ε for which `Pure(ε)` would be admitted now, the greatest up to 2^-48 of it; 0 if there is none."""
@@ -180,8 +182,32 @@ class Filter(ABC):
                 "event", event, "is not an event", hint='charge what ran, such as events.Pure("0.1")'
             )
         neighbours = self.budget.neighbours
+        if isinstance(event, events.InPart):
+            return self._prices_in_part(event)
         costs = [prices.price(event, total.currency, neighbours) if total.alive else None for total in self._totals]
         return costs, prices.failure(event, neighbours)
+
+    def _prices_in_part(self, event: InPart) -> tuple[list[int | None], int]:
+        """How much dearer each total becomes: all parts of a partition are charged together."""
+        neighbours = self.budget.neighbours
+        costs: list[int | None] = []
+        for total in self._totals:
+            pair = partitions.prices_of(event, total.currency, neighbours) if total.alive else None
+            costs.append(None if pair is None else partitions.increase(total.parts, event, pair, neighbours))
+        failures = partitions.failures_of(event, neighbours)
+        for pot in self._pots:
+            return costs, partitions.increase(pot.parts, event, failures, neighbours)
+        return costs, max(failures)
+
+    def _enter(self, event: InPart) -> None:
+        for total in self._totals:
+            pair = partitions.prices_of(event, total.currency, self.budget.neighbours) if total.alive else None
+            if pair is not None:
+                total.enter(event, pair)
+            elif not total.alive:
+                total.parts = {}
+        for pot in self._pots:
+            pot.enter(event, partitions.failures_of(event, self.budget.neighbours))
 
     def _written(self, totals: list[Total], pots: list[Total]) -> Snapshot:
         return {

@@ -100,6 +100,8 @@ def _price(event: Event, currency: Currency, neighbours: Neighbours) -> int | No
             if neighbours == "change-one":
                 return None
             return _sum(event.events, event.touched, lambda part: _price(part, currency, neighbours))
+        case events.InPart():
+            return _price(event.event, currency, neighbours)
         case _:
             exactly = _single(event, currency, neighbours)
             return None if exactly is None else grains_up(exactly)
@@ -114,6 +116,8 @@ def _failure(event: Event, neighbours: Neighbours) -> int:
             return event.times * _failure(event.event, neighbours)
         case events.Parallel():
             return sum(nlargest(event.touched, (_failure(part, neighbours) for part in event.events)))
+        case events.InPart():
+            return _failure(event.event, neighbours)
         case events.Approx() | events.DiscoveredKeys():
             return grains_up(event.delta)
         case _:

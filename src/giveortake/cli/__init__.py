@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
 from giveortake import __version__
-from giveortake.cli import bench, demo, ledger
+from giveortake.cli import bench, demo, ledger, query, quote
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS: dict[str, Command] = {"demo": demo.COMMAND, "ledger": ledger.COMMAND, "bench": bench.COMMAND}
+COMMANDS: dict[str, Command] = {
+    "demo": demo.COMMAND,
+    "query": query.COMMAND,
+    "quote": quote.COMMAND,
+    "ledger": ledger.COMMAND,
+    "bench": bench.COMMAND,
+}
 
 _REFUSED = 2
 _INTERRUPTED = 130

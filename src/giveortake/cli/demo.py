@@ -1,152 +1,183 @@
-"""`giveortake demo`: a bundled table behind a promise, its questions answered give or take a margin."""
+"""`giveortake demo`: a bundled table behind a budget, questions to it in SQL, and the ledger afterwards."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import ceil, floor
+from importlib.resources import as_file, files
 from typing import TYPE_CHECKING
 
+from rich.padding import Padding
+from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
 import giveortake as gt
 from giveortake.cli.command import Command, terminal
-from giveortake.cli.visits import GREATEST_AMOUNT, REGIONS, one_each, visits
-from giveortake.mechanisms import DiscoveredHistogram, Histogram, Laplace, Sensitive
+from giveortake.errors import QueryRefused
+from giveortake.exact import shown
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
     from rich.console import Console
 
-    from giveortake.cli.visits import Visit
-    from giveortake.privacy import Guarantee
+    from giveortake.answers import Answer
+    from giveortake.session import Query, Session
 
-_PERSON = gt.unit("person_id")
-_SHARE = Fraction(1, 4)  # of ε, for each of the four releases
-_DELTA = "1e-8"
-_CONFIDENCE = Fraction(95, 100)
-_BAR = 30
+REGIONS = ["north", "east", "south", "west", "coast", "islands"]  # known without looking at the table
+_BAR = 24
+
+DECLARED = """\
+s = gt.protect(
+    "visits.csv",
+    unit="person_id",                    # whom to protect: persons, not rows
+    budget=gt.ApproxDP("2", "1e-6"),     # for everything that will ever be asked
+    domains={"region": REGIONS, "amount": (0, 500)},
+    rows_per_person=4,                   # how many visits of one person count
+)
+"""
+BY_REGION = "SELECT region, COUNT(*) AS visits FROM visits GROUP BY region"
+BY_REASON = "SELECT reason, COUNT(*) AS n FROM visits GROUP BY reason ORDER BY n DESC"
+COSTS = "SELECT AVG(amount) AS mean, COUNT(DISTINCT person_id) AS people FROM visits"
+ROWS = "SELECT * FROM visits WHERE person_id = '14984'"
 
 NEXT_STEPS = """\
 import giveortake as gt
-ages = [34, 51, 29, 42, 42, 67]  # one number for each person
-print(gt.histogram([a // 10 for a in ages], categories=range(12), epsilon=1))
-print(gt.laplace(sum(ages), sensitivity=120, epsilon=1))
-print(gt.PureDP(1).repeat(2))
+from importlib.resources import files
+visits = files("giveortake") / "data" / "visits.csv"  # or your own table
+s = gt.protect(visits, unit="person_id", budget=gt.PureDP(1),
+               domains={"region": ["north", "south"], "amount": (0, 500)})
+q = s.sql("SELECT region, AVG(amount) AS mean FROM visits GROUP BY region")
+print(q.quote(epsilon="0.5"))
+print(q.answer(epsilon="0.5"))
 """
 
 
 def run(_arguments: argparse.Namespace) -> int:
-    """Protect the bundled table, ask it three questions, and explain what happened."""
+    """Protect the bundled table, quote, ask, ask again, be refused, and look at the ledger."""
     out = terminal()
-    rows = one_each(visits())
-    _introduce(out)
-    promises = {
-        "1  people by region": _by_region(out, rows),
-        "2  people by reason": _by_reason(out, rows),
-        "3  mean amount": _mean_amount(out, rows),
-    }
-    _add_up(out, promises)
-    out.print("[bold]Try next[/]\n")
+    with as_file(files("giveortake").joinpath("data", "visits.csv")) as path, protected(path) as session:
+        _introduce(out, session)
+        answers = {"regions": _first(out, session), "reasons": _second(out, session), "costs": _third(out, session)}
+        _again_and_refused(out, session)
+        _book(out, session, answers)
+    out.print("[bold]Try next[/]  in Python; `giveortake query --help` is the same for the command line\n")
     out.print(Text(NEXT_STEPS.rstrip()), style="cyan", soft_wrap=True)
     return 0
 
 
-def _introduce(out: Console) -> None:
-    promise = gt.PureDP(_SHARE, unit=_PERSON)
-    low, high = promise.posterior("1/2")
+def protected(path: Path) -> Session:
+    """The bundled table as `DECLARED` says it."""
+    return gt.protect(
+        path,
+        unit="person_id",
+        budget=gt.ApproxDP("2", "1e-6"),
+        domains={"region": REGIONS, "amount": (0, 500)},
+        rows_per_person=4,
+    )
+
+
+def _introduce(out: Console, session: Session) -> None:
     out.print(
-        "[bold]The table.[/] A few thousand visits to clinics (invented): person_id, region, reason, amount. That a "
-        "person was there, and why, is nobody's business. One visit of each person is used, so that one person is "
-        "one row; even how many people there are is kept secret.\n"
+        "[bold]A table[/] of some thousand visits to clinics (invented): person_id, region, reason, amount. Who was "
+        "there, and why, is nobody's business. So it goes behind a budget:\n"
     )
-    out.print(f"[bold]The promise[/] of one release; there will be four. [cyan]{promise!r}[/] means:\n{promise}")
+    out.print(Padding(Syntax(DECLARED.rstrip(), "python", theme="ansi_dark", background_color="default"), (0, 2)))
     out.print(
-        "In plain words: whatever is published looks almost as likely with any one person in the table as without. "
-        f"Whoever thought it fifty-fifty that somebody was in it will, after one release, think so with "
-        f"{floor(100 * low)} % at the least and {ceil(100 * high)} % at the most.\n"
+        f"\nThe promise: {session.budget}\nIt holds for all answers together, whoever asks and whatever they choose to "
+        "ask next.\n"
     )
 
 
-def _by_region(out: Console, rows: list[Visit]) -> Guarantee:
-    mechanism = Histogram(REGIONS, scale=1 / _SHARE)
-    answer = mechanism.release(Sensitive([row.region for row in rows]))
-    out.print("[bold]1  How many people in each region?[/]  The regions are known beforehand.")
-    _draw(out, answer, mechanism.margin(_CONFIDENCE))
-    out.print("Each margin holds with at least 95 %. A person is in one region, so six counts cost as much as one.\n")
-    return mechanism.event(sensitivity=1).guarantee(unit=_PERSON)
-
-
-def _by_reason(out: Console, rows: list[Visit]) -> Guarantee:
-    mechanism = DiscoveredHistogram.calibrated(epsilon=_SHARE, delta=_DELTA)
-    answer = mechanism.release(Sensitive([row.reason for row in rows]))
-    out.print("[bold]2  Why did they come?[/]  Free text: nobody knows beforehand what it says.")
-    _draw(out, answer, mechanism.margin(_CONFIDENCE))
+def _first(out: Console, session: Session) -> Answer:
+    query = _asked(out, session, 1, "How many visits in each region?", BY_REGION)
+    quote = query.quote(epsilon="0.25")
+    margin = quote.margins["visits"]
     out.print(
-        f"Only reasons whose noisy count reaches {mechanism.threshold} are shown; rare ones stay hidden, because a "
-        f"reason that one person alone gave would give that person away. The chance that one slips through is "
-        f"δ ≤ {_DELTA}. (The margins are those of the noise, before the threshold chose.)\n"
+        f"  quote, for free: at ε = 0.25 every count will be right give or take {margin:.0f} (with 95 %)", style="dim"
     )
-    return gt.ApproxDP(_SHARE, _DELTA, unit=_PERSON)  # the threshold is a whole number, so its own δ is a bit less
-
-
-def _mean_amount(out: Console, rows: list[Visit]) -> Guarantee:
-    """A mean from a noisy sum S and a noisy count N: post-processing of two releases.
-
-    Each margin is missed with probability at most 2.5 %, so by the union bound both hold with at least 95 %, and then
-    the mean lies between (S − s) / (N + n) and (S + s) / (N − n) if S ≥ s and N > n, and always within the bounds.
-    """
-    summing = Laplace(100 * GREATEST_AMOUNT / _SHARE)  # in cents: one person moves the sum by the greatest amount
-    counting = Laplace(1 / _SHARE)
-    total = summing.release(Sensitive(sum(row.cents for row in rows)))
-    people = counting.release(Sensitive(len(rows)))
-    each = 1 - (1 - _CONFIDENCE) / 2
-    mean, low, high = _quotient(total, summing.margin(each), people, counting.margin(each))
-    out.print("[bold]3  What does a visit cost on average?[/]  Amounts lie between 0 and 500.")
+    answer = query.answer(epsilon="0.25")
+    _draw(out, answer, "region", "visits")
     out.print(
-        f"  sum     {total / 100:>12,.2f}  give or take {summing.margin(each) / 100:,.2f}\n"
-        f"  people  {people:>12,}  give or take {counting.margin(each):,}\n"
-        f"  [bold]mean    {mean / 100:>12,.2f}[/]  between {low / 100:,.2f} and {high / 100:,.2f} with at least 95 %"
+        "The regions were declared, so each one is answered. The number before ± is what was released: the count plus "
+        "noise of a known law, and the margin says how large that noise may be.\n"
     )
-    out.print("Sum and count are released; dividing what is public already is free. Both margins hold together.\n")
-    return (
-        summing.event(100 * GREATEST_AMOUNT).guarantee(unit=_PERSON).compose(counting.event(1).guarantee(unit=_PERSON))
+    return answer
+
+
+def _second(out: Console, session: Session) -> Answer:
+    query = _asked(out, session, 2, "Why did they come?", BY_REASON)
+    answer = query.answer(epsilon="1")
+    _draw(out, answer, "reason", "n")
+    out.print(
+        "Nobody declared what reasons there are, so they are found in the data, and only those that many people "
+        "share are shown: a reason that one person alone gave would give that person away.\n"
     )
+    return answer
 
 
-def _quotient(total: int, total_margin: int, people: int, people_margin: int) -> tuple[int, int, int]:
-    """The mean in whole cents, and the interval that two margins leave for it, rounded outwards."""
-    greatest = 100 * GREATEST_AMOUNT
-    most, fewest = max(1, people + people_margin), people - people_margin
-    low = (total - total_margin) // most
-    high = -(-(total + total_margin) // fewest) if fewest > 0 else greatest
-    mean, low, high = (max(0, min(greatest, cents)) for cents in (round(total / max(1, people)), low, high))
-    return mean, low, high
-
-
-def _add_up(out: Console, promises: dict[str, Guarantee]) -> None:
-    first, *others = promises.values()
-    total = first
-    for promise in others:
-        total = total.compose(promise)
-    out.print("[bold]The bill.[/] Promises add up, whoever asks and in whatever order:")
+def _third(out: Console, session: Session) -> Answer:
+    query = _asked(out, session, 3, "What does a visit cost on average, and how many people came?", COSTS)
+    answer = query.answer(epsilon="0.5")
+    row = answer.rows()[0]
     grid = Table.grid(padding=(0, 2))
-    for question, promise in promises.items():
-        grid.add_row(f"  {question}", Text(repr(promise)))
-    grid.add_row("  [bold]together[/]", Text(repr(total), style="bold"))
+    for name, form in (("mean", ",.2f"), ("people", ",.0f")):
+        value, low, high = (format(row[f"{name}{end}"], form) for end in ("", "_low", "_high"))
+        grid.add_row(f"  {name}", Text(value, style="bold", justify="right"), f"between {low} and {high}, with 95 %")
     out.print(grid)
-    out.print(f"{total}\n")
+    out.print()
+    return answer
 
 
-def _draw(out: Console, counts: dict[str, int], margin: int) -> None:
+def _again_and_refused(out: Console, session: Session) -> None:
+    before = session.spent
+    first = session.sql(BY_REGION).answer(epsilon="0.25")
+    out.print("[bold]The first question once more[/]")
+    same = "costs nothing" if session.spent == before else "is charged"
+    out.print(f"  north: {first.row(region='north')['visits']:,} again. The same question at the same price {same}.\n")
+    out.print("[bold]A question that is refused[/]")
+    out.print(Text(f"  {ROWS}", style="cyan"))
+    try:
+        session.sql(ROWS)
+    except QueryRefused as refusal:
+        out.print(f"  {refusal.message}; nothing was charged\n  hint: {refusal.hint}\n", markup=False)
+
+
+def _book(out: Console, session: Session, answers: dict[str, Answer]) -> None:
+    history, used, left = session.history(), session.standing().share, session.affordable
+    assert used is not None and left is not None  # noqa: S101, PT018 (the session has a budget)
     grid = Table.grid(padding=(0, 2))
-    grid.add_column(max_width=34)
+    for number, (title, answer) in enumerate(answers.items(), 1):
+        bar = "█" * round(_BAR * float(answer.cost.epsilon / session.budget.epsilon))  # type: ignore[attr-defined]
+        grid.add_row(f"  {number}", title, f"ε = {shown(answer.cost.epsilon)}", Text(bar, style="cyan"))
+    grid.add_row(
+        "", "[bold]used[/]", f"[bold]{shown(100 * used, 3)} %[/]", f"a question of ε ≤ {shown(left, 3)} is left"
+    )
+    kept = sum(entry.kind == "settled" for entry in history)
+    out.print(f"[bold]The ledger[/]  {len(history)} entries; {kept} answers are kept, and were charged")
+    out.print(grid)
+    out.print(
+        "When the budget is used up, the table is silent. Here the ledger was in memory; with "
+        'ledger="visits.ledger" it survives restarts and crashes.\n'
+    )
+
+
+def _asked(out: Console, session: Session, number: int, title: str, text: str) -> Query:
+    out.print(f"[bold]{number}  {title}[/]")
+    out.print(Text(f"  {text}", style="cyan"), soft_wrap=True)
+    return session.sql(text)
+
+
+def _draw(out: Console, answer: Answer, key: str, value: str) -> None:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column()
     grid.add_column(justify="right")
-    greatest = max([1, *counts.values()])
-    for name, count in counts.items():
-        bar = "█" * round(_BAR * max(0, count) / greatest)
-        grid.add_row(Text(f"  {name}"), f"{count:,}", f"± {margin:,}", Text(bar, style="cyan"))
+    column = answer[value]
+    counts = [int(str(each)) for each in column.values]
+    greatest = max([1, *counts])
+    for name, count, margin in zip(answer[key].values, counts, column.margins, strict=True):
+        bar = Text("█" * round(_BAR * max(0, count) / greatest), style="cyan")
+        grid.add_row(Text(f"  {name}"), f"{count:,}", f"± {margin:,}", bar)
     out.print(grid)
 
 
@@ -155,8 +186,8 @@ def _add_arguments(_parser: argparse.ArgumentParser) -> None:
 
 
 COMMAND = Command(
-    summary="protect a bundled table and explain what happened",
-    description="Protect a small invented table, ask it three questions, and explain what was promised and paid.",
+    summary="protect a bundled table, ask it questions, show the ledger",
+    description="Put a small invented table behind a budget, quote, ask in SQL, and see what is paid and what is left.",
     examples=("giveortake demo",),
     add_arguments=_add_arguments,
     run=run,

@@ -63,7 +63,7 @@ def _show(ledger: Ledger, arguments: argparse.Namespace) -> int:
         return 0
     out = terminal()
     out.print(f"[bold]{ledger.name}[/]  {len(history)} entries\n", soft_wrap=True)
-    out.print(_standings(ledger, levels))
+    out.print(standings(ledger, levels))
     _draw_burn_down(out, levels, used)
     _print_last(out, history, arguments.last)
     return 0
@@ -99,7 +99,8 @@ def _lines(path: Path) -> list[str]:
         raise NotFound(f"{path} cannot be read as an export: {error}") from error
 
 
-def _standings(ledger: Ledger, levels: list[Standing]) -> Table:
+def standings(ledger: Ledger, levels: list[Standing]) -> Table:
+    """Who may spend what, and what is left."""
     table = Table("level", "name", "protects", "budget", pad_edge=False, box=None)
     table.add_column("used", no_wrap=True)
     table.add_column("left", justify="right")
@@ -125,12 +126,25 @@ def _draw_burn_down(out: Console, levels: list[Standing], used: dict[int, list[t
 
 
 def _print_last(out: Console, history: list[Entry], count: int) -> None:
-    table = Table("entry", "at", "kind", pad_edge=False, box=None)
-    table.add_column("what", no_wrap=True, overflow="ellipsis")
-    for entry in history[len(history) - min(count, len(history)) :]:
-        table.add_row(str(entry.number), entry.at[:19], entry.kind, Text(_summary(entry)))
-    out.print(f"\n[bold]The last {min(count, len(history))} entries[/]")
-    out.print(table)
+    last = history[len(history) - min(count, len(history)) :]
+    out.print(f"\n[bold]The last {len(last)} entries[/]")
+    out.print(entries(last, out.width))
+
+
+def entries(history: list[Entry], width: int) -> Table:
+    """Entries, one line each, cut to the width."""
+    rows = [(str(entry.number), entry.at[:19], entry.kind, _summary(entry)) for entry in history]
+    table = Table(pad_edge=False, box=None)
+    for name in ("entry", "at", "kind"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("what", no_wrap=True)
+    fixed = 2 + sum(
+        max([len(name), *(len(row[i]) + 2 for row in rows)]) for i, name in enumerate(("entry", "at", "kind"))
+    )
+    room = max(20, width - fixed)
+    for row in rows:
+        table.add_row(*row[:3], Text(row[3] if len(row[3]) <= room else f"{row[3][: room - 1]}…"))
+    return table
 
 
 def _summary(entry: Entry) -> str:

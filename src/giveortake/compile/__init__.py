@@ -4,9 +4,20 @@ Everything here is a function of the question, the schema and the custodian's bo
 """
 
 from giveortake.compile.caps import Caps
-from giveortake.compile.measurement import Measurement, measurement
+from giveortake.compile.measurement import Measurement, composed, measurement
 from giveortake.compile.outputs import Evaluated, evaluated
 from giveortake.compile.releases import Release, combined
 from giveortake.compile.spends import Spend, spend_of
 
-__all__ = ["Caps", "Evaluated", "Measurement", "Release", "Spend", "combined", "evaluated", "measurement", "spend_of"]
+__all__ = [
+    "Caps",
+    "Evaluated",
+    "Measurement",
+    "Release",
+    "Spend",
+    "combined",
+    "composed",
+    "evaluated",
+    "measurement",
+    "spend_of",
+]

@@ -68,10 +68,26 @@ class Measurement:
     @property
     def event(self) -> Event:
         """Everything that is released, as one event."""
-        parts = list(_flat(measure_event(each, noise) for each, noise in zip(self.measures, self.noises, strict=True)))
-        if self.selection is not None:
-            parts.insert(0, self.selection.event())
-        return parts[0] if len(parts) == 1 else events.Composed(parts)
+        return self._event(self.measures, self.selection)
+
+    def event_if_added(self) -> Event:
+        """The same release as it looks when a unit is added or removed, whatever the neighbours are here."""
+        if self.stability.neighbours == "add-remove":
+            return self.event
+        again = Measures(self.question, replace(self.stability, neighbours="add-remove"))
+        for _, output in self.question.outputs:
+            again.formula(output)
+        _hidden_formulas(self.question, again)
+        selection = self.selection
+        if selection is not None:
+            selection = replace(selection, sensitivity=selection.touched)
+        return self._event(tuple(again.listed), selection)
+
+    def _event(self, measures: tuple[Measure, ...], selection: Selection | None) -> Event:
+        parts = [measure_event(each, noise) for each, noise in zip(measures, self.noises, strict=True)]
+        if selection is not None:
+            parts.insert(0, selection.event())
+        return composed(parts)
 
     def digest(self) -> str:
         """What names the question: the relation, the keys, what is measured and the bounds. Free parts are left out."""
@@ -290,12 +306,12 @@ def _single_events(event: Event) -> Iterable[Event]:
             yield event
 
 
-def _flat(parts: Iterable[Event]) -> Iterable[Event]:
+def composed(parts: Iterable[Event]) -> Event:
+    """Several events as one, flat."""
+    flat: list[Event] = []
     for part in parts:
-        if isinstance(part, events.Composed):
-            yield from part.events
-        else:
-            yield part
+        flat.extend(part.events if isinstance(part, events.Composed) else [part])
+    return flat[0] if len(flat) == 1 else events.Composed(flat)
 
 
 def _described(measure: Measure) -> list[Any]:

@@ -63,7 +63,6 @@ class Stability:
     bounding: Bounding | None
     neighbours: Neighbours
     grouped: bool
-    every_row: bool
     keys: int | None
 
     @classmethod
@@ -75,7 +74,7 @@ class Stability:
         if relation.most_rows is None:
             groups = 1 if not grouped else caps.groups if keys is None else min(caps.groups, keys)
             bounding = Bounding(groups, caps.rows)
-        return cls(relation.most_rows, bounding, neighbours, grouped, relation.has_every_row, keys)
+        return cls(relation.most_rows, bounding, neighbours, grouped, keys)
 
     @property
     def scales(self) -> bool:
@@ -90,20 +89,19 @@ class Stability:
         assert self.rows is not None  # noqa: S101 (one of the two bounds rows)
         return self.rows if self.keys is None else max(1, min(self.rows, self.keys))
 
-    def sensitivity(
-        self, least: int, most: int, *, complete: bool = False, binned: bool = False
-    ) -> tuple[Fraction, Fraction]:
+    def sensitivity(self, least: int, most: int, *, binned: bool = False) -> tuple[Fraction, Fraction]:
         """L1 and L2 of sums of values between `least` and `most` steps.
 
         Guarantee (seed 003, global sensitivity of count and bounded sum; seed 001, histograms under both relations):
         with X = max(|least|, |most|), a unit of at most s rows moves sums by at most s·X when it is added or removed;
         for bounded persons see `giveortake.engines.tally`. When a unit is changed, it is removed and another added:
         twice that. One row that is changed moves X in two groups, so 2X in L1 and √2·X in L2, or stays in its group
-        and moves most − least there, where a row that may be left out counts as zero; that alone if there is but one
-        group.
+        and moves most − least there; that alone if there is but one group. Any row may be left out or have no value,
+        whatever the schema says (a missing value is found where none was declared, 1/x is missing where x is zero
+        against its bounds), so that zero is always among the values.
         """
         reach = max(abs(least), abs(most))
-        spread = most - least if complete and self.every_row else max(most, 0) - min(least, 0)
+        spread = max(most, 0) - min(least, 0)
         changed = self.neighbours == "change-one"
         alone = not self.grouped and not binned
         if self.bounding is not None:
@@ -185,8 +183,10 @@ class Measures:
         raise QueryRefused(f"the {aggregate.kind} is not released")
 
     def _mean(self, of: Expression) -> Ratio:
-        """The sum over the number of values. Where only the mean is asked for, values count from the middle of the
-        bounds: half the sensitivity, and the same mean."""
+        """The sum over the number of values.
+
+        Where only the mean is asked for, values count from the middle of the bounds: half the sensitivity, same mean.
+        """
         domain = self._domain(of)
         low, high = _bounds(domain)
         asked = any(each.kind is AggregateKind.SUM and each.of == of for each in self.question.aggregates())
@@ -252,8 +252,7 @@ class Measures:
         domain = self._domain(of)
         quantum = quantum_of(domain, centred=centred)
         fine = FINE if self.stability.scales and quantum.granularity * 2**20 > quantum.high - quantum.low else 1
-        complete = not domain.nullable
-        l1, l2 = self.stability.sensitivity(fine * quantum.least, fine * quantum.most, complete=complete)
+        l1, l2 = self.stability.sensitivity(fine * quantum.least, fine * quantum.most)
         l1, l2 = max(l1, Fraction(1)), max(l2, Fraction(1))  # a column that can hold but one value
         return self._add(Measure("sum", of, quantum.granularity / fine, l1, l2, quantum, fine))
 
@@ -305,8 +304,11 @@ def _arithmetic(operation: str, left: Formula, right: Formula) -> Formula:
     constant = right.constant if isinstance(right, Linear) and not right.weights else None
     if operation in {"add", "subtract"} and isinstance(left, Linear) and isinstance(right, Linear):
         return left.plus(right.times(Fraction(-1 if operation == "subtract" else 1)))
-    if operation == "multiply" and isinstance(left, Linear) and not left.weights and constant is None:
-        return _arithmetic(operation, right, left)
+    if isinstance(left, Linear) and not left.weights and constant is None:
+        if operation in {"multiply", "add"}:
+            return _arithmetic(operation, right, left)
+        if operation == "subtract" and isinstance(right, Ratio):
+            return right.times(Fraction(-1)).shifted(left.constant)
     if operation in {"multiply", "divide"} and constant is not None:
         if operation == "divide" and constant == 0:
             raise QueryRefused("an answer is divided by zero")

@@ -54,7 +54,7 @@ class Linear:
 @final
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """over / under, known to lie between `low` and `high` if they are given; `slack` is what rounding values may add."""
+    """over / under, known to lie between `low` and `high` if they are given; `slack` is what rounding may add."""
 
     over: Linear
     under: Linear

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
@@ -17,6 +16,8 @@ from giveortake.errors import LedgerDamaged
 from giveortake.mechanisms import Gaussian, Laplace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import numpy.typing as npt
 
     from giveortake.compile.measures import Measure

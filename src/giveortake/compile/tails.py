@@ -6,7 +6,6 @@ Noise is Laplace or normal, rounded to steps; rounding is left to the caller, wh
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, final
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     Floats: TypeAlias = npt.NDArray[np.float64]
@@ -103,7 +104,9 @@ def _laplace_tail(away: Floats, scales: Sequence[Floats]) -> Floats:
 
 def _exponential(t: Floats, scale: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(scale > 0, np.exp(-t / np.where(scale > 0, scale, 1.0)), np.where(t > 0, 0.0, 1.0))
+        within: Floats = np.exp(-t / np.where(scale > 0, scale, 1.0))
+        tail: Floats = np.where(scale > 0, within, np.where(t > 0, 0.0, 1.0))
+        return tail
 
 
 def _moment_bound(t: Floats, scales: Sequence[Floats]) -> Floats:
@@ -115,4 +118,5 @@ def _moment_bound(t: Floats, scales: Sequence[Floats]) -> Floats:
         s = part / greatest
         exponent = -s * t - np.log1p(-((s * stacked) ** 2)).sum(axis=0)
         best = np.minimum(best, exponent)
-    return np.minimum(1.0, 2 * np.exp(np.minimum(best, 0.0)))
+    tail: Floats = np.minimum(1.0, 2 * np.exp(np.minimum(best, 0.0)))
+    return tail

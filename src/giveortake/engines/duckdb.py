@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import tempfile
 import threading
 from collections import OrderedDict
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import numpy as np
 
 from giveortake.engines import statements
-from giveortake.engines.loading import Loaded, load, physical_columns
+from giveortake.engines.loading import Loaded, load
 from giveortake.engines.printer import LONGEST, Printer, bounded_name, identifier
 from giveortake.engines.statements import Coded
 from giveortake.errors import QueryFailed, QueryRefused
 from giveortake.mechanisms import Sensitive
-from giveortake.plan import JoinPersons, Kind, PerPerson, Scan, Union
-from giveortake.plan.domains import MOST_KEYS
+from giveortake.plan import JoinPersons, Kind, Scan, Union
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import duckdb
     import numpy.typing as npt
 
     from giveortake.engines.engine import Source
@@ -44,6 +43,7 @@ class DuckDBEngine:
 
         self._folder = Path(tempfile.mkdtemp(prefix="giveortake-"))
         self._error: type[Exception] = duckdb.Error
+        self.identity = f"duckdb {duckdb.__version__}"
         self._connection = duckdb.connect(":memory:", config={"temp_directory": str(self._folder)})
         self._run(f"SET memory_limit = '{memory}'")
         self._run("SET preserve_insertion_order = false")
@@ -217,14 +217,15 @@ class DuckDBEngine:
             return Sensitive(self._results[key])
 
     def _fetch(self, text: str) -> list[tuple[Any, ...]]:
-        return self._guarded(text, None, lambda cursor: cursor.fetchall())
+        rows: list[tuple[Any, ...]] = self._guarded(text, None, lambda cursor: cursor.fetchall())
+        return rows
 
     def _fetch_columns(self, text: str) -> list[npt.NDArray[np.int64]]:
         found = self._guarded(f"SELECT * FROM ({text})", None, lambda cursor: cursor.fetchnumpy())
         return [np.asarray(column).astype(np.int64) for column in found.values()]
 
     def _execute(self, text: str, parameters: list[Any] | None = None) -> None:
-        self._guarded(text, parameters, lambda cursor: None)
+        self._guarded(text, parameters, lambda _cursor: None)
 
     def _guarded(self, text: str, parameters: list[Any] | None, take: Any) -> Any:
         """Run a statement. What the engine says when it fails may quote rows, and is never told."""
@@ -267,11 +268,8 @@ def _scans(relation: Relation) -> list[Scan]:
         case JoinPersons() | Union():
             return [*_scans(relation.left), *_scans(relation.right)]
         case _:
-            return _scans(relation.source)  # type: ignore[attr-defined, no-any-return]
+            return _scans(relation.source)  # type: ignore[attr-defined]
 
 
 def _parameter(value: Value) -> Any:
-    from decimal import Decimal  # noqa: PLC0415
-    from fractions import Fraction  # noqa: PLC0415
-
     return Decimal(value.numerator) / Decimal(value.denominator) if isinstance(value, Fraction) else value

@@ -31,6 +31,10 @@ class Engine(Protocol):
     depend on the order of rows, the number of threads or the engine.
     """
 
+    @property
+    def identity(self) -> str:
+        """The engine and its version: with another one, hashes may choose other parts of a person."""
+
     def tally(self, tally: Tally) -> Sensitive[list[npt.NDArray[Any]]]:
         """One array for each summand."""
 

@@ -67,12 +67,12 @@ def load(
         return _from_path(connection, name, Path(source), kinds, table)
     if isinstance(source, Sequence) and source and all(isinstance(each, str | Path) for each in source):
         return _from_parquet(connection, name, [Path(each) for each in source])
-    if hasattr(source, "__arrow_c_stream__") or type(source).__module__.partition(".")[0] in {
-        "pandas",
-        "polars",
-        "pyarrow",
-    }:
+    if type(source).__module__.partition(".")[0] == "pandas":
         return _from_memory(connection, name, source)
+    if type(source).__name__ == "LazyFrame" and hasattr(source, "collect"):
+        source = source.collect()
+    if hasattr(source, "__arrow_c_stream__"):
+        return _from_memory(connection, name, _Stream(source))
     raise InvalidParameter(
         "source",
         source,
@@ -170,6 +170,17 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
     return Loaded(source, text, (absolute,), (_state(absolute),))
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """A table in memory as nothing but an Arrow stream, which DuckDB reads without further libraries."""
+
+    table: Any
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
 def _from_memory(connection: duckdb.DuckDBPyConnection, name: str, source: Any) -> Loaded:
     """A copy, so that whoever holds the table cannot change it afterwards."""
     view = "incoming_table"
@@ -185,7 +196,9 @@ def _copied(connection: duckdb.DuckDBPyConnection, name: str, select: str, finge
     connection.execute(f"CREATE TABLE {stored} AS {select}")
     if fingerprint is None:
         columns = ", ".join(identifier(each) for each, *_ in connection.execute(f"DESCRIBE {stored}").fetchall())
-        count, mixed = connection.execute(f"SELECT count(*), bit_xor(hash({columns})) FROM {stored}").fetchone() or (
+        count, mixed = connection.execute(
+            f"SELECT count(*), sum(hash({columns})::HUGEINT) FROM {stored}"
+        ).fetchone() or (
             0,
             0,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -134,7 +135,7 @@ class Printer:
                 text = f"CAST({column} AS VARCHAR)"
                 return text if domain.longest is None else f"left({text}, {domain.longest})"
             case Kind.DATE | Kind.TIMESTAMP:
-                return _usual(f"CAST({column} AS {_TYPES[domain.kind]})", domain.kind)
+                return _usual(f"TRY_CAST({column} AS {_TYPES[domain.kind]})", domain.kind)
             case _:
                 return column
 
@@ -223,6 +224,9 @@ class Printer:
 
     def steps(self, of: str, domain: Domain, granularity: Fraction) -> str:
         """The same for the features of persons, whose values are not released."""
+        if domain.kind is Kind.INTEGER:
+            low, high = math.ceil(_some(domain.low)), math.floor(_some(domain.high))
+            return f"CASE WHEN {of} IS NULL THEN NULL ELSE CAST(least(greatest({of}, {low}), {high}) AS BIGINT) END"
         real = f"least(greatest(CAST({of} AS DOUBLE), {double(_some(domain.low))}), {double(_some(domain.high))})"
         return f"CASE WHEN {of} IS NULL THEN NULL ELSE CAST(floor({real} / {double(granularity)} + 0.5) AS BIGINT) END"
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _SMALL = 2**31
+_HALF = 2**62
 _LESS = "CAST('0.9999999999999964' AS DOUBLE)"  # 1 − 2^-48
 
 
@@ -39,7 +40,7 @@ class Coded:
         return f"CAST({text} AS {'INTEGER' if small else 'BIGINT'})"
 
     def joins(self, source: str) -> str:
-        """The joins that find the codes of a source's columns k0, k1, …"""
+        """The joins that find the codes of a source's columns k0, k1 and so on."""
         text = ""
         for index, (table, nullable) in enumerate(zip(self.dictionaries, self.nullable, strict=True)):
             equal = "IS NOT DISTINCT FROM" if nullable else "="
@@ -144,7 +145,9 @@ def _part(summand: Summand, index: int, rows: int, groups: int, *, few: bool) ->
             within = f"c <= {rows} AND {within}"
             whole = f"a{index} * {fine}" if fine > 1 else f"a{index}"
             part = f"CAST(a{index} AS DOUBLE) * (least(c, {rows}) * {fine}{above} * {_LESS} / (c{below}))"
-    return whole if within == "TRUE" else f"CASE WHEN {within} THEN {whole} ELSE CAST(trunc({part}) AS BIGINT) END"
+    greatest = rows * fine * (summand.quantum.reach if summand.quantum is not None else 1)
+    stored = "BIGINT" if greatest < _HALF else "HUGEINT"
+    return whole if within == "TRUE" else f"CASE WHEN {within} THEN {whole} ELSE CAST(trunc({part}) AS {stored}) END"
 
 
 def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
@@ -158,7 +161,8 @@ def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
         grouped = f"SELECT {listed}, count(*) AS n FROM ({inner}) AS r WHERE v0 IS NOT NULL GROUP BY ALL"
         return f"SELECT {coded.code()} AS code, g.b, g.n FROM ({grouped}) AS g{coded.joins('g')}"
     rows, groups, fine = bins.bounding.rows, bins.bounding.groups, bins.fineness
-    weight = f"CASE WHEN c <= {rows} AND m <= {groups} THEN 1 ELSE least(c, {rows}) * least(m, {groups}) * {_LESS} / (c * m) END"
+    part = f"least(c, {rows}) * least(m, {groups}) * {_LESS} / (c * m)"
+    weight = f"CASE WHEN c <= {rows} AND m <= {groups} THEN 1 ELSE {part} END"
     code = coded.code() if coded.dictionaries else "CAST(0 AS INTEGER)"
     cells = (
         f"SELECT r.p AS p, {code} AS code, {index} AS b, count(*) AS n FROM ({inner}) AS r{coded.joins('r')} "
@@ -182,7 +186,8 @@ def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> st
         return f"SELECT {coded.code()} AS code, g.n FROM ({grouped}) AS g{coded.joins('g')}"
     rows, groups = distinct.bounding.rows, distinct.bounding.groups
     code = coded.code() if coded.dictionaries else "CAST(0 AS INTEGER)"
-    triples = f"SELECT DISTINCT r.p AS p, {code} AS code, r.v0 AS v FROM ({inner}) AS r{coded.joins('r')} WHERE v0 IS NOT NULL"
+    joined = f"({inner}) AS r{coded.joins('r')} WHERE v0 IS NOT NULL"
+    triples = f"SELECT DISTINCT r.p AS p, {code} AS code, r.v0 AS v FROM {joined}"
     by_group = f"dense_rank() OVER (PARTITION BY p ORDER BY {printer.hash('p', 'code')}, code)"
     by_value = f"row_number() OVER (PARTITION BY p, code ORDER BY {printer.hash('p', 'code', 'v')}, v)"
     ranked = f"SELECT code, v, {by_group} AS g, {by_value} AS r FROM ({triples})"

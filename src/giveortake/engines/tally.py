@@ -2,23 +2,25 @@
 
 How a person's contribution is bounded. Let a person have c rows in a group and rows in m groups, of which at most R
 and G may count. Each of their contributions to a sum is multiplied by min(1, R/c) · min(1, G/m), or by slightly less
-where that is computed in doubles, and cut to whole steps towards zero. A person who stays within both bounds is not touched; one who does not counts as much as R average rows
-of theirs in each of G groups: what a random choice of rows and groups would give on average, without its luck.
+where that is computed in doubles, and cut to whole steps towards zero. A person who stays within both bounds is not
+touched; one who does not counts as much as R average rows of theirs in each of G groups: what a random choice of rows
+and groups would give on average, without its luck.
 
 Guarantee: with |value of a row| ≤ X, one person moves the integers of all groups together by at most G·R·X in L1 and
 √G·R·X in L2. Proof: in a group, |Σ of c rows| · R/c ≤ R·X if c > R, and ≤ c·X ≤ R·X otherwise. If m ≤ G, then at most
-G groups move by R·X each. If m > G, then m groups move by at most R·X·G/m each: G·R·X together, and in L2
-√m · R·X·G/m = R·X·G/√m < √G·R·X. Cutting towards zero only makes numbers smaller. Nobody else's rows take part. ∎
+G groups move by R·X each. If m > G, then m groups move by at most R·X·G/m each: G·R·X together, and in L2 √m ·
+R·X·G/m = R·X·G/√m < √G·R·X. Cutting towards zero only makes numbers smaller. Nobody else's rows take part. ∎
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from giveortake.plan import Expression, Relation, Value
 
 SummandKind: TypeAlias = Literal["rows", "values", "persons", "sum"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, final
 
@@ -14,6 +13,8 @@ from giveortake.plan import Aggregate, AggregateKind, Call, Column, Literal, Mea
 from giveortake.plan.aggregates import Condition
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from giveortake.plan.aggregates import Output
 
 Term: TypeAlias = "Agg | int | float | Fraction | Decimal"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import NoReturn, TypeAlias, final
+from typing import TYPE_CHECKING, TypeAlias, final
 
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import rational
 from giveortake.plan import Call, Column, Expression, Literal, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Plain: TypeAlias = "int | float | Fraction | Decimal | str | bool | dt.date | dt.datetime | None"
 Operand: TypeAlias = "Expr | Plain"
@@ -59,7 +61,10 @@ class Expr:
         return _shown(self.node)
 
     def __bool__(self) -> bool:
-        _refuse_truth()
+        raise QueryRefused(
+            "an expression has no truth of its own: it has a value in each row",
+            hint="write & | ~ instead of and, or, not, with parentheses: (col('a') > 1) & (col('b') < 2)",
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -348,22 +353,16 @@ def _value(value: object) -> Value:
             except InvalidParameter as error:
                 raise QueryRefused(error.message) from None
     item = getattr(value, "item", None)
-    if callable(item) and not isinstance(value, Expr):
-        return _value(item())
+    inside = item() if callable(item) and not isinstance(value, Expr) else None
+    if isinstance(inside, int | float | str | dt.date):
+        return _value(inside)
     raise QueryRefused(f"a {type(value).__name__} is no value of a column", hint='col("name") names a column')
 
 
 def _small(number: int | Fraction) -> int | Fraction:
-    if abs(number) >= _INT64:
+    if not -_INT64 < number < _INT64:
         raise QueryRefused("a number is beyond what 64 bits hold")
     return number
-
-
-def _refuse_truth() -> NoReturn:
-    raise QueryRefused(
-        "an expression has no truth of its own: it has a value in each row",
-        hint="write & | ~ instead of and, or, not, with parentheses: (col('a') > 1) & (col('b') < 2)",
-    )
 
 
 def _shown(node: Expression) -> str:

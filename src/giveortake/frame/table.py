@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import QueryRefused
 from giveortake.frame.aggregates import Agg, Check, released, released_condition
@@ -25,8 +24,13 @@ from giveortake.plan import (
     Union,
     meet_persons,
     meet_public,
+    require_few_steps,
+    require_name,
 )
 from giveortake.plan.aggregates import Condition, Order, Output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 _CONDITIONS = {"eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "in", "is_null"}
 
@@ -42,6 +46,11 @@ class Table:
     relation: Relation
     catalog: Catalog
     ask: Callable[[Question], Any]
+
+    def __post_init__(self) -> None:
+        require_few_steps(self.relation)
+        for name in self.relation.schema:
+            require_name(name)
 
     def filter(self, *conditions: Operand) -> Table:
         """The rows for which all conditions are true."""
@@ -119,11 +128,12 @@ class Table:
             _require_not_person(name, self.relation)
             if name.casefold() in {each.casefold() for each in by}:
                 raise QueryRefused(f"`{name}` is grouped by and computed", hint="take another name")
-            if not isinstance(feature, Agg) or not isinstance(feature.output, Measured):
+            output = _output(name, feature)
+            if not isinstance(output, Measured):
                 raise QueryRefused(
                     f"`{name}` is not one aggregate", hint="compute with features in derive(…), after per_person(…)"
                 )
-            plain.append((name, feature.output.aggregate))
+            plain.append((name, output.aggregate))
         keys = tuple(name for name in by if name != self.relation.person)
         return replace(self, relation=PerPerson(self.relation, keys, tuple(plain)))
 
@@ -161,7 +171,7 @@ class Grouped:
 
     def limit(self, most: int) -> Grouped:
         """The first rows of the answer."""
-        if isinstance(most, bool) or not isinstance(most, int) or most < 0:
+        if type(most) is not int or most < 0:
             raise QueryRefused("limit needs a whole number", hint="limit(10)")
         return replace(self, most=most)
 
@@ -170,18 +180,16 @@ class Grouped:
         relation = self.table.relation
         chosen: dict[str, Output] = {}
         for name, each in outputs.items():
-            if not isinstance(each, Agg):
-                raise QueryRefused(f"`{name}` is no aggregate", hint=f'{name}=count(), or {name}=mean("x")')
-            chosen[name] = released(each.output, relation)
-        shown = (*(name for name, _ in self.keys), *chosen)
+            chosen[name] = released(_output(name, each), relation)
+        shown = tuple(require_name(name) for name in (*(name for name, _ in self.keys), *chosen))
         for order in self.order:
             if order.column not in shown:
                 raise QueryRefused(
                     f"`{order.column}` is no column of the answer", hint=f"the columns are {', '.join(shown)}"
                 )
         having = None
-        for each in self.conditions:
-            found = self._condition(each, chosen)
+        for condition in self.conditions:
+            found = self._condition(condition, chosen)
             having = found if having is None else Condition("and", (having, found))
         question = Question(relation, self.keys, tuple(chosen.items()), having, self.order, self.most, shown)
         return self.table.ask(question)
@@ -189,9 +197,7 @@ class Grouped:
     def _condition(self, given: Expr | Check, outputs: dict[str, Output]) -> Condition:
         if isinstance(given, Check):
             return released_condition(given.condition, self.table.relation)
-        if not isinstance(given, Expr):
-            raise QueryRefused("having needs a condition", hint='having(col("n") > 10)')
-        return self._read(given.node, outputs)
+        return self._read(node_of(given), outputs)
 
     def _read(self, node: Expression, outputs: dict[str, Output]) -> Condition:
         if isinstance(node, Column) and node.name in dict(self.keys):
@@ -215,6 +221,12 @@ class Grouped:
                 names = ", ".join([*dict(self.keys), *outputs])
                 raise QueryRefused(f"`{node.name}` is no column of the answer", hint=f"the columns are {names}")
         raise QueryRefused("having compares columns of the answer with values", hint='having(col("n") > 10)')
+
+
+def _output(name: str, given: object) -> Output:
+    if not isinstance(given, Agg):
+        raise QueryRefused(f"`{name}` is no aggregate", hint=f'{name}=count(), or {name}=mean("x")')
+    return given.output
 
 
 def _column(name: str) -> Expression:

@@ -108,6 +108,11 @@ class Ledger:
         with self._chain.changing() as draft:
             registering.new_version(draft, dataset, version, fingerprint, owner_confirms)
 
+    def versions(self, dataset: str) -> list[tuple[str, str | None]]:
+        """The versions that a data set has had, oldest first, each with the fingerprint of its content."""
+        with self._chain.looking() as draft:
+            return list(draft.book.dataset(dataset).versions)
+
     def analyst(
         self,
         name: str,

@@ -4,7 +4,14 @@ A plan is immutable and knows nothing of SQL, engines or budgets. Both front end
 """
 
 from giveortake.plan.aggregates import Aggregate, AggregateKind, Measured, Question, Quotient
-from giveortake.plan.catalog import Catalog, free_name, meet_persons, meet_public
+from giveortake.plan.catalog import (
+    Catalog,
+    free_name,
+    meet_persons,
+    meet_public,
+    require_few_steps,
+    require_name,
+)
 from giveortake.plan.domains import Domain, Kind, Value
 from giveortake.plan.expressions import Call, Column, Expression, Literal
 from giveortake.plan.relations import (
@@ -49,4 +56,6 @@ __all__ = [
     "free_name",
     "meet_persons",
     "meet_public",
+    "require_few_steps",
+    "require_name",
 ]

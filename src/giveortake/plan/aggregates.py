@@ -75,7 +75,7 @@ class Aggregate:
         if self.kind in _NEED_BOUNDS:
             _require_bounded(self.kind, self.of, domain)
 
-    def require_feature(self, source: Relation) -> None:
+    def require_feature(self, schema: Schema) -> None:
         """Refuse what is not computed within one person's rows."""
         if self.kind not in _FEATURES:
             raise QueryRefused(
@@ -84,17 +84,17 @@ class Aggregate:
             )
         if self.of is None:
             return
-        domain = self.of.domain(source.schema)
+        domain = self.of.domain(schema)
         if self.kind in {AggregateKind.SUM, AggregateKind.MEAN, AggregateKind.MINIMUM, AggregateKind.MAXIMUM}:
             _require_bounded(self.kind, self.of, domain)
 
-    def feature_domain(self, source: Relation) -> Domain:
-        """What one person's value may be."""
-        rows = None if source.most_rows is None else Fraction(source.most_rows)
+    def feature_domain(self, schema: Schema, most_rows: int | None) -> Domain:
+        """What one person's value may be, of rows with that schema of which a person has at most so many."""
+        rows = None if most_rows is None else Fraction(most_rows)
         if self.kind in {AggregateKind.COUNT_ROWS, AggregateKind.COUNT_VALUES, AggregateKind.COUNT_DISTINCT}:
             return Domain(Kind.INTEGER, Fraction(0), rows, nullable=False)
         assert self.of is not None  # noqa: S101 (the others are of something)
-        inside = self.of.domain(source.schema)
+        inside = self.of.domain(schema)
         assert inside.low is not None and inside.high is not None  # noqa: S101, PT018 (checked by require_feature)
         if self.kind is AggregateKind.SUM:
             low = None if rows is None else min(Fraction(0), rows * inside.low)
@@ -119,7 +119,7 @@ class Measured:
 @final
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """Arithmetic over answers: free, because it is post-processing. `operation` is add, subtract, multiply or divide."""
+    """Arithmetic over answers, free as post-processing; `operation` is add, subtract, multiply or divide."""
 
     operation: str
     left: Output
@@ -213,7 +213,10 @@ def aggregates_in(node: object) -> list[Aggregate]:
 
 def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> None:
     if not domain.kind.is_number:
-        raise QueryRefused(f"the {kind} needs numbers, and got {domain.kind} values")
+        raise QueryRefused(
+            f"the {kind} needs numbers, and got {domain.kind} values",
+            hint="a column of a CSV file is text until the custodian declares its domain",
+        )
     if not domain.is_bounded:
         named = f"`{of.name}`" if isinstance(of, Column) else "the expression"
         raise QueryRefused(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan.expressions import Column, Expression
 from giveortake.plan.relations import JoinPersons, JoinPublic, Relation
 from giveortake.plan.tables import PublicTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_MOST_STEPS = 200  # relations that one question is built of
+_LONGEST_NAME = 100
 
 
 @final
@@ -73,6 +78,27 @@ def meet_persons(left: Relation, right: Relation, *, optional: bool) -> tuple[Jo
     join = JoinPersons(left, right, tuple(names.items()), optional)
     names.setdefault(str(right.person), str(left.person))
     return join, names
+
+
+def require_few_steps(relation: Relation) -> None:
+    """Refuse a relation of many steps. One that stands in two places counts twice, as an engine would compute it."""
+    sizes: dict[int, int] = {}
+
+    def size(node: Relation) -> int:
+        if id(node) not in sizes:
+            inside = [getattr(node, name, None) for name in ("source", "left", "right")]
+            sizes[id(node)] = 1 + sum(size(each) for each in inside if isinstance(each, Relation))
+        return sizes[id(node)]
+
+    if size(relation) > _MOST_STEPS:
+        raise QueryRefused(f"the question takes more than {_MOST_STEPS} steps", hint="ask a simpler one")
+
+
+def require_name(name: str) -> str:
+    """A name that every engine can write."""
+    if not name or len(name) > _LONGEST_NAME or not name.isprintable():
+        raise QueryRefused(f"a column's name has 1 to {_LONGEST_NAME} printable characters", hint="take another name")
+    return name
 
 
 def free_name(name: str, prefix: str, taken: Iterable[str]) -> str:

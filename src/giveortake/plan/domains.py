@@ -42,7 +42,8 @@ class Kind(StrEnum):
 class Domain:
     """The values that a column may hold. What lies outside is clamped (numbers) or left out (keys), never trusted.
 
-    `low` and `high` bound numbers, and dates as days since the year 1; `categories` lists keys; `step` is the lattice that a decimal lies on.
+    `low` and `high` bound numbers, and dates as days since the year 1; `categories` lists keys; `step` is the lattice
+    that a decimal lies on.
     """
 
     kind: Kind
@@ -109,7 +110,7 @@ class Domain:
 
 
 def declared(name: str, said: object, physical: Domain) -> Domain:
-    """The domain that a custodian states for a column: bounds `(0, 500)`, categories `["north", …]`, or both spelled out.
+    """The domain that a custodian states: bounds `(0, 500)`, categories `["north", …]`, or a dictionary.
 
     A dictionary may hold `bounds`, `categories`, `nullable`, `max_length` and `integer`. `physical` is what the
     column's type says.
@@ -119,6 +120,7 @@ def declared(name: str, said: object, physical: Domain) -> Domain:
     """
     match said:
         case Domain():
+            _require_kind(name, said.kind, physical)
             return said
         case Mapping():
             return _spelled_out(name, said, physical)
@@ -144,7 +146,7 @@ def _spelled_out(name: str, said: Mapping[Any, Any], physical: Domain) -> Domain
         )
     domain = physical
     if said.get("integer"):
-        domain = Domain(Kind.INTEGER, nullable=True)
+        _require_kind(name, Kind.INTEGER, physical)
     if "bounds" in said and "categories" in said:
         raise InvalidParameter(f"domains[{name!r}]", said, "has bounds and categories; one of them is enough")
     if "bounds" in said:
@@ -165,6 +167,17 @@ def _spelled_out(name: str, said: Mapping[Any, Any], physical: Domain) -> Domain
             raise InvalidParameter(f"domains[{name!r}].max_length", said["max_length"], "is for text only")
         domain = replace(domain, longest=whole(f"domains[{name!r}].max_length", said["max_length"]))
     return domain
+
+
+def _require_kind(name: str, kind: Kind, physical: Domain) -> None:
+    """Columns are read as what they are stored as: a cell that is something else could make a question fail."""
+    if kind is not physical.kind:
+        raise InvalidParameter(
+            f"domains[{name!r}]",
+            str(kind),
+            f"is not what the column holds: {physical.kind} values",
+            hint="store it as such, or convert it in the question: CAST(x AS DOUBLE), ROUND(x)",
+        )
 
 
 def _bounded(name: str, bounds: Sequence[Any], physical: Domain) -> Domain:
@@ -190,7 +203,7 @@ def _bounded(name: str, bounds: Sequence[Any], physical: Domain) -> Domain:
 
 def _categorical(name: str, said: Any, physical: Domain) -> Domain:
     listed = tuple(_plain(name, each) for each in (sorted(said) if isinstance(said, set | frozenset) else said))
-    present = tuple(each for each in listed if each is not None)
+    present: tuple[Value, ...] = tuple(each for each in listed if each is not None)
     if not present or len(set(map(_identity, present))) < len(present):
         raise InvalidParameter(f"domains[{name!r}]", said, "is empty or repeats itself", hint="list every key once")
     if len(listed) > MOST_KEYS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
@@ -12,6 +11,8 @@ from giveortake.errors import QueryRefused
 from giveortake.plan.domains import Domain, Kind, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from giveortake.plan.tables import Schema
 
 DEEPEST = 100  # expressions nest no deeper than this

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, final
@@ -20,6 +19,8 @@ from giveortake.plan.domains import Domain, Kind, Value
 from giveortake.plan.expressions import Call, Literal, is_missing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from giveortake.plan.expressions import Expression
     from giveortake.plan.tables import Schema
 
@@ -155,10 +156,16 @@ def _modulo(call: Call, domains: list[Domain]) -> Domain:
     a, b = _numbers(call, domains)
     if not _is_int(a) or not _is_int(b):
         raise QueryRefused("the remainder % is for whole numbers with bounds", hint="FLOOR(x) and CLAMP give both")
-    most = max(abs(b.low), abs(b.high)) - 1  # type: ignore[arg-type, operator]
-    low, high = max(a.low, -most), min(a.high, most)  # type: ignore[type-var]
-    zero = b.low <= 0 <= b.high  # type: ignore[operator]
-    return Domain(Kind.INTEGER, min(low, Fraction(0)), max(high, Fraction(0)), nullable=_nullable(domains) or zero)
+    (low, high), (least, greatest) = _ends(a), _ends(b)
+    most = max(abs(least), abs(greatest)) - 1
+    nullable = _nullable(domains) or least <= 0 <= greatest
+    zero = Fraction(0)
+    return Domain(Kind.INTEGER, min(max(low, -most), zero), max(min(high, most), zero), nullable=nullable)
+
+
+def _ends(domain: Domain) -> tuple[Fraction, Fraction]:
+    assert domain.low is not None and domain.high is not None  # noqa: S101, PT018 (bounded)
+    return domain.low, domain.high
 
 
 def _negate(call: Call, domains: list[Domain]) -> Domain:
@@ -266,6 +273,8 @@ def _bucket(call: Call, domains: list[Domain]) -> Domain:
     if 10**9 % width.denominator:
         raise QueryRefused("BUCKET needs a width with at most nine decimals")
     first, last = math.floor(a.low / width), math.floor(a.high / width)  # type: ignore[operator]
+    if max(abs(first), abs(last)) > _SAFE_INTEGER:
+        raise QueryRefused("BUCKET needs a width of at least 2^-53 of the bounds", hint="take a greater width")
     if last - first >= _MOST_BUCKETS:
         raise QueryRefused(f"BUCKET makes more than {_MOST_BUCKETS:,} buckets", hint="take a greater width")
     edges = [width * index for index in range(first, last + 1)]

@@ -43,11 +43,6 @@ class Relation:
         """The most rows that a unit can have here, or None if nothing bounds them."""
         raise NotImplementedError
 
-    @property
-    def has_every_row(self) -> bool:
-        """Whether each row of the table is here exactly once, so that their number tells nothing under change-one."""
-        return False
-
     def tables(self) -> list[PrivateTable]:
         """The private tables it reads."""
         raise NotImplementedError
@@ -76,10 +71,6 @@ class Scan(Relation):
     @property
     def most_rows(self) -> int | None:
         return 1 if self.table.person is None else self.most_rows_of_person
-
-    @property
-    def has_every_row(self) -> bool:
-        return self.table.person is None
 
     def tables(self) -> list[PrivateTable]:
         return [self.table]
@@ -132,24 +123,22 @@ class Derive(Relation):
     named: Named
 
     def __post_init__(self) -> None:
-        names = [name for name, _ in self.named]
-        if len(set(names)) < len(names):
-            raise QueryRefused(
-                f"a column is named twice: {', '.join(sorted({n for n in names if names.count(n) > 1}))}"
-            )
+        _require_names_apart([name for name, _ in self.named])
+        inside, person = self.source.schema, self.source.person
         for name, expression in self.named:
             require_shallow(expression)
-            expression.domain(self.source.schema)
-            if name == self.source.person and expression != Column(name):
+            expression.domain(inside)
+            if person is not None and _same(name, person) and (name, expression) != (person, Column(person)):
                 raise QueryRefused(
                     f"`{name}` says whose row it is and cannot be redefined", hint="give the new column another name"
                 )
 
     @property
     def schema(self) -> dict[str, Domain]:
-        found = {name: expression.domain(self.source.schema) for name, expression in self.named}
+        inside = self.source.schema
+        found = {name: expression.domain(inside) for name, expression in self.named}
         if self.person is not None and self.person not in found:
-            found[self.person] = self.source.schema[self.person]
+            found[self.person] = inside[self.person]
         return found
 
     @property
@@ -159,10 +148,6 @@ class Derive(Relation):
     @property
     def most_rows(self) -> int | None:
         return self.source.most_rows
-
-    @property
-    def has_every_row(self) -> bool:
-        return self.source.has_every_row
 
     def tables(self) -> list[PrivateTable]:
         return self.source.tables()
@@ -193,12 +178,11 @@ class JoinPublic(Relation):
                 "multiply rows",
                 hint=f"join on one of: {', '.join(sorted(self.public.unique)) or 'none is unique'}",
             )
-        theirs, ours = self.public.schema[self.public_column], self.on.domain(self.source.schema)
+        inside = self.source.schema
+        theirs, ours = self.public.schema[self.public_column], self.on.domain(inside)
         if theirs.kind is not ours.kind:
             raise QueryRefused(f"a {ours.kind} column cannot be joined with a {theirs.kind} column")
-        for _, name in self.taken:
-            if name in self.source.schema:
-                raise QueryRefused(f"the join has two columns `{name}`", hint="rename one of them in a subquery")
+        _require_names_apart([*inside, *(name for _, name in self.taken)])
 
     @property
     def schema(self) -> dict[str, Domain]:
@@ -214,17 +198,13 @@ class JoinPublic(Relation):
     def most_rows(self) -> int | None:
         return self.source.most_rows
 
-    @property
-    def has_every_row(self) -> bool:
-        return self.optional and self.source.has_every_row
-
     def tables(self) -> list[PrivateTable]:
         return self.source.tables()
 
     def to_json(self) -> Any:
         taken = [list(pair) for pair in self.taken]
-        on = self.on.to_json()
-        return ["join public", self.source.to_json(), self.public.name, on, self.public_column, taken, self.optional]
+        on, public = self.on.to_json(), [self.public.name, self.public.fingerprint]
+        return ["join public", self.source.to_json(), public, on, self.public_column, taken, self.optional]
 
 
 @final
@@ -243,9 +223,7 @@ class JoinPersons(Relation):
         one, other = self.left.schema[self.left.person], self.right.schema[self.right.person]
         if one.kind is not other.kind:
             raise QueryRefused("the two tables write the person differently, as values of different kinds")
-        for _, name in self.taken:
-            if name in self.left.schema:
-                raise QueryRefused(f"the join has two columns `{name}`", hint="rename one of them in a subquery")
+        _require_names_apart([*self.left.schema, *(name for _, name in self.taken)])
 
     @property
     def schema(self) -> dict[str, Domain]:
@@ -285,14 +263,16 @@ class Union(Relation):
             raise QueryRefused("both sides of UNION ALL must name the person's column alike")
         if self.left.person is None and {t.name for t in self.left.tables()} != {t.name for t in self.right.tables()}:
             raise QueryRefused("UNION ALL of two tables needs a person that both know", hint="protect with unit=…")
+        theirs = self.right.schema
         for name, one in self.left.schema.items():
-            other = self.right.schema.get(name)
+            other = theirs.get(name)
             if other is None or other.kind is not one.kind:
                 raise QueryRefused(f"both sides of UNION ALL must have a column `{name}` of one kind")
 
     @property
     def schema(self) -> dict[str, Domain]:
-        return {name: _either(one, self.right.schema[name]) for name, one in self.left.schema.items()}
+        theirs = self.right.schema
+        return {name: _either(one, theirs[name]) for name, one in self.left.schema.items()}
 
     @property
     def person(self) -> str | None:
@@ -322,17 +302,20 @@ class PerPerson(Relation):
     def __post_init__(self) -> None:
         if self.source.person is None:
             raise QueryRefused("there are no persons to group by: every row is protected by itself")
+        inside = self.source.schema
         for key in self.keys:
-            Column(key).domain(self.source.schema)
+            Column(key).domain(inside)
+        _require_names_apart([self.source.person, *self.keys, *(name for name, _ in self.features)])
         for _, feature in self.features:
-            feature.require_feature(self.source)
+            feature.require_feature(inside)
 
     @property
     def schema(self) -> dict[str, Domain]:
         inside = self.source.schema
         person = str(self.source.person)
         found = {person: inside[person], **{key: inside[key] for key in self.keys}}
-        found.update({name: feature.feature_domain(self.source) for name, feature in self.features})
+        most = self.source.most_rows
+        found.update({name: feature.feature_domain(inside, most) for name, feature in self.features})
         return found
 
     @property
@@ -354,7 +337,7 @@ class PerPerson(Relation):
 @final
 @dataclass(frozen=True, slots=True)
 class KeepParts(Relation):
-    """The rows of at most `most` values of a column for each person, which ones decided by a hash of person and value."""
+    """The rows of at most `most` values of a column for each person; a hash of both decides which."""
 
     source: Relation
     column: str
@@ -377,6 +360,19 @@ class KeepParts(Relation):
 
     def to_json(self) -> Any:
         return ["keep parts", self.source.to_json(), self.column, self.most]
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether an engine takes two names for one: the case of letters does not matter to it."""
+    return one.casefold() == other.casefold()
+
+
+def _require_names_apart(names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name.casefold() in seen:
+            raise QueryRefused(f"there are two columns `{name}`", hint="name them apart; upper and lower case are one")
+        seen.add(name.casefold())
 
 
 def _either(one: Domain, other: Domain) -> Domain:

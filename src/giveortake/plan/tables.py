@@ -31,12 +31,14 @@ class PrivateTable:
 class PublicTable:
     """A table that everybody may know.
 
-    `unique` lists the columns whose values occur once each: a join on one of them multiplies no rows.
+    `unique` lists the columns whose values occur once each: a join on one of them multiplies no rows. `fingerprint`
+    tells its content from others, so that a question about other content is another question.
     """
 
     name: str
     columns: tuple[tuple[str, Domain], ...]
     unique: frozenset[str]
+    fingerprint: str = ""
 
     @property
     def schema(self) -> dict[str, Domain]:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from giveortake.answers import Answer, Column
-from giveortake.compile import Release, combined, evaluated, measurement
+from giveortake.compile import Release, combined, evaluated, measurement, spend_of
 from giveortake.compile.measurement import key_rows, with_keys
-from giveortake.engines import Keys
-from giveortake.errors import LedgerMismatch, QueryFailed, Unprovable
+from giveortake.errors import InvalidParameter, LedgerDamaged, LedgerMismatch, QueryFailed, Unprovable
 from giveortake.exact import open_probability
 from giveortake.session.postprocessing import arranged
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from giveortake.compile import Measurement, Spend
+    from giveortake.engines import Keys
     from giveortake.exact import Number
     from giveortake.ledger import Reservation
     from giveortake.plan import Value
@@ -29,22 +33,39 @@ ENTROPY = "the operating system's generator; a guarantee assumes ideal coins, wh
 
 def answer(session: Session, made: Measurement, spend: Spend, confidence: Number, key: str | None) -> Answer:
     """Charge, ask, and answer; or give the stored answer to the same question at the same price."""
+    (only,) = answers(session, [(made, spend)], confidence, key)
+    return only
+
+
+def answers(
+    session: Session, asked: Sequence[tuple[Measurement, Spend]], confidence: Number, key: str | None
+) -> list[Answer]:
+    """Several questions under one charge: all are paid, durably, before the first of them is asked."""
     sure = open_probability("confidence", confidence)
-    reservation = reserve(session, made, spend, key, [])
-    keys, release = _released(session, made, reservation, None)
-    return _answer(session, made, spend, keys, [release], reservation, sure, [])
+    reservation = _reserve(session, asked, key, ())
+    found = _released(session, [made for made, _ in asked], reservation, None)
+    return [
+        _Asked(session, made, spend, keys, (release,), reservation, sure).answer()
+        for (made, spend), (keys, release) in zip(asked, found, strict=True)
+    ]
 
 
-def reserve(session: Session, made: Measurement, spend: Spend, key: str | None, chain: list[str]) -> Reservation:
+def _reserve(
+    session: Session, asked: Sequence[tuple[Measurement, Spend]], key: str | None, chain: tuple[str, ...]
+) -> Reservation:
     """The charge, durably, before a row is read. A table that changed is refused first, at no cost."""
     if not session.engine.unchanged():
         raise LedgerMismatch(
             f"the files of {session.name!r} have changed since they were protected",
             hint="call gt.protect again: what changed is a new version",
         )
-    question = {"question": made.digest(), "spend": spend.to_json(), "refines": chain}
+    question = {
+        "questions": [[made.digest(), spend.to_json()] for made, spend in asked],
+        "refines": list(chain),
+        "part": session.part_name(),
+    }
     return session.book.reserve(
-        made.event,
+        session.charged([made for made, _ in asked]),
         dataset=session.name,
         analyst=session.analyst,
         key=key,
@@ -55,16 +76,22 @@ def reserve(session: Session, made: Measurement, spend: Spend, key: str | None, 
 
 
 def _released(
-    session: Session, made: Measurement, reservation: Reservation, known: Keys | None
-) -> tuple[Keys, Release]:
+    session: Session, asked: Sequence[Measurement], reservation: Reservation, known: Keys | None
+) -> list[tuple[Keys, Release]]:
     """The noisy integers: those that are kept in the ledger, or new ones that are kept before anyone sees them."""
     content = reservation.answer
     if not reservation.settled:
-        content = session.book.settle(reservation, _executed(session, made, known))
-    keys = known if known is not None else made.keys()
-    if content["keys"] is not None and known is None:
-        keys = with_keys(made, [tuple(_value(each) for each in row) for row in content["keys"]])
-    return keys, Release.from_json(content["arrays"], made.noises)
+        executed = [_executed(session, made, known) for made in asked]
+        content = session.book.settle(reservation, {"format": 1, "parts": executed})
+    if not isinstance(content, dict) or content.get("format") != 1 or len(content["parts"]) != len(asked):
+        raise LedgerDamaged("a stored answer is not one to this question")
+    found = []
+    for made, part in zip(asked, content["parts"], strict=True):
+        keys = made.keys() if known is None else known
+        if part["keys"] is not None and known is None:
+            keys = with_keys(made, [tuple(_value(each) for each in row) for row in part["keys"]])
+        found.append((keys, Release.from_json(part["arrays"], made.noises)))
+    return found
 
 
 def _executed(session: Session, made: Measurement, known: Keys | None) -> dict[str, Any]:
@@ -77,73 +104,74 @@ def _executed(session: Session, made: Measurement, known: Keys | None) -> dict[s
     if not session.engine.unchanged():
         raise QueryFailed("the files of the table changed while it was read; what was charged stands")
     return {
-        "format": 1,
         "keys": None if found is None else [[_plain(value) for value in row] for row in found],
         "arrays": release.to_json(),
     }
 
 
-def _answer(
-    session: Session,
-    made: Measurement,
-    spend: Spend,
-    keys: Keys,
-    releases: list[Release],
-    reservation: Reservation,
-    confidence: Fraction,
-    chain: list[str],
-) -> Answer:
-    rows = key_rows(keys)
-    measures = combined(made.measures, releases)
-    miss = float(1 - confidence)
-    columns = [Column(column.name, [_shown(row[i]) for row in rows]) for i, column in enumerate(keys.columns)]
-    for name, formula in made.formulas:
-        each = evaluated(formula, measures, miss, len(rows))
-        columns.append(Column(name, _listed(each.values), _listed(each.low), _listed(each.high)))
-    shown = arranged(made, columns, rows, measures, miss)
-    promise = made.event.guarantee(unit=session.budget.unit, neighbours=session.budget.neighbours)
-    return Answer(
-        shown,
-        guarantee=promise,
-        cost=promise,
-        release_id=f"{session.name}/{session.version}/{reservation.number}",
-        confidence=confidence,
-        citations=tuple(dict.fromkeys(noise.citation for noise in made.noises)),
-        recipe=recipe(session, made, spend),
-        entropy=ENTROPY,
-        notes=_notes(session, made, reservation),
-        refine=lambda **options: refined(session, made, keys, releases, chain, reservation, confidence, options),
-    )
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """A question that is paid for, and everything that was released to it so far."""
+
+    session: Session
+    made: Measurement
+    spend: Spend
+    keys: Keys
+    releases: tuple[Release, ...]
+    reservation: Reservation
+    confidence: Fraction
+    chain: tuple[str, ...] = ()
+
+    def answer(self) -> Answer:
+        """The answer that follows from the releases; all of this is post-processing."""
+        rows = key_rows(self.keys)
+        measures = combined(self.made.measures, self.releases)
+        miss = float(1 - self.confidence)
+        columns = [Column(column.name, [_shown(row[i]) for row in rows]) for i, column in enumerate(self.keys.columns)]
+        for name, formula in self.made.formulas:
+            each = evaluated(formula, measures, miss, len(rows))
+            columns.append(Column(name, _listed(each.values), _listed(each.low), _listed(each.high)))
+        budget = self.session.budget
+        promise = self.made.event.guarantee(unit=budget.unit, neighbours=budget.neighbours)
+        return Answer(
+            arranged(self.made, columns, rows, measures, miss),
+            guarantee=promise,
+            cost=promise,
+            release_id=f"{self.session.name}/{self.reservation.number}",
+            confidence=self.confidence,
+            citations=tuple(dict.fromkeys(noise.citation for noise in self.made.noises)),
+            recipe=recipe(self.made, self.spend),
+            entropy=ENTROPY,
+            notes=_notes(self.session, self.made, self.reservation),
+            refine=self.refine,
+        )
+
+    def refine(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        mu: Number | None = None,
+        key: str | None = None,
+    ) -> Answer:
+        """The same question once more, and all answers combined; keys that were found are public now."""
+        if any(measure.kind == "bins" for measure in self.made.measures):
+            raise Unprovable("quantiles are not refined: their answers do not average", hint="ask anew, for more")
+        spend = spend_of(epsilon, delta, rho, mu, None)
+        if spend is None:
+            raise InvalidParameter("epsilon", None, "is missing", hint='answer.refine(epsilon="0.1")')
+        made = self.made
+        again = measurement(made.question, made.caps, made.stability.neighbours, spend, known=self.keys)
+        links = (*self.chain, str(self.reservation.number))
+        reservation = _reserve(self.session, [(again, spend)], key, links)
+        ((_, release),) = _released(self.session, [again], reservation, self.keys)
+        releases = (*self.releases, release)
+        return _Asked(self.session, again, spend, self.keys, releases, reservation, self.confidence, links).answer()
 
 
-def refined(
-    session: Session,
-    made: Measurement,
-    keys: Keys,
-    releases: list[Release],
-    chain: list[str],
-    before: Reservation,
-    confidence: Fraction,
-    options: dict[str, Any],
-) -> Answer:
-    """The same question once more, and both answers combined; keys that were found are public now."""
-    from giveortake.compile import spend_of  # noqa: PLC0415
-    from giveortake.errors import InvalidParameter  # noqa: PLC0415
-
-    if any(measure.kind == "bins" for measure in made.measures):
-        raise Unprovable("quantiles are not refined: their answers do not average", hint="ask anew at a higher price")
-    key = options.pop("key", None)
-    spend = spend_of(**{name: options.pop(name, None) for name in ("epsilon", "delta", "rho", "mu", "key_delta")})
-    if spend is None or options:
-        raise InvalidParameter("refine", sorted(options), "states no spend", hint='answer.refine(epsilon="0.1")')
-    again = measurement(made.question, made.caps, made.stability.neighbours, spend, known=keys)
-    links = [*chain, str(before.number)]
-    reservation = reserve(session, again, spend, key, links)
-    _, release = _released(session, again, reservation, keys)
-    return _answer(session, again, spend, keys, [*releases, release], reservation, confidence, links)
-
-
-def recipe(session: Session, made: Measurement, spend: Spend) -> dict[str, object]:
+def recipe(made: Measurement, spend: Spend) -> dict[str, object]:
     """What was done, in words and numbers, without any coin."""
     steps: dict[str, object] = {"spend": str(spend)}
     if made.stability.bounding is not None or made.caps.total is not None:
@@ -184,8 +212,6 @@ def _listed(values: Any) -> Any:
 
 
 def _shown(value: Value) -> Any:
-    from decimal import Decimal  # noqa: PLC0415
-
     return Decimal(value.numerator) / Decimal(value.denominator) if isinstance(value, Fraction) else value
 
 
@@ -201,11 +227,11 @@ def _plain(value: Any) -> list[Any]:
             return ["str", value]
         case dt.date() if not isinstance(value, dt.datetime):
             return ["date", value.isoformat()]
-    return ["decimal", str(Fraction(value))]
+    return ["decimal", str(Fraction(str(value)))]
 
 
 def _value(content: list[Any]) -> Value:
-    kind, text = content
+    kind, text = map(str, content)
     match kind:
         case "null":
             return None
@@ -217,4 +243,5 @@ def _value(content: list[Any]) -> Value:
             return str(text)
         case "date":
             return dt.date.fromisoformat(text)
-    return Fraction(text)
+        case _:
+            return Fraction(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from giveortake.compile import Spend, measurement
 from giveortake.compile.outputs import Linear, Ratio, margin, ratio_margin
 from giveortake.compile.releases import without_data
 from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused
-from giveortake.privacy import ApproxDP, PureDP
+from giveortake.privacy import PureDP
 
 if TYPE_CHECKING:
     from giveortake.compile import Measurement
@@ -32,7 +31,9 @@ def spend_for_margin(
     if keys is None and query.session.key_pot is not None:
         keys = query.session.key_pot / 10
     kinds = ["epsilon"] if isinstance(query.session.budget, PureDP) else ["epsilon", "mu"]
-    found = [each for kind in kinds if (each := _least(query, kind, reach, sure, keys, n)) is not None]
+    found = [
+        each for kind in kinds if (each := _least(query, kind, reach, confidence=sure, keys=keys, n=n)) is not None
+    ]
     if not found:
         raise InvalidParameter("margin", wanted, "is not reached by any amount of noise", hint="ask for a wider margin")
     priced = [(share, spend) for spend in found if (share := _share(query, spend)) is not None]
@@ -56,7 +57,7 @@ def column_margins(made: Measurement, confidence: Fraction, n: Number | None) ->
 
 
 def _least(
-    query: Query, kind: str, reach: float, confidence: Fraction, keys: Fraction | None, n: Number | None
+    query: Query, kind: str, reach: float, *, confidence: Fraction, keys: Fraction | None, n: Number | None
 ) -> Spend | None:
     def widest(amount: Fraction) -> float:
         spend = Spend(epsilon=amount, keys=keys) if kind == "epsilon" else Spend(mu=amount, keys=keys)
@@ -84,7 +85,7 @@ def _share(query: Query, spend: Spend) -> Fraction | None:
     """How much of a fresh budget it would use."""
     guard = accounting.filter(query.session.budget)
     try:
-        guard.charge(query.measured(query._with_keys(spend)).event)  # noqa: SLF001 (the same room)
+        guard.charge(query.measured(query.with_keys(spend)).event)
     except BudgetExceeded:
         return None
     return guard.share

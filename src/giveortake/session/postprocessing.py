@@ -15,7 +15,7 @@ from giveortake.plan import Literal, Measured, Quotient
 from giveortake.plan.aggregates import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from giveortake.compile import Measurement
     from giveortake.compile.releases import Combined
@@ -40,7 +40,10 @@ def arranged(
         values = next(column for column in columns if column.name == order.column).values
         present = [place for place in kept if values[place] is not None]
         missing = [place for place in kept if values[place] is None]
-        present.sort(key=lambda place: values[place], reverse=order.descending)  # noqa: B023 (used at once)
+        ranked: list[tuple[Any, int]] = sorted(
+            ((values[place], -place if order.descending else place) for place in present), reverse=order.descending
+        )
+        present = [abs(place) for _, place in ranked]
         kept = [*missing, *present] if order.missing_first else [*present, *missing]
     if question.limit is not None:
         kept = kept[: question.limit]
@@ -113,7 +116,7 @@ def _either(a: bool | None, b: bool | None) -> bool | None:
     return None if a is None or b is None else False
 
 
-_COMPARE = {
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b,
     "lt": lambda a, b: a < b,

@@ -6,15 +6,16 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
 from giveortake.compile import Caps
-from giveortake.errors import InvalidParameter, LedgerMismatch
+from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound
 from giveortake.plan import Domain, Kind, PrivateTable, PublicTable
-from giveortake.plan.domains import MOST_KEYS, declared
+from giveortake.plan.domains import declared
 from giveortake.privacy import ROW, Guarantee, Unit
 from giveortake.privacy import unit as unit_of
 from giveortake.privacy.units import checked_neighbours
@@ -71,7 +72,7 @@ def protect(
     said = dict(domains or {})
     engine = DuckDBEngine(memory=memory, threads=threads, seconds=seconds)
     try:
-        private, fingerprints = _private_tables(engine, source, name, table, whom, said)
+        private, fingerprints = _private_tables(engine, source, whom, said, name=name, table=table)
         open_tables = _public_tables(engine, public or {}, {each.name for each in private})
         engine.lock()
         book = (
@@ -82,7 +83,16 @@ def protect(
         called = name if name is not None and len(private) > 1 else "+".join(each.name for each in private)
         fingerprint = hashlib.sha256("|".join(fingerprints).encode()).hexdigest()
         people = population or (f"people of {called}" if whom != ROW else f"rows of {called}")
-        version = _register(book, called, people, promise, whom, private, fingerprint, owner_confirms)
+        version = _register(
+            book,
+            called,
+            population=people,
+            budget=promise,
+            whom=whom,
+            tables=private,
+            fingerprint=fingerprint,
+            owner_confirms=owner_confirms,
+        )
     except BaseException:
         engine.close()
         raise
@@ -121,7 +131,7 @@ def _budget(budget: object, whom: Unit, neighbours: Neighbours) -> Guarantee:
 
 
 def _private_tables(
-    engine: DuckDBEngine, source: Any, name: str | None, table: str | None, whom: Unit, said: Mapping[str, Any]
+    engine: DuckDBEngine, source: Any, whom: Unit, said: Mapping[str, Any], *, name: str | None, table: str | None
 ) -> tuple[list[PrivateTable], list[str]]:
     several = isinstance(source, Mapping)
     given: dict[str, Any] = dict(source) if several else {_name_of(source, name, table): source}
@@ -152,6 +162,8 @@ def _own(said: Mapping[str, Any], table: str, several: bool) -> Mapping[str, Any
 
 def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> PrivateTable:
     physical = dict(loaded.columns)
+    if len({column.casefold() for column in physical}) < len(physical):
+        raise InvalidParameter("source", loaded.name, "has columns whose names differ in case alone", hint="rename one")
     person = None if whom == ROW else whom.column
     if person is not None:
         if person not in physical:
@@ -198,7 +210,7 @@ def _kind(said: Any) -> Kind:
         return Kind.BOOLEAN
     if isinstance(first, dt.date):
         return Kind.DATE
-    if isinstance(said, tuple) and isinstance(first, int | float | Fraction):
+    if isinstance(said, tuple) and isinstance(first, int | float | Fraction | Decimal):
         return Kind.REAL
     if isinstance(first, int):
         return Kind.INTEGER
@@ -217,7 +229,7 @@ def _public_tables(engine: DuckDBEngine, given: Mapping[str, Any], taken: set[st
             if once:
                 unique.add(column)
             columns.append((column, _public_domain(domain, values)))
-        found.append(PublicTable(name, tuple(columns), frozenset(unique)))
+        found.append(PublicTable(name, tuple(columns), frozenset(unique), loaded.fingerprint))
     return found
 
 
@@ -237,6 +249,7 @@ def _public_domain(physical: Domain, values: list[Any]) -> Domain:
 def _register(
     book: ledgers.Ledger,
     name: str,
+    *,
     population: str,
     budget: Guarantee,
     whom: Unit,
@@ -247,32 +260,33 @@ def _register(
     """Write the promise and the table into the ledger, or find them there as said; other data is a new version."""
     book.population(population, budget=budget, unit=whom)
     domains = {each.name: {column: domain.to_dict() for column, domain in each.columns} for each in tables}
-    version = fingerprint[:16]
-    try:
-        book.dataset(
-            name,
-            population=population,
-            unit=whom,
-            domains=domains,
-            fingerprint=fingerprint,
-            version=version,
-            owner_confirms=owner_confirms,
-        )
-    except LedgerMismatch:
-        book.dataset(name, population=population, unit=whom, domains=domains)  # says so if more than the data differs
-        version = _new_version(book, name, version, fingerprint, owner_confirms)
-    return version
-
-
-def _new_version(book: ledgers.Ledger, name: str, version: str, fingerprint: str, owner_confirms: str | None) -> str:
-    for turn in range(1, MOST_KEYS):
-        called = version if turn == 1 else f"{version}-{turn}"
+    registered: dict[str, Any] = {"population": population, "unit": whom, "domains": domains}
+    while True:
+        versions = _versions(book, name)
+        if versions and versions[-1][1] == fingerprint:
+            book.dataset(name, **registered)  # says so if it is not what was said before
+            return versions[-1][0]
+        version = str(len(versions) + 1)  # a number: a name made of the content would tell neighbouring tables apart
         try:
-            book.new_version(name, version=called, fingerprint=fingerprint, owner_confirms=owner_confirms)
+            if versions:
+                book.dataset(name, **registered)
+                book.new_version(name, version=version, fingerprint=fingerprint, owner_confirms=owner_confirms)
+            else:
+                book.dataset(
+                    name, fingerprint=fingerprint, version=version, owner_confirms=owner_confirms, **registered
+                )
         except LedgerMismatch:
-            continue  # the table was like this once before: that is a version of its own
-        return called
-    raise LedgerMismatch(f"the data set {name!r} has too many versions")
+            if len(_versions(book, name)) == len(versions):
+                raise
+            continue  # somebody else was faster
+        return version
+
+
+def _versions(book: ledgers.Ledger, name: str) -> list[tuple[str, str | None]]:
+    try:
+        return book.versions(name)
+    except NotFound:
+        return []
 
 
 def _name_of(source: Any, name: str | None, table: str | None) -> str:

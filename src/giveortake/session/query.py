@@ -49,7 +49,16 @@ class Query:
 
         `n` is how many rows a group has, if that is public or was released: means are as sure as it is large.
         """
-        spend = self._spend(epsilon, delta, rho, mu, margin, confidence, key_delta, n)
+        spend = self._spend(
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            mu=mu,
+            margin=margin,
+            confidence=confidence,
+            key_delta=key_delta,
+            n=n,
+        )
         return quoted(self.session, self.measured(spend), spend, confidence, n)
 
     def answer(
@@ -71,8 +80,23 @@ class Query:
         least that reaches a `margin` with the stated confidence. `key` makes a retry safe: the same key and question
         give the same answer and are charged once. The same question at the same price is free the second time.
         """
-        spend = self._spend(epsilon, delta, rho, mu, margin, confidence, key_delta, n)
+        spend = self._spend(
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            mu=mu,
+            margin=margin,
+            confidence=confidence,
+            key_delta=key_delta,
+            n=n,
+        )
         return answering.answer(self.session, self.measured(spend), spend, confidence, key)
+
+    @property
+    def finds_keys(self) -> bool:
+        """Whether some keys are not known beforehand."""
+        schema = self.question.relation.schema
+        return any(key.domain(schema).keys() is None for _, key in self.question.keys)
 
     def measured(self, spend: Spend) -> Measurement:
         """The measurement that such a spend buys."""
@@ -81,6 +105,7 @@ class Query:
 
     def _spend(
         self,
+        *,
         epsilon: Number | None,
         delta: Number | None,
         rho: Number | None,
@@ -96,17 +121,16 @@ class Query:
         if margin is not None:
             if spend is not None:
                 raise InvalidParameter("margin", margin, "decides the spend; do not state both")
-            return self._with_keys(spend_for_margin(self, margin, confidence, key_delta, n))
+            return self.with_keys(spend_for_margin(self, margin, confidence, key_delta, n))
         if spend is None:
             raise InvalidParameter(
                 "epsilon", None, "is missing: say what the answer may cost", hint='epsilon="0.1", or margin=50'
             )
-        return self._with_keys(spend)
+        return self.with_keys(spend)
 
-    def _with_keys(self, spend: Spend) -> Spend:
+    def with_keys(self, spend: Spend) -> Spend:
         """The δ for finding keys, a tenth of the pot unless said otherwise; none if all keys are known."""
-        schema = self.question.relation.schema
-        if all(key.domain(schema).keys() is not None for _, key in self.question.keys):
+        if not self.finds_keys:
             return replace(spend, keys=None)
         if spend.keys is not None or self.session.key_pot is None:
             return spend

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import accounting, exact
-from giveortake.compile.outputs import Ratio, ratio_margin
+from giveortake.compile.outputs import Linear, Ratio, ratio_margin
 from giveortake.compile.releases import without_data
 from giveortake.errors import BudgetExceeded
 from giveortake.session.answering import described
@@ -40,6 +40,7 @@ class Quote:
     admitted: bool
     confidence: Fraction
     advice: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         percent = exact.shown(100 * self.confidence)
@@ -54,6 +55,7 @@ class Quote:
         lines.append(f"keys: {self.keys}")
         if self.contributions is not None:
             lines.append(f"contributions: {self.contributions}")
+        lines.extend(f"note: {each}" for each in self.remarks)
         lines.extend(f"cheaper: {each}" for each in self.advice)
         return "\n".join(lines)
 
@@ -81,7 +83,8 @@ def quoted(session: Session, made: Measurement, spend: Spend, confidence: Number
         remaining=level.remaining,
         admitted=session.admits(made.event),
         confidence=sure,
-        advice=tuple(_advice(session, made)),
+        advice=tuple(_advice(made)),
+        remarks=tuple(_remarks(made, margins, n)),
     )
 
 
@@ -105,7 +108,24 @@ def _keys(made: Measurement) -> str:
     return f"{size:,} known beforehand, all answered" if made.columns else "none"
 
 
-def _advice(session: Session, made: Measurement) -> list[str]:
+def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Number | None) -> list[str]:
+    """What a joint release saves (seed 000 Ex. 1.4, 1.5), and whether the noise would drown the answer (L1.7)."""
+    remarks = []
+    touched, keys = made.stability.touched, made.stability.keys
+    if keys is not None and keys > touched and made.columns:
+        times = exact.shown(Fraction(keys, touched), 3)
+        remarks.append(f"the {keys:,} groups are one release; one by one, each would get {times} times the noise")
+    if n is not None:
+        counts = [name for name, formula in made.formulas if isinstance(formula, Linear) and formula.whole]
+        remarks.extend(
+            f"the margin of `{name}` is as large as the {n} rows there are: ask for more ε, or for fewer columns"
+            for name in counts
+            if isinstance(margin := margins[name], float) and margin >= float(exact.positive("n", n))
+        )
+    return remarks
+
+
+def _advice(made: Measurement) -> list[str]:
     advice = []
     if len(made.measures) > 1:
         advice.append(f"{len(made.measures)} numbers share the spend; asking for fewer makes each surer")

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, final
 
 from giveortake import frame, sql
+from giveortake.compile import composed, spend_of
 from giveortake.errors import InvalidParameter
 from giveortake.plan import Catalog, PublicTable, Scan
 from giveortake.privacy import ApproxDP
+from giveortake.privacy.events import InPart
+from giveortake.session import answering
+from giveortake.session.batches import shared
+from giveortake.session.bounds import Suggestion, checked, suggested
+from giveortake.session.partitions import Part, Partition
 from giveortake.session.query import Query
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from fractions import Fraction
     from types import TracebackType
 
-    from giveortake.compile import Caps
+    from giveortake.answers import Answer
+    from giveortake.compile import Caps, Measurement
     from giveortake.engines import Engine
+    from giveortake.exact import Number
     from giveortake.ledger import Entry, Ledger, Standing
     from giveortake.plan import PrivateTable, Question, Relation
     from giveortake.privacy import Guarantee
@@ -48,6 +55,7 @@ class Session:
         public: Mapping[str, PublicTable],
         caps: Caps,
         analyst: str | None,
+        part: Part | None = None,
     ) -> None:
         self.engine = engine
         self.book = book
@@ -61,8 +69,11 @@ class Session:
         self._owns_book = owns_book
         self._private = private
         self._public = public
-        scans: dict[str, Relation] = {each.name: Scan(each, caps.total) for each in private.values()}
-        self.catalog = Catalog(scans, public)
+        self._part = part
+        relations: dict[str, Relation] = {each.name: Scan(each, caps.total) for each in private.values()}
+        if part is not None:
+            relations = {name: part.of(relation) for name, relation in relations.items()}
+        self.catalog = Catalog(relations, public)
 
     # -- asking -------------------------------------------------------------------------------------------------
 
@@ -87,6 +98,78 @@ class Session:
         if len(self._private) == 1:
             return next(iter(self._private))
         raise InvalidParameter("table", None, "is not named, and there are several", hint=", ".join(self._private))
+
+    def batch(
+        self,
+        queries: Sequence[Query],
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        mu: Number | None = None,
+        key_delta: Number | None = None,
+        confidence: Number = "0.95",
+        key: str | None = None,
+    ) -> list[Answer]:
+        """Answers to questions that are declared together: one charge, which is that of the whole batch."""
+        spend = spend_of(epsilon, delta, rho, mu, key_delta)
+        return answering.answers(self, shared(self, queries, spend), confidence, key)
+
+    def partition(self, column: str, *, parts_per_person: int = 1) -> Partition:
+        """Disjoint parts of the data, one for each declared value of a column: together they cost the dearest.
+
+        A person who has rows in more than `parts_per_person` parts keeps those of as many, chosen by a hash; all
+        parts then cost together what that many of the dearest do. The order of questions does not matter.
+        """
+        return Partition(self, column, parts_per_person)
+
+    def suggest_bounds(
+        self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = (), share: Number = "0.95"
+    ) -> Suggestion:
+        """Caps and bounds that leave most people as they are, found privately: this costs ε.
+
+        Every person falls into one bin of powers of two, so that nothing has to be bounded first. `by` are the
+        columns that questions will group by, `columns` numbers whose bounds are wanted.
+        """
+        return suggested(self, epsilon, by, columns, share)
+
+    def check_bounds(self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = ()) -> Answer:
+        """How many people the caps and bounds cut something off, at the cost of ε."""
+        return checked(self, epsilon, by, columns)
+
+    # -- parts --------------------------------------------------------------------------------------------------
+
+    def part_name(self) -> str | None:
+        """Which part this session sees, if it sees but one."""
+        return None if self._part is None else self._part.name
+
+    def charged(self, asked: Sequence[Measurement]) -> Event:
+        """What is charged for these measurements together."""
+        whole = composed([each.event for each in asked])
+        if self._part is None:
+            return whole
+        added = composed([each.event_if_added() for each in asked])
+        return InPart(whole, added, self._part.partition, self._part.number, self._part.touched)
+
+    def within(self, part: Part) -> Session:
+        """This session, seeing one part of the data."""
+        if self._part is not None:
+            raise InvalidParameter("partition", part.name, "is inside a part already", hint="partition the whole table")
+        return Session(
+            engine=self.engine,
+            book=self.book,
+            owns_book=False,
+            durable=self.durable,
+            name=self.name,
+            population=self.population,
+            version=self.version,
+            budget=self.budget,
+            private=self._private,
+            public=self._public,
+            caps=self.caps,
+            analyst=self.analyst,
+            part=part,
+        )
 
     # -- the budget ---------------------------------------------------------------------------------------------
 
@@ -143,8 +226,9 @@ class Session:
 
     def __repr__(self) -> str:
         lines = [f"<Session {self.name}: {self.budget!r}"]
-        for table in self._private.values():
-            lines.append(f"  {table.name}({', '.join(column for column, _ in table.columns)})")
+        lines.extend(
+            f"  {table.name}({', '.join(column for column, _ in table.columns)})" for table in self._private.values()
+        )
         lines.extend(f"  {table.name}, public" for table in self._public.values())
         if self.budget.unit.column is not None:
             lines.append(f"  {self.caps}{'' if self.caps.stated else ' (the default; see suggest_bounds)'}")

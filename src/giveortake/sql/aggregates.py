@@ -14,6 +14,8 @@ from giveortake.sql.functions import AGGREGATES, QUANTILES
 from giveortake.sql.refusals import allow, refuse
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from giveortake.plan.aggregates import Output
     from giveortake.sql.expressions import Rows
 
@@ -21,19 +23,19 @@ _ARITHMETIC: dict[type, str] = {exp.Add: "add", exp.Sub: "subtract", exp.Mul: "m
 _EXTREMES = {AggregateKind.MINIMUM: Fraction(0), AggregateKind.MAXIMUM: Fraction(1)}
 
 
-def is_aggregate(node: exp.Expression) -> bool:
+def is_aggregate(node: exp.Expr) -> bool:
     """Whether a node aggregates, as far as its name tells; also of aggregates that are refused."""
     if isinstance(node, exp.Anonymous):
         return str(node.this).upper() == "MEAN"
     return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup | exp.Window | exp.IgnoreNulls)
 
 
-def has_aggregate(node: exp.Expression) -> bool:
+def has_aggregate(node: exp.Expr) -> bool:
     """Whether there is an aggregate anywhere below."""
     return any(is_aggregate(each) for each in node.walk())
 
 
-def aggregate(node: exp.Expression, rows: Rows, *, feature: bool = False) -> tuple[Aggregate, str]:
+def aggregate(node: exp.Expr, rows: Rows, *, feature: bool = False) -> tuple[Aggregate, str]:
     """An aggregate and its usual name. A `feature` is of one person's rows: its extremes are exact."""
     only: Expression | None = None
     if type(node) is exp.Filter:
@@ -63,7 +65,7 @@ def _when(condition: Expression, value: Expression) -> Expression:
     return Call("case", (condition, value, Literal(None)))
 
 
-def _plain(node: exp.Expression, rows: Rows) -> tuple[Aggregate, str]:
+def _plain(node: exp.Expr, rows: Rows) -> tuple[Aggregate, str]:
     kind = type(node)
     if kind in AGGREGATES:
         allow(node, "this")
@@ -90,10 +92,12 @@ def _plain(node: exp.Expression, rows: Rows) -> tuple[Aggregate, str]:
         return Aggregate(AggregateKind.QUANTILE, rows.expression(node.this), _fraction(fraction)), "quantile"
     if kind is exp.WithinGroup:
         return _within_group(node, rows)
+    if kind is exp.IgnoreNulls and type(node.this) not in AGGREGATES:
+        refuse(node.this)
     return refuse(node)
 
 
-def _count(node: exp.Expression, rows: Rows) -> tuple[Aggregate, str]:
+def _count(node: exp.Expr, rows: Rows) -> tuple[Aggregate, str]:
     allow(node, "this", "big_int")
     of = node.args.get("this")
     if of is None:
@@ -112,7 +116,7 @@ def _count(node: exp.Expression, rows: Rows) -> tuple[Aggregate, str]:
     return Aggregate(AggregateKind.COUNT_VALUES, counted), "count"
 
 
-def _within_group(node: exp.Expression, rows: Rows) -> tuple[Aggregate, str]:
+def _within_group(node: exp.Expr, rows: Rows) -> tuple[Aggregate, str]:
     allow(node, "this", "expression")
     quantile, order = node.this, node.expression
     if type(quantile) not in {exp.PercentileCont, exp.PercentileDisc} or not isinstance(order, exp.Order):
@@ -126,33 +130,36 @@ def _within_group(node: exp.Expression, rows: Rows) -> tuple[Aggregate, str]:
     return Aggregate(AggregateKind.QUANTILE, rows.expression(ordered.this), _fraction(quantile.this)), "quantile"
 
 
-def _fraction(node: exp.Expression) -> Fraction:
+def _fraction(node: exp.Expr) -> Fraction:
     if isinstance(node, exp.Literal) and not node.is_string:
         return Fraction(number(str(node.this)))
     raise QueryRefused("a quantile's fraction is a number from 0 to 1, written out", hint="QUANTILE(x, 0.9)")
 
 
-def output(node: exp.Expression, rows: Rows) -> Output:
-    """A column of the answer: an aggregate, a number, or arithmetic of those."""
+def output(node: exp.Expr, rows: Rows, named: Mapping[str, Output] | None = None) -> Output:
+    """A column of the answer: an aggregate, a number, or arithmetic of those and of columns that have a name."""
     if is_aggregate(node):
         return Measured(aggregate(node, rows)[0])
     if isinstance(node, exp.Paren):
         allow(node, "this")
-        return output(node.this, rows)
+        return output(node.this, rows, named)
     if isinstance(node, exp.Literal) and not node.is_string:
         return Fraction(number(str(node.this)))
     if isinstance(node, exp.Neg):
         allow(node, "this")
-        inside = output(node.this, rows)
+        inside = output(node.this, rows, named)
         return -inside if isinstance(inside, Fraction) else Quotient("multiply", Fraction(-1), inside)
     if type(node) in {exp.Cast, exp.TryCast}:
         allow(node, "this", "to", "safe")
+        allow(node.args["to"], "this", "nested")
         if str(getattr(node.args["to"].this, "value", "")).upper() in {"DOUBLE", "FLOAT"}:
-            return output(node.this, rows)
+            return output(node.this, rows, named)
     if type(node) in _ARITHMETIC:
         allow(node, "this", "expression", "typed", "safe")
-        return Quotient(_ARITHMETIC[type(node)], output(node.this, rows), output(node.expression, rows))
+        return Quotient(_ARITHMETIC[type(node)], output(node.this, rows, named), output(node.expression, rows, named))
     if isinstance(node, exp.Column):
+        if named is not None and not node.table and str(node.name).casefold() in named:
+            return named[str(node.name).casefold()]
         raise QueryRefused(
             f"`{str(node.name)[:60]}` is neither grouped by nor inside an aggregate",
             hint="GROUP BY it, or take COUNT, SUM, AVG or a quantile of it",

@@ -40,7 +40,7 @@ class Answers:
     keys: tuple[tuple[str, Expression], ...]
     outputs: tuple[tuple[str, Output], ...]
 
-    def condition(self, node: exp.Expression) -> Condition:
+    def condition(self, node: exp.Expr) -> Condition:
         """What HAVING says, over keys by name, outputs by value, and literals."""
         kind = type(node)
         if kind is exp.Paren:
@@ -69,12 +69,12 @@ class Answers:
             allow(node, "this", "expression")
             return Condition("is_null", (self._operand(node.this),))
         if kind is exp.Column:
-            return self._compared("eq", self._operand(node), True)  # noqa: FBT003 (a value, not a switch)
+            return self._compared("eq", self._operand(node), True)
         return refuse(
             node, "in HAVING", hint="comparisons, BETWEEN, IN and IS NULL are; conditions on rows go into WHERE"
         )
 
-    def name_of(self, node: exp.Expression) -> str | None:
+    def name_of(self, node: exp.Expr) -> str | None:
         """The column of the answer that a node is."""
         while isinstance(node, exp.Paren):
             node = node.this
@@ -83,29 +83,32 @@ class Answers:
         if named is not None:
             return named
         if has_aggregate(node):
-            measured = output(node, rows)
+            measured = self._measured(node)
             return next((name for name, each in self.outputs if each == measured), None)
-        if isinstance(node, exp.Column) and not self.scope.matches(*column_name(node)):
+        if not all(self.scope.matches(*column_name(each)) for each in node.find_all(exp.Column)):
             return None
         key = rows.expression(node)
         return next((name for name, each in self.keys if each == key), None)
 
-    def _named(self, node: exp.Expression) -> str | None:
+    def _measured(self, node: exp.Expr) -> Output:
+        return output(node, Rows(self.scope), {name.casefold(): each for name, each in self.outputs})
+
+    def _named(self, node: exp.Expr) -> str | None:
         if not isinstance(node, exp.Column) or node.table:
             return None
         written = column_name(node)[0]
         names = [name for name, _ in (*self.keys, *self.outputs)]
         return next((name for name in names if name.casefold() == written.casefold()), None)
 
-    def _operand(self, node: exp.Expression) -> object:
+    def _operand(self, node: exp.Expr) -> object:
         name = self.name_of(node) if not isinstance(node, exp.Literal | exp.Boolean | exp.Null | exp.Neg) else None
         if name is not None:
             if self._named(node) is not None and isinstance(node, exp.Column):
                 self._require_one_meaning(node, name)
             found = dict(self.outputs).get(name)
             return Column(name) if found is None else found
-        if has_aggregate(node) or isinstance(node, exp.Column):
-            return output(node, Rows(self.scope))
+        if has_aggregate(node) or node.find(exp.Column) is not None:
+            return self._measured(node)
         value = Rows(self.scope).expression(node)
         if not isinstance(value, Literal):
             raise QueryRefused(
@@ -115,7 +118,7 @@ class Answers:
             return Fraction(value.value)
         return value.value
 
-    def _require_one_meaning(self, node: exp.Expression, name: str) -> None:
+    def _require_one_meaning(self, node: exp.Expr, name: str) -> None:
         """A name of the answer that is also another key's column would mean two things."""
         inside = self.scope.matches(str(node.name))
         others = [other for other, key in self.keys if inside and key == Column(inside[0]) and other != name]

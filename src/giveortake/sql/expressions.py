@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -16,10 +15,13 @@ from giveortake.sql.functions import CASTS, COMPARISONS, OUR_OWN, PARTS, SCALARS
 from giveortake.sql.refusals import allow, refuse
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from giveortake.plan import Schema
     from giveortake.sql.scope import Scope
 
 _INT64 = 1 << 63
+_TIMESTAMPS = frozenset({"TIMESTAMP", "TIMESTAMPNTZ", "DATETIME"})
 
 
 class Rows:
@@ -33,7 +35,7 @@ class Rows:
         """The columns that expressions may use."""
         return self.scope.relation.schema
 
-    def expression(self, node: exp.Expression) -> Expression:
+    def expression(self, node: exp.Expr) -> Expression:
         """The plan's expression for a node, or a refusal."""
         special = _SPECIAL.get(type(node))
         if special is not None:
@@ -42,7 +44,7 @@ class Rows:
         if reading is None:
             refuse(node, hint=_hint_about_aggregates(node))
         allow(node, *reading.arguments, *reading.quiet)
-        parts: list[exp.Expression] = []
+        parts: list[exp.Expr] = []
         for name in reading.arguments:
             value = node.args.get(name)
             parts.extend(value if isinstance(value, list) else [value] if value is not None else [])
@@ -51,22 +53,20 @@ class Rows:
     def call(self, name: str, arguments: list[Expression]) -> Expression:
         """A call, in which texts that are compared with dates are dates."""
         if name == "negate" and isinstance(arguments[0], Literal) and _is_number(arguments[0].value):
-            return Literal(-arguments[0].value)  # type: ignore[operator, union-attr]
-        if name == "concat" and len(arguments) == 1:
-            return arguments[0]
+            return Literal(-arguments[0].value)  # type: ignore[operator]
         if name in COMPARISONS and any(isinstance(each, Literal) and isinstance(each.value, str) for each in arguments):
             kinds = {each.domain(self.schema).kind for each in arguments}
             if kinds & {Kind.DATE, Kind.TIMESTAMP}:
                 arguments = [_as_date(each) for each in arguments]
         return Call(name, tuple(arguments))
 
-    def column(self, node: exp.Expression) -> Expression:
+    def column(self, node: exp.Expr) -> Expression:
         """The column that a name means."""
         name, table = column_name(node)
         return Column(self.scope.column(name, table))
 
 
-def column_name(node: exp.Expression) -> tuple[str, str | None]:
+def column_name(node: exp.Expr) -> tuple[str, str | None]:
     """The name, and the table before it."""
     if isinstance(node.this, exp.Star):
         refuse(node.this)
@@ -96,7 +96,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | Fraction) and not isinstance(value, bool)
 
 
-def _hint_about_aggregates(node: exp.Expression) -> str | None:
+def _hint_about_aggregates(node: exp.Expr) -> str | None:
     if isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup):
         return (
             "aggregates stand in SELECT, HAVING and ORDER BY; aggregates of aggregates need GROUP BY the person inside"
@@ -107,17 +107,17 @@ def _hint_about_aggregates(node: exp.Expression) -> str | None:
 # -- literals ---------------------------------------------------------------------------------------------------------
 
 
-def _literal(_rows: Rows, node: exp.Expression) -> Expression:
+def _literal(_rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "is_string")
     return Literal(str(node.this) if node.args.get("is_string") else number(str(node.this)))
 
 
-def _boolean(_rows: Rows, node: exp.Expression) -> Expression:
+def _boolean(_rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this")
     return Literal(bool(node.this))
 
 
-def _null(_rows: Rows, node: exp.Expression) -> Expression:
+def _null(_rows: Rows, node: exp.Expr) -> Expression:
     allow(node)
     return Literal(None)
 
@@ -148,19 +148,19 @@ def _naive(found: dt.datetime) -> dt.datetime:
 # -- forms of their own -----------------------------------------------------------------------------------------------
 
 
-def _paren(rows: Rows, node: exp.Expression) -> Expression:
+def _paren(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this")
     return rows.expression(node.this)
 
 
-def _between(rows: Rows, node: exp.Expression) -> Expression:
+def _between(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "low", "high")
     of = rows.expression(node.this)
     low = rows.call("ge", [of, rows.expression(node.args["low"])])
     return Call("and", (low, rows.call("le", [of, rows.expression(node.args["high"])])))
 
 
-def _is(rows: Rows, node: exp.Expression) -> Expression:
+def _is(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "expression")
     of, what = rows.expression(node.this), node.expression
     if isinstance(what, exp.Null):
@@ -170,14 +170,14 @@ def _is(rows: Rows, node: exp.Expression) -> Expression:
     return refuse(node, hint="IS NULL, IS NOT NULL, IS TRUE and IS FALSE are")
 
 
-def _like(rows: Rows, node: exp.Expression) -> Expression:
+def _like(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "expression", "negate")
     name = "ilike" if type(node) is exp.ILike else "like"
     found = rows.call(name, [rows.expression(node.this), rows.expression(node.expression)])
     return Call("not", (found,)) if node.args.get("negate") else found
 
 
-def _case(rows: Rows, node: exp.Expression) -> Expression:
+def _case(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "ifs", "default")
     of = None if node.args.get("this") is None else rows.expression(node.this)
     arguments: list[Expression] = []
@@ -191,21 +191,25 @@ def _case(rows: Rows, node: exp.Expression) -> Expression:
     return Call("case", tuple(arguments))
 
 
-def _if(rows: Rows, node: exp.Expression) -> Expression:
+def _if(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "true", "false")
     default = node.args.get("false")
     otherwise = Literal(None) if default is None else rows.expression(default)
     return Call("case", (rows.expression(node.this), rows.expression(node.args["true"]), otherwise))
 
 
-def _cast(rows: Rows, node: exp.Expression) -> Expression:
+def _cast(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "to", "safe")
     to = node.args["to"]
-    allow(to, "this", "nested")
     kind = str(getattr(to.this, "value", to.this)).upper()
+    if kind in CASTS or kind in _TIMESTAMPS:
+        allow(to, "this", "nested")
     of = rows.expression(node.this)
-    if isinstance(of, Literal) and isinstance(of.value, str) and kind in {"DATE", "TIMESTAMP", "TIMESTAMPNTZ"}:
-        return Literal(moment(of.value))
+    if isinstance(of, Literal) and isinstance(of.value, str) and (kind == "DATE" or kind in _TIMESTAMPS):
+        found = moment(of.value)
+        day = dt.date(found.year, found.month, found.day)
+        whole = found if isinstance(found, dt.datetime) else dt.datetime.combine(day, dt.time())
+        return Literal(day if kind == "DATE" else whole)
     if kind not in CASTS:
         raise QueryRefused(
             f"CAST to {kind} is not answered", hint="CAST to DOUBLE, BIGINT, INTEGER, VARCHAR and DATE is"
@@ -213,7 +217,7 @@ def _cast(rows: Rows, node: exp.Expression) -> Expression:
     return Call(CASTS[kind], (of,))
 
 
-def _round(rows: Rows, node: exp.Expression) -> Expression:
+def _round(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "decimals")
     decimals = node.args.get("decimals")
     if decimals is not None and rows.expression(decimals) != Literal(0):
@@ -221,19 +225,19 @@ def _round(rows: Rows, node: exp.Expression) -> Expression:
     return Call("round", (rows.expression(node.this),))
 
 
-def _extract(rows: Rows, node: exp.Expression) -> Expression:
+def _extract(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "expression")
     return _part(rows, str(node.this.name), node.expression)
 
 
-def _part(rows: Rows, part: str, of: exp.Expression) -> Expression:
+def _part(rows: Rows, part: str, of: exp.Expr) -> Expression:
     name = PARTS.get(part.upper())
     if name is None:
         raise QueryRefused(f"the date part {part.upper()[:40]} is not answered", hint=f"available: {', '.join(PARTS)}")
     return Call(name, (rows.expression(of),))
 
 
-def _truncate(rows: Rows, node: exp.Expression) -> Expression:
+def _truncate(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "unit", "unabbreviate", "input_type_preserved")
     unit = node.args["unit"]
     if not isinstance(unit, exp.Var | exp.Literal):
@@ -241,7 +245,7 @@ def _truncate(rows: Rows, node: exp.Expression) -> Expression:
     return Call("date_trunc", (Literal(str(unit.name).lower()), rows.expression(node.this)))
 
 
-def _own(rows: Rows, node: exp.Expression) -> Expression:
+def _own(rows: Rows, node: exp.Expr) -> Expression:
     """Functions that the parser has no class for."""
     allow(node, "this", "expressions")
     name = str(node.this).upper()
@@ -252,7 +256,7 @@ def _own(rows: Rows, node: exp.Expression) -> Expression:
     return Call(OUR_OWN[name], tuple(rows.expression(each) for each in node.expressions))
 
 
-_SPECIAL: dict[type, Callable[[Rows, exp.Expression], Expression]] = {
+_SPECIAL: dict[type, Callable[[Rows, exp.Expr], Expression]] = {
     exp.Column: lambda rows, node: rows.column(node),
     exp.Literal: _literal,
     exp.Boolean: _boolean,

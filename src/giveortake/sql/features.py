@@ -39,7 +39,7 @@ class _Features(Rows):
         keys = tuple(name for name in self.keys.values() if name != relation.person)
         return PerPerson(relation, keys, tuple(self.features.items()))
 
-    def expression(self, node: exp.Expression) -> Expression:
+    def expression(self, node: exp.Expr) -> Expression:
         if is_aggregate(node):
             found, name = aggregate(node, self.rows, feature=True)
             known = [each for each, other in self.features.items() if other == found]
@@ -56,7 +56,7 @@ class _Features(Rows):
         self.features[name] = found
         return name
 
-    def column(self, node: exp.Expression) -> Expression:
+    def column(self, node: exp.Expr) -> Expression:
         raise QueryRefused(
             f"`{str(node.name)[:60]}` is neither grouped by nor inside an aggregate", hint="add it to GROUP BY"
         )
@@ -66,7 +66,7 @@ class _Features(Rows):
         return free_name(name, "feature", taken)
 
 
-def per_person(node: exp.Expression, tables: Tables) -> View:
+def per_person(node: exp.Expr, tables: Tables) -> View:
     """A subquery that groups by the person."""
     allow(node, "expressions", "from_", "joins", "where", "with_", "group", "having", "distinct")
     scope = source(node, tables)
@@ -93,12 +93,15 @@ def per_person(node: exp.Expression, tables: Tables) -> View:
     if condition is not None:
         relation = Filter(relation, condition)
     require_distinct([name for name, _ in chosen])
+    for name, each in chosen:
+        if each != Column(person):
+            require_not_person(name, relation)
     if all(isinstance(each, Column) for _, each in chosen):
         return View(relation, {name: each.name for name, each in chosen if isinstance(each, Column)})
     return projected(relation, chosen)
 
 
-def _group(node: exp.Expression) -> list[exp.Expression]:
+def _group(node: exp.Expr) -> list[exp.Expr]:
     distinct, group = node.args.get("distinct"), node.args.get("group")
     if distinct is not None:
         allow(distinct)
@@ -111,7 +114,7 @@ def _group(node: exp.Expression) -> list[exp.Expression]:
     return [_by_position(each, node) for each in group.expressions]
 
 
-def _by_position(key: exp.Expression, node: exp.Expression) -> exp.Expression:
+def _by_position(key: exp.Expr, node: exp.Expr) -> exp.Expr:
     """A number in GROUP BY means that column of SELECT."""
     if not isinstance(key, exp.Literal) or key.is_string:
         return key
@@ -121,7 +124,7 @@ def _by_position(key: exp.Expression, node: exp.Expression) -> exp.Expression:
     return unaliased(node.expressions[int(text) - 1])[1]
 
 
-def _key(node: exp.Expression, scope: Scope, aliases: dict[str, exp.Expression]) -> Expression:
+def _key(node: exp.Expr, scope: Scope, aliases: dict[str, exp.Expr]) -> Expression:
     if isinstance(node, exp.Column) and not node.table and not scope.matches(str(node.name)):
         node = aliases.get(str(node.name).casefold(), node)
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
@@ -136,7 +139,7 @@ key_expression = _key
 
 
 def _with_keys(
-    scope: Scope, keys: list[Expression], items: list[tuple[str, Rows, exp.Expression]]
+    scope: Scope, keys: list[Expression], items: list[tuple[str, Rows, exp.Expr]]
 ) -> tuple[Scope, dict[Expression, str]]:
     """Keys that are computed become columns first, named as SELECT names them."""
     named: dict[Expression, str] = {}
@@ -155,7 +158,7 @@ def _with_keys(
     return Scope(Derive(scope.relation, tuple({**kept, **computed}.items())), scope.sources, scope.merged), named
 
 
-def _chosen(name: str | None, node: exp.Expression, reader: _Features) -> tuple[str, Expression]:
+def _chosen(name: str | None, node: exp.Expr, reader: _Features) -> tuple[str, Expression]:
     if is_aggregate(node):
         found, usual = aggregate(node, reader.rows, feature=True)
         wanted = name or usual

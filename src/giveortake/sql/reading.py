@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import sqlglot
@@ -17,13 +16,15 @@ from giveortake.sql.conditions import Answers
 from giveortake.sql.expressions import Rows, column_name
 from giveortake.sql.features import group_keys, key_expression
 from giveortake.sql.refusals import allow, refuse
-from giveortake.sql.relations import Tables, require_distinct, source, unaliased
+from giveortake.sql.relations import Tables, require_distinct, selected, source, unaliased
+from giveortake.sql.spelling import require_known_calls
 from giveortake.sql.tokens import prepare
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from giveortake.plan import Catalog, Expression
     from giveortake.plan.aggregates import Output
-    from giveortake.sql.scope import Scope
 
 _CLAUSES = ("expressions", "from_", "joins", "where", "with_", "group", "having", "order", "limit")
 
@@ -33,6 +34,7 @@ def read_text(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction
     plain, options = prepare(text)
     try:
         question = _question(_parsed(plain), Tables(catalog, {}))
+        require_known_calls(plain)
     except RecursionError:
         raise QueryRefused("the query nests too deeply", hint="use WITH and name the parts") from None
     stated = options.get("privacy_unit_column")
@@ -45,7 +47,7 @@ def read_text(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction
     return question, options
 
 
-def _parsed(text: str) -> exp.Expression:
+def _parsed(text: str) -> exp.Expr:
     try:
         found = [each for each in sqlglot.parse(text, dialect="duckdb") if each is not None]
     except SqlglotError as error:
@@ -78,35 +80,36 @@ def _place(error: SqlglotError) -> str:
     return f" at line {line}, column {column}" if line and column else ""
 
 
-def _question(node: exp.Expression, tables: Tables) -> Question:
+def _question(node: exp.Expr, tables: Tables) -> Question:
     allow(node, *_CLAUSES)
     scope = source(node, tables.with_parts(node))
     rows = Rows(scope)
-    items = [unaliased(item) for item in node.expressions]
+    items = [unaliased(item) for item in selected(node)]
     if any(
-        isinstance(inside, exp.Star) or isinstance(inside.this, exp.Star) and type(inside) is exp.Column
+        isinstance(inside, exp.Star) or (isinstance(inside.this, exp.Star) and type(inside) is exp.Column)
         for _, inside in items
     ):
         raise QueryRefused(
             "`*` asks for rows, and rows are never shown", hint="SELECT COUNT(*), SUM(x), AVG(x), … FROM …"
         )
     aliases = {name.casefold(): inside for name, inside in items if name is not None}
-    grouped = list(dict.fromkeys(key_expression(each, scope, aliases) for each in group_keys(node)))
+    grouped = dict.fromkeys(key_expression(each, scope, aliases) for each in group_keys(node))
     keys: list[tuple[str, Expression]] = []
     outputs: list[tuple[str, Output]] = []
     shown: list[str] = []
     given = {name.casefold() for name, _ in items if name is not None}
     for name, inside in items:
         if has_aggregate(inside):
-            chosen = name or _unused(_usual(inside, rows, scope), given)
+            chosen = name or _unused(_usual(inside, rows), given)
             outputs.append((chosen, _measured(inside, rows)))
         else:
             chosen, key = _key(name, inside, rows, grouped)
+            chosen = chosen if name is not None else _unused(chosen, given)
             keys.append((chosen, key))
         given.add(chosen.casefold())
         shown.append(chosen)
     require_distinct(shown)
-    hidden = [each for each in grouped if each not in [key for _, key in keys]]
+    hidden = set(grouped) - {key for _, key in keys}
     if hidden and outputs:
         raise QueryRefused("GROUP BY has a key that is not selected", hint="add the key to SELECT")
     if len({key for _, key in keys}) < len(keys):
@@ -122,14 +125,14 @@ def _question(node: exp.Expression, tables: Tables) -> Question:
     )
 
 
-def _measured(node: exp.Expression, rows: Rows) -> Output:
+def _measured(node: exp.Expr, rows: Rows) -> Output:
     found = output(node, rows)
     if not aggregates_in(found):
         raise QueryRefused("a column of the answer that aggregates nothing is not answered", hint="leave it out")
     return found
 
 
-def _key(name: str | None, node: exp.Expression, rows: Rows, grouped: list[Expression]) -> tuple[str, Expression]:
+def _key(name: str | None, node: exp.Expr, rows: Rows, grouped: dict[Expression, None]) -> tuple[str, Expression]:
     expression = rows.expression(node)
     if expression not in grouped:
         if isinstance(node, exp.Column):
@@ -146,26 +149,15 @@ def _key(name: str | None, node: exp.Expression, rows: Rows, grouped: list[Expre
     return name, expression
 
 
-def _key_name(node: exp.Expression, rows: Rows) -> str:
+def _key_name(node: exp.Expr, rows: Rows) -> str:
     if isinstance(node, exp.Column):
-        written, table = column_name(node)
-        inside = rows.scope.column(written, table)
-        return next(
-            (
-                each
-                for owner, columns in rows.scope.sources
-                if table is None or owner.casefold() == table.casefold()
-                for each, other in columns.items()
-                if other == inside and each.casefold() == written.casefold()
-            ),
-            written,
-        )
+        return rows.scope.shown(*column_name(node))
     expression = rows.expression(node)
     columns = list(dict.fromkeys(expression.columns()))
     return "_".join([getattr(expression, "name", "key"), *columns[:1]])
 
 
-def _usual(node: exp.Expression, rows: Rows, scope: Scope) -> str:
+def _usual(node: exp.Expr, rows: Rows) -> str:
     if not is_aggregate(node):
         return "value"
     return aggregate(node, rows)[1]
@@ -178,7 +170,7 @@ def _unused(name: str, taken: set[str]) -> str:
     return candidate
 
 
-def _order(node: exp.Expression | None, answers: Answers, shown: list[str]) -> tuple[Order, ...]:
+def _order(node: exp.Expr | None, answers: Answers, shown: list[str]) -> tuple[Order, ...]:
     if node is None:
         return ()
     allow(node, "expressions")
@@ -191,7 +183,7 @@ def _order(node: exp.Expression | None, answers: Answers, shown: list[str]) -> t
     return tuple(found)
 
 
-def _ordered(node: exp.Expression, answers: Answers, shown: list[str]) -> str:
+def _ordered(node: exp.Expr, answers: Answers, shown: list[str]) -> str:
     if isinstance(node, exp.Literal) and not node.is_string:
         text = str(node.this)
         if text.isdecimal() and len(text) < 6 and 1 <= int(text) <= len(shown):
@@ -203,7 +195,7 @@ def _ordered(node: exp.Expression, answers: Answers, shown: list[str]) -> str:
     return name
 
 
-def _limit(node: exp.Expression | None) -> int | None:
+def _limit(node: exp.Expr | None) -> int | None:
     if node is None:
         return None
     if type(node) is not exp.Limit:

@@ -7,6 +7,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from giveortake.errors import QueryRefused
+from giveortake.plan.functions import available
 
 _CLAUSES = {
     "distinct": ("DISTINCT", "SELECT region, COUNT(*) … GROUP BY region"),
@@ -36,6 +37,7 @@ _CLAUSES = {
     "totals": ("WITH TOTALS", "ask one more question"),
     "by_name": ("UNION BY NAME", "list the columns in one order on both sides"),
     "limit_options": ("LIMIT with a percentage or ties", "LIMIT and a number"),
+    "query": ("a subquery after IN", "JOIN the public table instead"),
     "order_by": ("an ORDER BY inside an aggregate", "leave it out"),
 }
 _HINTS: dict[str, str] = {
@@ -64,6 +66,8 @@ _HINTS: dict[str, str] = {
     "GroupingSets": "ask one question for each of them",
     "Rollup": "ask one question for each level",
     "Cube": "ask one question for each level",
+    "Order": "leave ORDER BY out of the aggregate",
+    "IgnoreNulls": "aggregates leave missing values out anyway",
     "Fetch": "LIMIT and a number",
     "RegexpLike": "LIKE, or IN with the values listed",
     "SimilarTo": "LIKE, or IN with the values listed",
@@ -95,7 +99,7 @@ _NAMES = {
 }
 
 
-def allow(node: exp.Expression, *names: str) -> None:
+def allow(node: exp.Expr, *names: str) -> None:
     """Refuse a node that has anything else than these arguments."""
     for name, value in node.args.items():
         if name in names or value is None or value is False or value == []:
@@ -119,4 +123,7 @@ def named(node: object) -> str:
 
 def refuse(node: object, where: str = "here", *, hint: str | None = None) -> NoReturn:
     """Refuse a construct, and say what to write instead."""
-    raise QueryRefused(f"{named(node)} is not answered {where}".rstrip(), hint=hint or _HINTS.get(type(node).__name__))
+    hint = hint or _HINTS.get(type(node).__name__)
+    if hint is None and isinstance(node, exp.Func) and not isinstance(node, exp.AggFunc):
+        hint = available()
+    raise QueryRefused(f"{named(node)} is not answered {where}".rstrip(), hint=hint)

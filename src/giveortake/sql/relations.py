@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from sqlglot import exp
 
 from giveortake.errors import QueryRefused
-from giveortake.plan import Column, Derive, Filter, PublicTable, Relation, Union, meet_persons, meet_public
+from giveortake.plan import (
+    Column,
+    Derive,
+    Filter,
+    PublicTable,
+    Relation,
+    Union,
+    meet_persons,
+    meet_public,
+    require_few_steps,
+    require_name,
+)
 from giveortake.sql.aggregates import has_aggregate
 from giveortake.sql.expressions import Rows, column_name
 from giveortake.sql.refusals import allow, named, refuse
 from giveortake.sql.scope import Scope, View
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from giveortake.plan import Catalog, Expression
 
+_MOST_COLUMNS = 1_000
 _SELECT = ("expressions", "from_", "joins", "where", "with_")
 
 
@@ -39,7 +52,7 @@ class Tables:
         found = self.catalog.find(name)
         return View.of(found) if isinstance(found, Relation) else found
 
-    def with_parts(self, node: exp.Expression) -> Tables:
+    def with_parts(self, node: exp.Expr) -> Tables:
         """These, and what a WITH before the query names."""
         clause = node.args.get("with_")
         if clause is None:
@@ -51,13 +64,13 @@ class Tables:
             allow(part.args["alias"], "this")
             name = str(part.alias).casefold()
             if name in seen:
-                raise QueryRefused(f"WITH names `{name}` twice")
+                raise QueryRefused(f"WITH names `{name}` twice", hint="name the parts apart")
             seen.add(name)
             tables = Tables(self.catalog, {**tables.parts, name: subquery(part.this, tables)})
         return tables
 
 
-def source(node: exp.Expression, tables: Tables) -> Scope:
+def source(node: exp.Expr, tables: Tables) -> Scope:
     """FROM with its joins and WHERE: the rows that a SELECT works on."""
     first = node.args.get("from_")
     if first is None:
@@ -79,7 +92,7 @@ def source(node: exp.Expression, tables: Tables) -> Scope:
     return scope
 
 
-def _table(node: exp.Expression, tables: Tables) -> tuple[str, View | PublicTable]:
+def _table(node: exp.Expr, tables: Tables) -> tuple[str, View | PublicTable]:
     alias = node.args.get("alias")
     if isinstance(alias, exp.TableAlias):
         allow(alias, "this")
@@ -99,7 +112,7 @@ def _table(node: exp.Expression, tables: Tables) -> tuple[str, View | PublicTabl
 # -- joins ------------------------------------------------------------------------------------------------------------
 
 
-def _joined(scope: Scope, join: exp.Expression, tables: Tables) -> Scope:
+def _joined(scope: Scope, join: exp.Expr, tables: Tables) -> Scope:
     side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
     on, using = join.args.get("on"), join.args.get("using")
     if isinstance(join.this, exp.Lateral):
@@ -117,6 +130,7 @@ def _joined(scope: Scope, join: exp.Expression, tables: Tables) -> Scope:
         raise QueryRefused(f"two tables in FROM are called `{name}`", hint="name them apart with AS")
     theirs = {each: each for each in right.schema} if isinstance(right, PublicTable) else right.columns
     both = Scope(scope.relation, (*scope.sources, (name, theirs)), scope.merged)
+    relation: Relation
     ours_on, column = _key(scope, both, name, on, using)
     if isinstance(right, PublicTable):
         relation, names = meet_public(scope.relation, right, ours_on, column, optional=side == "LEFT")
@@ -126,16 +140,19 @@ def _joined(scope: Scope, join: exp.Expression, tables: Tables) -> Scope:
         if person is None or other is None or ours_on != Column(person) or column != other:
             raise QueryRefused(
                 "private tables are joined on the person alone",
-                hint=f"ON {scope.sources[0][0]}.{person} = {name}.{other}" if person and other else None,
+                hint=f"ON {scope.sources[0][0]}.{person} = {name}.{other}"
+                if person and other
+                else "rows that stand for themselves have no person",
             )
         relation, names = meet_persons(scope.relation, right.relation, optional=side == "LEFT")
         shown = {visible: names[inside] for visible, inside in right.columns.items()}
+    require_few_steps(relation)
     merged = scope.merged | {str(each.name).casefold() for each in using or []}
     return Scope(relation, (*scope.sources, (name, shown)), merged)
 
 
 def _key(
-    left: Scope, both: Scope, name: str, on: exp.Expression | None, using: list[exp.Expression] | None
+    left: Scope, both: Scope, name: str, on: exp.Expr | None, using: list[exp.Expr] | None
 ) -> tuple[Expression, str]:
     """The expression on the left and the column on the right that a join makes equal."""
     right = Scope(left.relation, both.sources[-1:])
@@ -156,7 +173,7 @@ def _key(
     raise QueryRefused(f"ON must make a column of `{name}` equal to one of the tables before it", hint="ON a.x = b.x")
 
 
-def _is_of(node: exp.Expression, left: Scope, right: Scope, name: str) -> bool:
+def _is_of(node: exp.Expr, left: Scope, right: Scope, name: str) -> bool:
     column, table = column_name(node)
     if table is not None:
         return table.casefold() == name.casefold()
@@ -165,14 +182,14 @@ def _is_of(node: exp.Expression, left: Scope, right: Scope, name: str) -> bool:
     return bool(right.matches(column))
 
 
-def _mentions(node: exp.Expression, left: Scope, right: Scope, name: str) -> bool:
+def _mentions(node: exp.Expr, left: Scope, right: Scope, name: str) -> bool:
     return any(_is_of(each, left, right, name) for each in node.find_all(exp.Column))
 
 
 # -- subqueries -------------------------------------------------------------------------------------------------------
 
 
-def subquery(node: exp.Expression, tables: Tables) -> View:
+def subquery(node: exp.Expr, tables: Tables) -> View:
     """A query in FROM or WITH: rows that keep their person, features of persons, or UNION ALL of those."""
     from giveortake.sql.features import per_person  # noqa: PLC0415 (features are made of subqueries in turn)
 
@@ -185,6 +202,10 @@ def subquery(node: exp.Expression, tables: Tables) -> View:
         refuse(node, hint="UNION ALL, or conditions in WHERE")
     if type(node) is not exp.Select:
         refuse(node, "in FROM")
+    for item in selected(node):
+        window = item.find(exp.Window)
+        if window is not None:
+            refuse(window)
     tables = tables.with_parts(node)
     grouped = node.args.get("group") is not None or node.args.get("distinct") is not None
     if grouped or node.args.get("having") is not None or any(has_aggregate(each) for each in node.expressions):
@@ -200,7 +221,7 @@ def subquery(node: exp.Expression, tables: Tables) -> View:
     return projected(scope.relation, named_items)
 
 
-def _item(item: exp.Expression, scope: Scope) -> list[tuple[str, Expression]]:
+def _item(item: exp.Expr, scope: Scope) -> list[tuple[str, Expression]]:
     if isinstance(item, exp.Star):
         allow(item)
         return [(name, Column(inside)) for name, inside in scope.star()]
@@ -219,12 +240,22 @@ def _item(item: exp.Expression, scope: Scope) -> list[tuple[str, Expression]]:
     return [(name or str(inside.name), expression)]
 
 
-def unaliased(item: exp.Expression) -> tuple[str | None, exp.Expression]:
+def unaliased(item: exp.Expr) -> tuple[str | None, exp.Expr]:
     """The name that AS gives, and what it names."""
     if isinstance(item, exp.Alias):
         allow(item, "this", "alias")
-        return str(item.alias), item.this
+        return require_name(str(item.alias)), item.this
     return None, item
+
+
+def selected(node: exp.Expr) -> list[exp.Expr]:
+    """What a SELECT lists."""
+    items: list[exp.Expr] = node.expressions
+    if len(items) > _MOST_COLUMNS:
+        raise QueryRefused(
+            f"a SELECT of more than {_MOST_COLUMNS:,} columns is not answered", hint="ask several questions"
+        )
+    return items
 
 
 def projected(relation: Relation, items: list[tuple[str, Expression]]) -> View:
@@ -245,9 +276,11 @@ def projected(relation: Relation, items: list[tuple[str, Expression]]) -> View:
 
 def require_distinct(names: list[str]) -> None:
     """Refuse two columns of one name, whatever their case."""
-    twice = sorted({name for name in names if [each.casefold() for each in names].count(name.casefold()) > 1})
-    if twice:
-        raise QueryRefused(f"a subquery has two columns `{twice[0]}`", hint="name them apart with AS")
+    seen: set[str] = set()
+    for name in names:
+        if name.casefold() in seen:
+            raise QueryRefused(f"there are two columns `{name}`", hint="name them apart with AS")
+        seen.add(name.casefold())
 
 
 def require_not_person(name: str, relation: Relation) -> None:
@@ -259,7 +292,7 @@ def require_not_person(name: str, relation: Relation) -> None:
         )
 
 
-def _union(node: exp.Expression, tables: Tables) -> View:
+def _union(node: exp.Expr, tables: Tables) -> View:
     if node.args.get("distinct"):
         raise QueryRefused("UNION, which compares rows of different persons, is not answered", hint="UNION ALL")
     allow(node, "this", "expression", "with_")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from giveortake.errors import QueryRefused
+from giveortake.plan import require_few_steps
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from giveortake.plan import Relation
 
 
@@ -19,6 +21,9 @@ class View:
 
     relation: Relation
     columns: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        require_few_steps(self.relation)
 
     @staticmethod
     def of(relation: Relation) -> View:
@@ -54,6 +59,11 @@ class Scope:
         shown = self._shown(table)
         exact = [inside for each, inside in shown if each == name]
         return list(dict.fromkeys(exact or [inside for each, inside in shown if _same(each, name)]))
+
+    def shown(self, name: str, table: str | None = None) -> str:
+        """A column's name as its table writes it."""
+        inside = self.column(name, table)
+        return next(each for each, other in self._shown(table) if other == inside and _same(each, name))
 
     def star(self) -> list[tuple[str, str]]:
         """Every column that is shown, and what the relation calls it."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import rational
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 LONGEST = 100_000  # characters of a query
 _DEEPEST = 150  # open parentheses, brackets and CASEs
@@ -20,6 +22,7 @@ _DEEPEST = 150  # open parentheses, brackets and CASEs
 _TOKEN = re.compile(
     r"""
     (?P<blank>\s+|--[^\n]*|/\*.*?\*/)
+  | (?P<open>/\*.*)
   | (?P<text>'(?:[^']|'')*')
   | (?P<quoted>"(?:[^"]|"")*")
   | (?P<number>(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
@@ -69,7 +72,7 @@ def prepare(text: str) -> tuple[str, dict[str, Fraction | str]]:
         raise QueryRefused(f"the query is longer than {LONGEST:,} characters", hint="ask several questions")
     if "\0" in text:
         raise QueryRefused("the query holds a NUL character")
-    tokens = _tokens(text)
+    tokens = tokens_of(text)
     _require_one_select(tokens)
     plain, options = _without_options(tokens)
     plain = _with_clamps(plain)
@@ -78,10 +81,13 @@ def prepare(text: str) -> tuple[str, dict[str, Fraction | str]]:
     return "".join(f" {token.text}" if token.apart else token.text for token in plain), options
 
 
-def _tokens(text: str) -> list[Token]:
+def tokens_of(text: str) -> list[Token]:
+    """The pieces of a text, without blanks and comments."""
     tokens: list[Token] = []
     apart = True
     for found in _TOKEN.finditer(text):
+        if found.lastgroup == "open":
+            raise QueryRefused("a comment is not closed", hint="/* … */")
         if found.lastgroup != "blank":
             tokens.append(Token(str(found.lastgroup), found.group(), apart))
         apart = found.lastgroup == "blank"
@@ -204,10 +210,20 @@ def _clamped(tokens: list[Token], place: int) -> list[Token]:
         )
     bounds, end = _pair(tokens, place + 2, name)
     if tokens[place - 1].text != "," or end >= len(tokens) or tokens[end].text != ")":
-        raise QueryRefused(f"{name} must be the last argument of {function}")
-    comma = next(i for i in range(opening, place) if tokens[i].text == "," and _opening(tokens, i) == opening)
+        raise QueryRefused(f"{name} must be the last argument of {function}", hint=f"{function}(x, {name} => (0, 100))")
+    comma = _first_comma(tokens, opening)
     clamp = [Token("word", "CLAMP"), Token("sign", "("), *tokens[opening + 1 : comma], Token("sign", ","), *bounds]
     return [*tokens[: opening + 1], *clamp, Token("sign", ")"), *tokens[comma : place - 1], *tokens[end:]]
+
+
+def _first_comma(tokens: list[Token], opening: int) -> int:
+    """Where the first argument of a call ends."""
+    depth = 0
+    for i in range(opening, len(tokens)):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(tokens[i].text, 0)
+        if tokens[i].text == "," and depth == 1:
+            return i
+    raise QueryRefused("a call is not closed")
 
 
 def _opening(tokens: list[Token], place: int) -> int:

@@ -6,7 +6,7 @@ PureDP('0.5')
 True
 """
 
-from giveortake.privacy.events.combinations import Composed, Parallel, Repeated
+from giveortake.privacy.events.combinations import Composed, InPart, Parallel, Repeated
 from giveortake.privacy.events.event import Event
 from giveortake.privacy.events.releases import (
     ZCDP,
@@ -36,6 +36,7 @@ __all__ = [
     "Exponential",
     "Gaussian",
     "Geometric",
+    "InPart",
     "Laplace",
     "Parallel",
     "Pure",

@@ -86,6 +86,47 @@ class Parallel(Event):
         return 1 + max(part.depth for part in self.events)
 
 
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class InPart(Event):
+    """A release from one part of a partition of the data, of whose parts one unit touches at most `touched`.
+
+    `event` is what the release is towards the neighbours at hand, `added` what it is when a unit is added or removed;
+    under add-remove they are the same. `partition` and `part` are numbers that name them.
+
+    Guarantee: alone it promises what `event` does. Filters charge all parts of a partition together, by the exact rule
+    of parallel composition: see `giveortake.accounting.partitions`.
+    """
+
+    kind: ClassVar[str] = "in-part"
+    event: Event = field(metadata={"key": "of"})
+    added: Event
+    partition: int
+    part: int
+    touched: int
+
+    def __init__(self, event: Event, added: Event, partition: int, part: int, touched: int = 1) -> None:
+        inner = checked_parts([event, added])
+        if any(isinstance(each, InPart) for each in inner):
+            raise InvalidParameter("event", event, "is in a part already", hint="parts of parts are parts")
+        store(
+            self,
+            event=inner[0],
+            added=inner[1],
+            partition=whole("partition", partition, least=0),
+            part=whole("part", part, least=0),
+            touched=whole("touched", touched),
+        )
+
+    def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> Guarantee:
+        return self.event.guarantee(unit=unit, neighbours=neighbours)
+
+    @property
+    def depth(self) -> int:
+        return 1 + max(self.event.depth, self.added.depth)
+
+
 def checked_parts(events: Iterable[Event]) -> tuple[Event, ...]:
     """The events inside another one; anything that is no event or nests too deep is refused."""
     if not isinstance(events, Iterable):

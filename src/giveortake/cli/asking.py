@@ -1,0 +1,204 @@
+"""What `query` and `quote` share: from arguments to a session, a question and what it may cost."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from giveortake import session as sessions
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
+from giveortake.exact import rational
+from giveortake.session.configuration import MEMORY, budget_said, chosen, configurations, unit_said
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from giveortake.session import Query, Session
+
+_CUSTODIANS = (  # what a TOML file says, and the command line then does not
+    "unit",
+    "budget",
+    "budget_delta",
+    "domain",
+    "public",
+    "neighbours",
+    "groups_per_person",
+    "rows_per_group",
+    "rows_per_person",
+)
+_SPENDS = ("epsilon", "delta", "rho", "mu", "margin", "key_delta", "n")
+
+
+def opened(arguments: argparse.Namespace, *, leave_no_trace: bool = False) -> tuple[Session, str]:
+    """The session that the arguments describe, and where its ledger is. `leave_no_trace` begins no ledger."""
+    if Path(arguments.file).suffix.lower() == ".toml":
+        return _from_toml(arguments, leave_no_trace)
+    for name in ("unit", "budget"):
+        if getattr(arguments, name) is None:
+            raise GiveOrTakeError(f"--{name} is missing", hint=_MISSING[name])
+    book = _ledger(arguments.ledger or f"{arguments.file}.ledger", leave_no_trace)
+    return sessions.protect(
+        arguments.file,
+        unit=unit_said(arguments.unit),
+        budget=budget_said(_budget(arguments.budget, arguments.budget_delta)),
+        domains=dict(_domain(text) for text in arguments.domain),
+        public=dict(_pair("--public", text, "regions=regions.csv") for text in arguments.public),
+        neighbours=arguments.neighbours or "add-remove",
+        groups_per_person=arguments.groups_per_person,
+        rows_per_group=arguments.rows_per_group,
+        rows_per_person=arguments.rows_per_person,
+        table=arguments.table,
+        ledger=None if book == MEMORY else book,
+        analyst=arguments.analyst,
+    ), book
+
+
+def _from_toml(arguments: argparse.Namespace, leave_no_trace: bool) -> tuple[Session, str]:
+    for name in _CUSTODIANS:
+        if getattr(arguments, name):
+            raise InvalidParameter(
+                f"--{name.replace('_', '-')}",
+                getattr(arguments, name),
+                f"is said by {arguments.file} already",
+                hint="leave it out, or change the file",
+            )
+    said = chosen(configurations(arguments.file), arguments.table)
+    if arguments.ledger and said.ledger is not None:
+        raise InvalidParameter("--ledger", arguments.ledger, f"is said by {arguments.file} already")
+    book = _ledger(said.ledger or arguments.ledger or f"{arguments.file}.ledger", leave_no_trace)
+    instead = {} if arguments.analyst is None else {"analyst": arguments.analyst}
+    return said.open(ledger=book, **instead), book
+
+
+def _ledger(where: str, leave_no_trace: bool) -> str:
+    return MEMORY if leave_no_trace and "://" not in where and not Path(where).exists() else where
+
+
+def question(session: Session, arguments: argparse.Namespace) -> Query:
+    """The question, from the argument, from `@file.sql`, or from standard input if it is `-`."""
+    text: str = arguments.sql
+    if text == "-":
+        text = sys.stdin.read()
+    elif text.startswith("@"):
+        try:
+            text = Path(text[1:]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise NotFound(
+                f"{text[1:]} cannot be read", hint="`@question.sql` reads the question from a file"
+            ) from None
+    return session.sql(text)
+
+
+def spend(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What the answer may cost, as `query.answer` takes it; numbers stay text, and so exact."""
+    said = {name: getattr(arguments, name) for name in _SPENDS if getattr(arguments, name) is not None}
+    return said if arguments.confidence is None else {**said, "confidence": arguments.confidence}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of both commands."""
+    parser.add_argument("file", metavar="FILE", help="CSV, Parquet, a DuckDB database, or a TOML configuration")
+    parser.add_argument(
+        "sql", metavar="SQL", help="the question; `-` reads it from standard input, `@PATH` from a file"
+    )
+    cost = parser.add_argument_group("what the answer may cost (one of them)")
+    cost.add_argument("--epsilon", metavar="E", help="pure ε: Laplace noise; with --delta: Gaussian noise")
+    cost.add_argument("--delta", metavar="D", help="goes with --epsilon")
+    cost.add_argument("--rho", metavar="R", help="zero-concentrated ρ: Gaussian noise")
+    cost.add_argument("--mu", metavar="M", help="Gaussian μ: Gaussian noise")
+    cost.add_argument("--margin", metavar="X", help="the least that gives every column at most this margin")
+    cost.add_argument("--confidence", metavar="P", help="of the intervals; 0.95 unless stated")
+    cost.add_argument("--key-delta", metavar="D", help="δ for finding keys; a tenth of the pot unless stated")
+    cost.add_argument("--n", metavar="N", help="how many rows a group has, if that is public: margins of means")
+    people = parser.add_argument_group("who is protected, and how (a TOML configuration says it instead)")
+    people.add_argument("--unit", metavar="COLUMN", help="the column that names a person, or `row`")
+    people.add_argument("--budget", metavar="B", help='for all questions ever: "1", "1,1e-8", "rho=0.1" or "mu=1"')
+    people.add_argument("--budget-delta", metavar="D", help="the δ of the budget, if it is not in --budget")
+    people.add_argument("--neighbours", choices=["add-remove", "change-one"], help="add-remove unless stated")
+    people.add_argument(
+        "--domain",
+        action="append",
+        default=[],
+        metavar="COLUMN=…",
+        help="bounds `amount=0:500` or keys `region=north,south`; once for each column",
+    )
+    people.add_argument("--public", action="append", default=[], metavar="NAME=PATH", help="a table all may know")
+    people.add_argument("--groups-per-person", metavar="G", help="how many groups one person counts in")
+    people.add_argument("--rows-per-group", metavar="R", help="how many rows of a person count in each")
+    people.add_argument("--rows-per-person", metavar="R", help="instead: how many rows count altogether")
+    books = parser.add_argument_group("where from, and where it is written down")
+    books.add_argument("--table", metavar="NAME", help="the section of a TOML file, or the table of a database")
+    books.add_argument("--ledger", metavar="PATH", help="FILE.ledger unless stated; `:memory:` forgets what was spent")
+    books.add_argument("--analyst", metavar="NAME", help="who asks, if the ledger knows analysts")
+
+
+# -- reading options --------------------------------------------------------------------------------------------------
+
+
+def _budget(text: str, delta: str | None) -> dict[str, str]:
+    """A budget as it is written.
+
+    >>> _budget("1,1e-8", None), _budget("rho=0.1", None), _budget("1", "1e-8")
+    ({'epsilon': '1', 'delta': '1e-8'}, {'rho': '0.1'}, {'epsilon': '1', 'delta': '1e-8'})
+    """
+    name, sign, value = text.partition("=")
+    if sign and name.strip() in {"epsilon", "rho", "mu"}:
+        said = {name.strip(): value.strip()}
+    else:
+        said = dict(zip(("epsilon", "delta"), (part.strip() for part in text.split(",")), strict=False))
+        if sign or text.count(",") > 1:
+            raise InvalidParameter("--budget", text, "is no budget", hint=_MISSING["budget"])
+    if delta is None:
+        return said
+    if "delta" in said or "epsilon" not in said:
+        raise InvalidParameter("--budget-delta", delta, "goes with one ε in --budget", hint=_MISSING["budget"])
+    return {**said, "delta": delta}
+
+
+def _pair(option: str, text: str, example: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name.strip() or not value:
+        raise InvalidParameter(option, text, "is not NAME=…", hint=f"{option} {example}")
+    return name.strip(), value
+
+
+def _domain(text: str) -> tuple[str, Any]:
+    """A column and what it may hold.
+
+    >>> _domain("amount=0:500"), _domain("region=north,south"), _domain('code="1","2"')
+    (('amount', (0, 500)), ('region', ['north', 'south']), ('code', ['1', '2']))
+    """
+    column, said = _pair("--domain", text, "amount=0:500")
+    ends = said.split(":")
+    if len(ends) == 2:
+        for read in (_number, dt.date.fromisoformat):
+            with suppress(InvalidParameter, ValueError):
+                return column, tuple(read(end.strip()) for end in ends)
+        raise InvalidParameter(
+            "--domain", text, "has bounds that are neither numbers nor dates", hint=f"--domain {column}=0:500"
+        )
+    return column, _keys([part.strip() for part in said.split(",")])
+
+
+def _keys(parts: Sequence[str]) -> list[Any]:
+    """Whole numbers or dates if all of them are; text otherwise, and wherever a part stands in quotes."""
+    if all(part.removeprefix("-").isdecimal() and str(int(part)) == part for part in parts):
+        return [int(part) for part in parts]
+    with suppress(ValueError):
+        return [dt.date.fromisoformat(part) for part in parts]
+    return [part[1:-1] if len(part) > 1 and part[0] == part[-1] == '"' else part for part in parts]
+
+
+def _number(text: str) -> Any:
+    number = rational("--domain", text)
+    return number.numerator if number.denominator == 1 else number
+
+
+_MISSING = {
+    "unit": "--unit user_id names the column of the person; --unit row protects single rows",
+    "budget": '--budget 1, or --budget "1,1e-8", for everything that will ever be asked',
+}

@@ -1,0 +1,121 @@
+"""`giveortake query`: ask a table behind a budget, and write the answer."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from giveortake.cli import asking
+from giveortake.cli.command import Command, terminal
+from giveortake.errors import InvalidParameter
+from giveortake.exact import shown
+from giveortake.session.configuration import MEMORY
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from giveortake.answers import Answer
+    from giveortake.session import Session
+
+FORMATS = ("table", "csv", "json", "parquet")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Charge, ask, answer; the answer goes to standard output or a file, all else to standard error."""
+    kind = _format(arguments)
+    session, book = asking.opened(arguments)
+    with session:
+        query = asking.question(session, arguments)
+        said = asking.spend(arguments)
+        with _waiting():
+            answer = query.answer(**said, key=arguments.key)
+        _write(answer, kind, arguments.output)
+        sys.stderr.write(_bill(session, answer, book))
+    return 0
+
+
+def _format(arguments: argparse.Namespace) -> str:
+    """The format that is asked for, or that the name of the file asks for; known before anything is charged."""
+    kind: str | None = arguments.format
+    if kind is None:
+        ending = Path(arguments.output or "").suffix.removeprefix(".").lower()
+        kind = ending if ending in FORMATS else "table"
+    if kind == "parquet" and arguments.output is None:
+        raise InvalidParameter("--format", kind, "is not for terminals", hint="add --output answer.parquet")
+    if arguments.output is not None and not Path(arguments.output).absolute().parent.is_dir():
+        raise InvalidParameter("--output", arguments.output, "lies in a folder that does not exist")
+    return kind
+
+
+def _write(answer: Answer, kind: str, output: str | None) -> None:
+    if kind == "parquet":
+        from giveortake.engines.exporting import write_parquet  # noqa: PLC0415 (brings DuckDB)
+
+        write_parquet(answer, Path(str(output)))
+        return
+    if kind == "table" and output is None:
+        terminal().print(answer)
+        return
+    text = str(answer.to_csv()) if kind == "csv" else f"{answer.to_json() if kind == 'json' else repr(answer)}\n"
+    if output is None:
+        sys.stdout.write(text)
+        return
+    try:
+        Path(output).write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise InvalidParameter(
+            "--output",
+            output,
+            f"cannot be written: {error.strerror}",
+            hint="the answer is in the ledger: ask the same again, for free, and write it elsewhere",
+        ) from None
+
+
+def _bill(session: Session, answer: Answer, book: str) -> str:
+    """One line on what is left, and where that is written down."""
+    standing, affordable = session.standing(), session.affordable
+    used = "" if standing.share is None else f"{shown(100 * standing.share, 3)} % of the budget is used"
+    left = "" if affordable is None else f", a question of up to ε = {shown(affordable, 3)} is left"
+    kept = "kept nowhere: the ledger was in memory" if book == MEMORY else f"kept in {book}"
+    again = "asked before, and free; " if any("nothing was charged" in note for note in answer.notes) else ""
+    return f"{again}{used}{left}; {kept}\n"
+
+
+@contextmanager
+def _waiting() -> Iterator[None]:
+    """A spinner with the time that has passed, if somebody is watching."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console  # noqa: PLC0415 (for people only)
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    columns = (SpinnerColumn(), TextColumn("asking"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        progress.add_task("asking", total=None)
+        yield
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    asking.add_arguments(parser)
+    parser.add_argument("--key", metavar="TEXT", help="makes a retry safe: one key is charged once")
+    parser.add_argument("--format", choices=FORMATS, help="by the name of --output, or a table")
+    parser.add_argument("--output", metavar="PATH", help="write the answer there instead of to the terminal")
+
+
+COMMAND = Command(
+    summary="ask a table behind a budget, in SQL",
+    description=(
+        "Put a table behind a privacy budget and ask it a question in SQL. What was spent is kept in FILE.ledger, so\n"
+        "that the next call knows. Exit codes: 0 answered, 2 refused (the reason is on standard error)."
+    ),
+    examples=(
+        'giveortake query trips.parquet "SELECT COUNT(*) FROM trips" --unit user_id --budget 1 --epsilon 0.1',
+        "giveortake query trips.toml @weekly.sql --epsilon 0.1 --output weekly.csv",
+    ),
+    add_arguments=_add_arguments,
+    run=run,
+)

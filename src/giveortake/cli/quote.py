@@ -1,0 +1,107 @@
+"""`giveortake quote`: what an answer would cost and how sure it would be. Nothing is asked, nothing spent."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from giveortake.cli import asking
+from giveortake.cli.command import Command, terminal
+from giveortake.exact import shown
+
+if TYPE_CHECKING:
+    import argparse
+
+    from rich.console import Console
+
+    from giveortake.session import Quote, Session
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the quote; a ledger that is not there yet is not begun for it."""
+    session, _ = asking.opened(arguments, leave_no_trace=True)
+    with session:
+        quote = asking.question(session, arguments).quote(**asking.spend(arguments))
+        if arguments.format == "json":
+            sys.stdout.write(json.dumps(_as_json(session, quote), ensure_ascii=False) + "\n")
+        else:
+            show(terminal(), session, quote)
+    return 0
+
+
+def show(out: Console, session: Session, quote: Quote) -> None:
+    """A quote for people: margins, noise, price, what is left, and what would be cheaper."""
+    table = Table("column", pad_edge=False, box=None)
+    table.add_column(f"give or take, with {shown(100 * quote.confidence)} %", justify="right")
+    for name, margin in quote.margins.items():
+        table.add_row(Text(name), _margin(margin))
+    out.print(table)
+    out.print()
+    facts = Table.grid(padding=(0, 2))
+    for label, text in _facts(session, quote):
+        facts.add_row(Text(label, style="bold"), Text(text))
+    out.print(facts)
+
+
+def _facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
+    noise = [("noise" if not i else "", f"{name}: {text}") for i, (name, text) in enumerate(quote.noise.items())]
+    share = "more than the whole budget" if quote.share is None else f"{shown(100 * quote.share, 3)} % of the budget"
+    facts = [("cost", f"{quote.spend} for the whole answer: {share}")]
+    standing, affordable = session.standing(), session.affordable
+    if standing.share is not None:
+        left = "" if affordable is None else f"; a question of up to ε = {shown(affordable, 3)} is left"
+        facts.append(("used so far", f"{shown(100 * standing.share, 3)} %{left}"))
+    facts.append(("admitted", "yes" if quote.admitted else "no: what is left does not pay for it"))
+    facts += noise
+    facts.append(("groups", quote.keys))
+    if quote.contributions is not None:
+        facts.append(("a person", quote.contributions.removeprefix("a person ")))
+    facts += [("cheaper" if not i else "", each) for i, each in enumerate(quote.advice)]
+    return facts
+
+
+def _margin(margin: float | str | None) -> str:
+    if margin is None:
+        return "depends on the data"
+    return f"± {margin}" if isinstance(margin, str) else f"± {margin:,.4g}"
+
+
+def _as_json(session: Session, quote: Quote) -> dict[str, Any]:
+    affordable = session.affordable
+    return {
+        "spend": quote.spend,
+        "cost": repr(quote.cost),
+        "share": None if quote.share is None else float(quote.share),
+        "margins": quote.margins,
+        "confidence": str(quote.confidence),
+        "noise": quote.noise,
+        "keys": quote.keys,
+        "contributions": quote.contributions,
+        "admitted": quote.admitted,
+        "affordable_epsilon": None if affordable is None else float(affordable),
+        "advice": list(quote.advice),
+    }
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    asking.add_arguments(parser)
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="json is for programs")
+
+
+COMMAND = Command(
+    summary="what an answer would cost and how sure it would be, for free",
+    description=(
+        "Price a question before asking it: the margin of every column, the noise, the cost and what would be left.\n"
+        "It is computed from the question and the declared domains alone; nothing is spent."
+    ),
+    examples=(
+        'giveortake quote trips.parquet "SELECT COUNT(*) FROM trips" --unit user_id --budget 1 --epsilon 0.1',
+        'giveortake quote trips.toml "SELECT AVG(amount) FROM trips" --margin 5 --n 10000',
+    ),
+    add_arguments=_add_arguments,
+    run=run,
+)

@@ -1,0 +1,191 @@
+"""Caps and bounds, found and checked privately: every unit falls into one bin, so nothing has to be bounded first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake import exact
+from giveortake.errors import InvalidParameter
+from giveortake.plan import Aggregate, AggregateKind, Call, Column, Derive, Kind, Literal, Measured, PerPerson, Question
+from giveortake.session.query import Query
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from giveortake.answers import Answer
+    from giveortake.exact import Number
+    from giveortake.plan import Expression, Relation
+    from giveortake.session.session import Session
+
+_MOST_DOUBLINGS = 20
+_LARGEST = 40  # powers of two that are tried for the bounds of a column
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """Powers of two that leave at least the wanted share of people as they are, as far as the noise lets us see."""
+
+    groups_per_person: int | None
+    rows_per_group: int | None
+    bounds: dict[str, tuple[int | float, int | float]]
+    answers: tuple[Answer, ...]
+
+    def __repr__(self) -> str:
+        parts = []
+        if self.groups_per_person is not None:
+            parts.append(f"groups_per_person={self.groups_per_person}")
+        if self.rows_per_group is not None:
+            parts.append(f"rows_per_group={self.rows_per_group}")
+        if self.bounds:
+            parts.append(f"domains={self.bounds!r}")
+        return f"gt.protect(…, {', '.join(parts)})"
+
+
+def suggested(
+    session: Session, epsilon: Number, by: Sequence[str], columns: Sequence[str], share: Number
+) -> Suggestion:
+    """One noisy histogram for each cap and each column, of equal shares of ε, under one charge."""
+    wanted = exact.open_probability("share", share)
+    relation = _only_table(session)
+    asked: dict[str, Question] = {}
+    if relation.person is not None:
+        if by:
+            asked["groups"] = _histogram(_groups(relation, by), "size", range(_MOST_DOUBLINGS + 1))
+        asked["rows"] = _histogram(_rows(relation, by), "size", range(_MOST_DOUBLINGS + 1))
+    for column in columns:
+        asked[f"column {column}"] = _histogram(_magnitude(relation, column), "size", range(-_LARGEST, _LARGEST + 1))
+    if not asked:
+        raise InvalidParameter("columns", list(columns), "is empty, and rows have no caps", hint="name a column")
+    found = session.batch([Query(session, question, {}) for question in asked.values()], epsilon=epsilon)
+    powers = {name: _power(answer, wanted) for name, answer in zip(asked, found, strict=True)}
+    bounds: dict[str, tuple[int | float, int | float]] = {}
+    for column in columns:
+        power = powers[f"column {column}"]
+        reach = 2**power if power >= 0 else 2.0**power
+        low = relation.schema[column].low
+        bounds[column] = (0 if low is not None and low >= 0 else -reach, reach)
+    return Suggestion(
+        2 ** powers["groups"] if "groups" in powers else None,
+        2 ** powers["rows"] if "rows" in powers else None,
+        bounds,
+        tuple(found),
+    )
+
+
+def checked(session: Session, epsilon: Number, by: Sequence[str], columns: Sequence[str]) -> Answer:
+    """The number of people, and of those whom a cap or a bound cuts something off."""
+    relation = _only_table(session)
+    if relation.person is None:
+        raise InvalidParameter(
+            "check_bounds", "gt.ROW", "is about persons", hint="count rows outside the bounds in SQL"
+        )
+    caps = session.caps
+    features: list[tuple[str, Expression]] = []
+    inner: Relation = relation
+    counted: list[tuple[str, Aggregate]] = []
+    for column in columns:
+        domain = relation.schema[column]
+        if not domain.is_bounded:
+            raise InvalidParameter("columns", column, "has no bounds that could be checked")
+        counted.append((f"outside {column}", Aggregate(AggregateKind.COUNT_VALUES, _outside(relation, column))))
+    if by:
+        pairs = PerPerson(inner, tuple(by), (("rows", Aggregate(AggregateKind.COUNT_ROWS)), *counted))
+        sizes = _clamped(pairs, ["rows", *(name for name, _ in counted)])
+        person: Relation = PerPerson(
+            sizes,
+            (),
+            (
+                ("groups", Aggregate(AggregateKind.COUNT_ROWS)),
+                ("rows", Aggregate(AggregateKind.MAXIMUM, Column("rows"))),
+                *((name, Aggregate(AggregateKind.MAXIMUM, Column(name))) for name, _ in counted),
+            ),
+        )
+        features.append(("over_groups_per_person", Call("gt", (Column("groups"), Literal(caps.groups)))))
+    else:
+        person = PerPerson(inner, (), (("rows", Aggregate(AggregateKind.COUNT_ROWS)), *counted))
+    features.append(("over_rows_per_group", Call("gt", (Column("rows"), Literal(caps.rows)))))
+    features.extend((f"outside_{c}", Call("gt", (Column(f"outside {c}"), Literal(0)))) for c in columns)
+    outputs = [("people", Measured(Aggregate(AggregateKind.COUNT_ROWS)))]
+    for name, condition in features:
+        one = Call("case", (condition, Literal(1), Literal(None)))
+        outputs.append((name, Measured(Aggregate(AggregateKind.COUNT_VALUES, one))))
+    return Query(session, Question(person, (), tuple(outputs)), {}).answer(epsilon=epsilon)
+
+
+def _only_table(session: Session) -> Relation:
+    if len(session.catalog.private) != 1:
+        raise InvalidParameter("bounds", list(session.catalog.private), "are found for one table at a time")
+    return next(iter(session.catalog.private.values()))
+
+
+def _groups(relation: Relation, by: Sequence[str]) -> Relation:
+    """How many groups each person has."""
+    pairs = PerPerson(relation, tuple(by), (("size", Aggregate(AggregateKind.COUNT_ROWS)),))
+    return PerPerson(pairs, (), (("size", Aggregate(AggregateKind.COUNT_ROWS)),))
+
+
+def _rows(relation: Relation, by: Sequence[str]) -> Relation:
+    """How many rows each person has in their largest group."""
+    pairs = PerPerson(relation, tuple(by), (("size", Aggregate(AggregateKind.COUNT_ROWS)),))
+    if not by:
+        return pairs
+    return PerPerson(_clamped(pairs, ["size"]), (), (("size", Aggregate(AggregateKind.MAXIMUM, Column("size"))),))
+
+
+def _magnitude(relation: Relation, column: str) -> Relation:
+    """The greatest absolute value of each unit."""
+    if column not in relation.schema or not relation.schema[column].kind.is_number:
+        raise InvalidParameter("columns", column, "is no column of numbers")
+    away = Call("clamp", (Call("abs", (Call("to_real", (Column(column),)),)), Literal(0), Literal(2**_LARGEST)))
+    derived = Derive(relation, (("size", away),))
+    if relation.person is None:
+        return derived
+    return PerPerson(derived, (), (("size", Aggregate(AggregateKind.MAXIMUM, Column("size"))),))
+
+
+def _outside(relation: Relation, column: str) -> Expression:
+    domain = relation.schema[column]
+    low, high = (Literal(end) for end in (domain.low, domain.high))
+    below, above = Call("lt", (Column(column), low)), Call("gt", (Column(column), high))
+    return Call("case", (Call("or", (below, above)), Literal(1), Literal(None)))
+
+
+def _clamped(relation: PerPerson, names: Sequence[str]) -> Relation:
+    schema = relation.schema
+    most = Literal(2**_MOST_DOUBLINGS)
+    return Derive(
+        relation,
+        tuple(
+            (name, Call("clamp", (Column(name), Literal(0), most)) if name in names else Column(name))
+            for name in schema
+        ),
+    )
+
+
+def _histogram(relation: Relation, column: str, powers: range) -> Question:
+    """How many units lie in each bin ]2^(k−1), 2^k]."""
+    arguments: list[Any] = []
+    for power in powers[:-1]:
+        border = Fraction(2) ** power
+        edge = Literal(border.numerator if border.denominator == 1 else border)
+        arguments += [Call("le", (Column(column), edge)), Literal(power)]
+    key = Call("case", (*arguments, Literal(powers[-1])))
+    assert key.domain(relation.schema).kind is Kind.INTEGER  # noqa: S101 (whole powers)
+    return Question(relation, (("power", key),), (("people", Measured(Aggregate(AggregateKind.COUNT_ROWS))),))
+
+
+def _power(answer: Answer, share: Fraction) -> int:
+    """The least power up to which that share of the noisy total lies."""
+    powers = [int(power) for power in answer["power"].values]  # type: ignore[arg-type]
+    counts = [max(0, int(count)) for count in answer["people"].values]  # type: ignore[arg-type]
+    half = max(0, int(answer["people"].high[0]) - int(answer["people"].values[0]))  # type: ignore[index, arg-type]
+    seen = [count if count > half else 0 for count in counts]  # bins that are nothing but noise
+    needed, reached = share * sum(seen), 0
+    for power, count in zip(powers, seen, strict=True):
+        reached += count
+        if reached >= needed and count:
+            return power
+    return powers[-1] if sum(seen) else powers[0]

@@ -1,0 +1,235 @@
+"""Sessions described in a TOML file: the same words as `gt.protect`, for commands and servers."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
+from giveortake.exact import positive
+from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
+from giveortake.session.protecting import protect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from giveortake.privacy import Guarantee, Unit
+    from giveortake.session.session import Session
+
+MEMORY = ":memory:"  # where a ledger is kept that forgets
+_REQUIRED = ("source", "unit", "budget")
+_TEXTS = ("unit", "neighbours", "ledger", "table", "population", "analyst", "owner_confirms", "memory")
+_NUMBERS = ("groups_per_person", "rows_per_group", "rows_per_person", "threads", "seconds")
+_KNOWN = ("source", "budget", "domains", "public", *_TEXTS, *_NUMBERS)
+_SERVERS = ("postgresql://", "postgres://")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One section of a file: the name of a session, and what `gt.protect` is told."""
+
+    file: Path
+    name: str
+    said: Mapping[str, Any]
+
+    @property
+    def ledger(self) -> str | None:
+        """Where the section keeps its ledger, if it says so."""
+        found: str | None = self.said.get("ledger")
+        return found
+
+    def open(self, **instead: Any) -> Session:
+        """The session; `instead` says something else than the file does."""
+        told = {**self.said, **instead}
+        if told.get("ledger") == MEMORY:
+            told["ledger"] = None
+        try:
+            return protect(told.pop("source"), name=self.name, **told)
+        except GiveOrTakeError as error:
+            GiveOrTakeError.__init__(error, f"[{self.name}] of {self.file}: {error.message}", hint=error.hint)
+            raise
+
+
+def from_toml(path: str | Path, name: str | None = None) -> Session:
+    """The session that a section of a TOML file describes; `name` says which, if there are several.
+
+    Paths in the file are relative to the file. Whatever is not known is refused, never skipped.
+    """
+    return chosen(configurations(path), name).open()
+
+
+def chosen(found: Mapping[str, Configuration], name: str | None) -> Configuration:
+    """The configuration of that name, or the only one."""
+    file = next(iter(found.values())).file
+    if name is None and len(found) > 1:
+        raise InvalidParameter("name", None, f"is missing: {file} describes several", hint=f"one of {', '.join(found)}")
+    if name is not None and name not in found:
+        raise InvalidParameter("name", name, f"is no section of {file}", hint=f"it has {', '.join(found)}")
+    return next(iter(found.values())) if name is None else found[name]
+
+
+def configurations(path: str | Path) -> dict[str, Configuration]:
+    """Every section of a TOML file, checked; no table is opened."""
+    file = Path(path)
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise NotFound(f"{file} cannot be read: {error.strerror}", hint="pass the path of a TOML file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidParameter("file", file.name, f"is not TOML: {error}", hint=_EXAMPLE) from None
+    if not content:
+        raise InvalidParameter("file", file.name, "describes no session", hint=_EXAMPLE)
+    return {name: _configuration(file, name, section) for name, section in content.items()}
+
+
+def _configuration(file: Path, name: str, section: object) -> Configuration:
+    where = _Place(file, name)
+    if not isinstance(section, Mapping):
+        raise where.refusal(None, section, "stands outside a section", hint=f"begin with [{_example(name)}]")
+    where.require_known("", section, _KNOWN)
+    for key in _REQUIRED:
+        if key not in section:
+            raise where.refusal(key, None, "is missing", hint=_MISSING[key])
+    said: dict[str, Any] = {
+        "source": _source(where, section["source"]),
+        "budget": _budget(where, section["budget"]),
+    }
+    for key in _TEXTS:
+        if key in section:
+            said[key] = where.text(key, section[key])
+    for key in _NUMBERS:
+        if key in section:
+            said[key] = where.number(key, section[key])
+    said["unit"] = unit_said(said["unit"])
+    if "ledger" in said:
+        said["ledger"] = _ledger(file, said["ledger"])
+    if "domains" in section:
+        said["domains"] = _domains(where, section["domains"])
+    if "public" in section:
+        listed = where.table("public", section["public"])
+        said["public"] = {
+            each: _path(file, where.text(f"public.{each}", value, hint='public = { regions = "regions.csv" }'))
+            for each, value in listed.items()
+        }
+    return Configuration(file, name, said)
+
+
+def unit_said(text: str) -> Unit:
+    """Whom to protect: `row`, or the column that names a person."""
+    return ROW if text.casefold() == "row" else unit(text)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in which file something is said, for errors."""
+
+    file: Path
+    section: str
+
+    def refusal(self, key: str | None, value: object, problem: str, *, hint: str | None = None) -> InvalidParameter:
+        named = f"[{self.section}] {key}" if key is not None else self.section
+        return InvalidParameter(f"{self.file}: {named}", value, problem, hint=hint)
+
+    def require_known(self, inside: str, found: Mapping[str, Any], known: Iterable[str]) -> None:
+        listed = list(known)
+        for key in found:
+            if key not in listed:
+                close = get_close_matches(key, listed, n=1)
+                meant = f"did you mean {close[0]}? " if close else ""
+                raise self.refusal(
+                    f"{inside}{key}", found[key], "is unknown", hint=f"{meant}known: {', '.join(listed)}"
+                )
+
+    def text(self, key: str, value: object, *, hint: str | None = None) -> str:
+        if isinstance(value, str) and value:
+            return value
+        raise self.refusal(key, value, "is no text", hint=hint or f'{key} = "…"')
+
+    def number(self, key: str, value: object) -> Any:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return value
+        raise self.refusal(key, value, "is no number", hint=f"{key} = 3")
+
+    def table(self, key: str, value: object) -> Mapping[str, Any]:
+        if isinstance(value, Mapping):
+            return value
+        raise self.refusal(key, value, "is no table", hint=f"write a section [{self.section}.{key}]")
+
+
+def _source(where: _Place, value: object) -> Any:
+    hint = 'source = "trips.parquet", a list of Parquet files, or { trips = "trips.csv", people = "people.csv" }'
+    if isinstance(value, Mapping) and value:
+        return {name: _source(where, each) for name, each in value.items()}
+    if isinstance(value, list) and value:
+        return [_path(where.file, where.text("source", each, hint=hint)) for each in value]
+    return _path(where.file, where.text("source", value, hint=hint))
+
+
+def _path(file: Path, text: str) -> str:
+    return str(file.parent / Path(text).expanduser())
+
+
+def _ledger(file: Path, text: str) -> str:
+    return text if text == MEMORY or text.startswith(_SERVERS) else _path(file, text)
+
+
+def _budget(where: _Place, value: object) -> Guarantee:
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        value = {"epsilon": value}
+    if not isinstance(value, Mapping):
+        raise where.refusal("budget", value, "is no budget", hint=_MISSING["budget"])
+    where.require_known("budget.", value, ("epsilon", "delta", "rho", "mu"))
+    try:
+        return budget_said(value)
+    except InvalidParameter as error:
+        raise where.refusal("budget", dict(value), f"is refused: {error.message}", hint=_MISSING["budget"]) from None
+
+
+def budget_said(value: Mapping[str, Any]) -> Guarantee:
+    """The promise that `epsilon` (with `delta`), `rho` or `mu` state.
+
+    >>> budget_said({"epsilon": "1", "delta": "1e-8"})
+    ApproxDP('1', '1e-8')
+    """
+    named = sorted(value)
+    if named == ["epsilon"]:
+        return PureDP(positive("epsilon", value["epsilon"]))
+    if named == ["delta", "epsilon"]:
+        return ApproxDP(positive("epsilon", value["epsilon"]), positive("delta", value["delta"]))
+    if named == ["rho"]:
+        return ZCDP(positive("rho", value["rho"]))
+    if named == ["mu"]:
+        return GaussianDP(positive("mu", value["mu"]))
+    raise InvalidParameter("budget", dict(value), "states no one promise")
+
+
+def _domains(where: _Place, value: object) -> dict[str, Any]:
+    """Domains as they are written; a list of two numbers could mean bounds or keys, and is refused."""
+    found = dict(where.table("domains", value))
+    for column, said in found.items():
+        if isinstance(said, list) and len(said) == 2 and all(isinstance(each, int | float) for each in said):
+            raise where.refusal(
+                f"domains.{column}",
+                said,
+                "could be bounds or categories",
+                hint=f"{column} = {{ bounds = {said} }}, or {{ categories = {said} }}",
+            )
+    return found
+
+
+def _example(name: str) -> str:
+    return "trips" if name in _KNOWN else name
+
+
+_EXAMPLE = "docs/how-to-configure.md has an example"
+_MISSING = {
+    "source": 'source = "trips.parquet"',
+    "unit": 'unit = "user_id", the column that names a person; or unit = "row"',
+    "budget": 'budget = { epsilon = "1" }, { epsilon = "1", delta = "1e-8" }, { rho = "0.1" } or { mu = "1" }',
+}

@@ -1,0 +1,98 @@
+"""Partitions: disjoint parts of the data, which cost together what the dearest of them costs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.errors import InvalidParameter
+from giveortake.exact import whole
+from giveortake.plan import Call, Column, Filter, KeepParts, Literal
+
+if TYPE_CHECKING:
+    from giveortake.plan import Relation, Value
+    from giveortake.session.session import Session
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part: the rows with one value of a column. `touched` is how many parts a unit can have rows in."""
+
+    column: str
+    value: Value
+    number: int
+    partition: int
+    touched: int
+    keep: int | None
+
+    @property
+    def name(self) -> str:
+        """What tells it from other parts."""
+        return f"{self.partition}/{self.number}"
+
+    def of(self, relation: Relation) -> Relation:
+        """The rows of a table that are in this part."""
+        if self.keep is not None:
+            relation = KeepParts(relation, self.column, self.keep)
+        if self.value is None:
+            return Filter(relation, Call("is_null", (Column(self.column),)))
+        return Filter(relation, Call("eq", (Column(self.column), Literal(self.value))))
+
+
+@final
+class Partition(Mapping[Any, "Session"]):
+    """A session for each declared value of a column; see `Session.partition`."""
+
+    def __init__(self, session: Session, column: str, parts_per_person: int) -> None:
+        schemas = [relation.schema for relation in session.catalog.private.values()]
+        if any(column not in schema for schema in schemas):
+            raise InvalidParameter("partition", column, "is not a column of every table")
+        values = schemas[0][column].keys()
+        if values is None or any(schema[column].keys() != values for schema in schemas):
+            raise InvalidParameter(
+                "partition", column, "has no declared values", hint="declare its domain: parts are known beforehand"
+            )
+        most = whole("parts_per_person", parts_per_person)
+        person = session.budget.unit.column
+        keep = None if person is None or most >= len(values) else most
+        touched = 1 if person is None else min(most, len(values))
+        if person is not None and len(schemas) > 1 and keep is not None:
+            raise InvalidParameter(
+                "partition",
+                column,
+                "of several tables would have to keep the same parts of a person in each",
+                hint="partition one table, or pass parts_per_person=<the number of parts>",
+            )
+        identity = [session.engine.identity, session.name, session.version, column, touched, keep, session.caps.total]
+        number = int.from_bytes(hashlib.sha256(json.dumps(identity).encode()).digest()[:7])
+        self._sessions = {
+            _key(value): session.within(Part(column, value, place, number, touched, keep))
+            for place, value in enumerate(values)
+        }
+        self.column = column
+        self.parts_per_person = touched
+
+    def __getitem__(self, value: Any) -> Session:
+        try:
+            return self._sessions[value]
+        except KeyError:
+            listed = ", ".join(map(repr, self._sessions))
+            raise InvalidParameter(self.column, value, "is no part", hint=f"the parts are {listed}") from None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._sessions)
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def __repr__(self) -> str:
+        return f"<Partition by {self.column}: {len(self)} parts, {self.parts_per_person} of which one unit can touch>"
+
+
+def _key(value: Value) -> Any:
+    return float(value) if isinstance(value, Fraction) else value

@@ -1,0 +1,184 @@
+"""`giveortake query` and `giveortake quote`."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from giveortake import cli
+
+ROWS = "user_id,region,amount\n" + "".join(
+    f"{person},{'north' if person % 3 else 'south'},{person % 50}\n" for person in range(600)
+)
+COUNT = "SELECT region, COUNT(*) AS n FROM trips GROUP BY region"
+PROTECTED = ["--unit", "user_id", "--budget", "1,1e-8", "--domain", "region=north,south", "--domain", "amount=0:50"]
+TOML = """
+[trips]
+source = "trips.csv"
+unit = "user_id"
+budget = { epsilon = "1", delta = "1e-8" }
+[trips.domains]
+amount = { bounds = [0, 50] }
+region = ["north", "south"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "trips.csv").write_text(ROWS)
+    (tmp_path / "regions.csv").write_text("region,climate\nnorth,cold\nsouth,warm\n")
+    (tmp_path / "trips.toml").write_text(TOML)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    return tmp_path
+
+
+def query(*arguments: str) -> int:
+    return cli.main(["query", "trips.csv", *arguments, *PROTECTED])
+
+
+def test_a_second_call_knows_what_was_spent(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert query(COUNT, "--epsilon", "0.4", "--format", "csv") == 0
+    first = capsys.readouterr()
+    assert first.out.splitlines()[0] == "region,n,n_low,n_high"
+    assert first.err == "40 % of the budget is used, a question of up to ε = 0.6 is left; kept in trips.csv.ledger\n"
+    assert (folder / "trips.csv.ledger").exists()
+    assert query(COUNT, "--epsilon", "0.4", "--format", "csv") == 0
+    again = capsys.readouterr()
+    assert again.out == first.out
+    assert again.err.startswith("asked before, and free; 40 %")
+    assert query("SELECT COUNT(*) AS n FROM trips", "--epsilon", "0.7") == 2
+    refused = capsys.readouterr()
+    assert refused.out == ""
+    assert "only ε = 0.6 is left" in refused.err
+
+
+def test_a_throw_away_ledger_forgets(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        assert query(COUNT, "--epsilon", "0.9", "--ledger", ":memory:") == 0
+        assert "kept nowhere: the ledger was in memory" in capsys.readouterr().err
+    assert {path.name for path in folder.iterdir()} == {"trips.csv", "regions.csv", "trips.toml"}
+
+
+@pytest.mark.parametrize("name", ["answer.csv", "answer.json", "answer.parquet", "answer.txt"])
+def test_the_name_of_the_output_decides_its_format(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert query(COUNT, "--rho", "0.01", "--output", name) == 0
+    assert capsys.readouterr().out == ""
+    written = folder / name
+    if name.endswith("csv"):
+        assert written.read_text().startswith("region,n,n_low,n_high\nnorth,")
+    elif name.endswith("json"):
+        assert json.loads(written.read_text())["columns"]["region"] == ["north", "south"]
+    elif name.endswith("parquet"):
+        import polars  # noqa: PLC0415
+
+        assert polars.read_parquet(written).columns == ["region", "n", "n_low", "n_high"]
+    else:
+        assert "north" in written.read_text(encoding="utf-8")
+
+
+def test_parquet_needs_no_arrow_library(folder: Path) -> None:
+    program = (
+        "import sys\n"
+        "for name in ('pyarrow', 'polars', 'pandas'): sys.modules[name] = None\n"
+        "from giveortake import cli\n"
+        "sys.exit(cli.main(sys.argv[1:]))\n"
+    )
+    arguments = ["query", "trips.csv", COUNT, "--epsilon", "0.1", "--output", "it's.parquet", *PROTECTED]
+    subprocess.run([sys.executable, "-c", program, *arguments], check=True, capture_output=True)
+    assert (folder / "it's.parquet").read_bytes()[:4] == b"PAR1"
+
+
+def test_a_question_comes_from_a_file_or_from_standard_input(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "question.sql").write_text(COUNT)
+    assert query("@question.sql", "--epsilon", "0.1", "--format", "csv") == 0
+    first = capsys.readouterr().out
+    monkeypatch.setattr(sys, "stdin", io.StringIO(COUNT))
+    assert query("-", "--epsilon", "0.1", "--format", "csv") == 0
+    assert capsys.readouterr().out == first
+
+
+def test_a_toml_file_says_who_is_protected(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["query", "trips.toml", COUNT, "--epsilon", "0.1", "--confidence", "0.9"]) == 0
+    assert "intervals hold with 90 % each" in capsys.readouterr().out
+    assert (folder / "trips.toml.ledger").exists()
+    assert cli.main(["query", "trips.toml", COUNT, "--epsilon", "0.1", "--unit", "row"]) == 2
+    assert "--unit = 'row' is said by trips.toml already" in capsys.readouterr().err
+
+
+def test_a_public_table_is_joined(capsys: pytest.CaptureFixture[str]) -> None:
+    question = "SELECT climate, COUNT(*) AS n FROM trips JOIN regions USING (region) GROUP BY climate"
+    assert query(question, "--mu", "0.1", "--public", "regions=regions.csv", "--format", "csv") == 0
+    assert {line.partition(",")[0] for line in capsys.readouterr().out.splitlines()} == {"climate", "cold", "warm"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["SELECT * FROM trips", "--epsilon", "1"], "rows are never shown"),
+        ([COUNT], "say what the answer may cost"),
+        ([COUNT, "--epsilon", "nought"], "epsilon = 'nought'"),
+        ([COUNT, "--epsilon", "0.1", "--format", "parquet"], "add --output"),
+        ([COUNT, "--epsilon", "0.1", "--output", "nowhere/a.csv"], "a folder that does not exist"),
+        ([COUNT, "--epsilon", "0.1", "--public", "regions"], "--public = 'regions' is not NAME=…"),
+        ([COUNT, "--epsilon", "0.1", "--domain", "amount=a:b"], "neither numbers nor dates"),
+        ([COUNT, "--epsilon", "0.1", "--budget-delta", "1e-9"], "goes with one ε in --budget"),
+        (["@nothing.sql", "--epsilon", "0.1"], "nothing.sql cannot be read"),
+    ],
+)
+def test_a_refusal_costs_nothing(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert query(*arguments) == 2
+    captured = capsys.readouterr()
+    assert words in captured.err
+    assert captured.out == ""
+    assert query(COUNT, "--epsilon", "1") == 0  # the whole budget is still there
+
+
+@pytest.mark.parametrize("missing", ["--unit", "--budget"])
+def test_who_is_protected_and_how_much_must_be_said(missing: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = {"--unit": "user_id", "--budget": "1"}
+    given = [word for name, value in said.items() if name != missing for word in (name, value)]
+    assert cli.main(["query", "trips.csv", COUNT, "--epsilon", "1", *given]) == 2
+    assert f"error: {missing} is missing" in capsys.readouterr().err
+
+
+def test_a_quote_says_what_it_costs_and_leaves_no_trace(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = set(folder.iterdir())
+    question = "SELECT region, COUNT(*) AS n, AVG(amount) AS mean FROM trips GROUP BY region"
+    assert cli.main(["quote", "trips.csv", question, "--epsilon", "0.1", *PROTECTED]) == 0
+    output = capsys.readouterr().out
+    for words in (
+        "give or take, with 95 %",
+        "for the whole answer",
+        "of the budget",
+        "Laplace noise",
+        "cheaper",
+        "yes",
+    ):
+        assert words in output
+    assert set(folder.iterdir()) == before
+
+
+def test_a_quote_knows_what_was_spent_before(capsys: pytest.CaptureFixture[str]) -> None:
+    assert query(COUNT, "--epsilon", "0.4") == 0
+    capsys.readouterr()
+    assert cli.main(["quote", "trips.csv", COUNT, "--epsilon", "0.7", "--format", "json", *PROTECTED]) == 0
+    quote = json.loads(capsys.readouterr().out)
+    assert quote["admitted"] is False
+    assert quote["affordable_epsilon"] == pytest.approx(0.6)
+    assert quote["share"] == pytest.approx(0.7)
+    assert set(quote["margins"]) == {"n"}
+
+
+def test_a_key_makes_a_retry_safe(capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        assert query(COUNT, "--epsilon", "0.4", "--key", "monday") == 0
+    assert "40 % of the budget is used" in capsys.readouterr().err.splitlines()[-1]
+    assert query("SELECT COUNT(*) AS n FROM trips", "--epsilon", "0.4", "--key", "monday") == 2

@@ -1,0 +1,196 @@
+"""Record and replay: the exact integers behind a release, their declared sensitivity, and the scale of their noise.
+
+This lives in the tests and nowhere else. What it does is to run a measurement with a mechanism that adds nothing,
+on tables that the tests made; no session or ledger can be told to use it.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, TypeAlias, final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+import giveortake as gt
+from evil_tables import (
+    DOMAINS,
+    VISITS_DOMAINS,
+    Change,
+    Table,
+    neighbour_by_person,
+    neighbour_by_row,
+    random_table,
+)
+from giveortake.compile import Measurement, Spend
+from giveortake.compile.measurement import with_keys
+from giveortake.engines import Engine, Keys
+from giveortake.mechanisms import Sensitive
+from giveortake.mechanisms.mechanism import Mechanism
+from giveortake.privacy.events import Event
+from giveortake.session import Session
+
+Counted: TypeAlias = "dict[tuple[Any, ...], int]"
+
+SPEND = Spend(epsilon=Fraction(1), keys=Fraction(1, 10**6))
+ZONES = pl.DataFrame(
+    {"zone": ["north", "south", "west"], "weight": [2.5, -1.0, 4.0], "part": ["up", "down", "down"], "code": [1, 2, 3]}
+)
+
+
+@final
+class Revealing(Mechanism[Any, Any]):
+    """No mechanism at all: it gives back what it is handed."""
+
+    citation: ClassVar[str] = "none"
+
+    def event(self, sensitivity: Any = 1) -> Event:
+        raise NotImplementedError("nothing that reveals its input has a price")
+
+    def release(self, value: Any, entropy: Any = None) -> Any:
+        return value.open(self)
+
+    def select(self, value: Sensitive[Any], entropy: Any = None) -> Any:
+        return value.open(self)
+
+
+def exact_integers(made: Measurement, engine: Engine, keys: Keys | None = None) -> tuple[npt.NDArray[Any], ...]:
+    """What `Measurement.release` adds noise to, one array for each measure."""
+    bare: Any = tuple(Revealing() for _ in made.noises)
+    return replace(made, noises=bare).release(engine, made.keys() if keys is None else keys).arrays
+
+
+def exact_units(made: Measurement, engine: Engine) -> Counted:
+    """What `Measurement.find_keys` adds noise to: every key and its number of units."""
+    assert made.selection is not None
+    bare: Any = Revealing()
+    found: Any = replace(made, selection=replace(made.selection, mechanism=bare)).find_keys(engine)
+    keys, counts = found
+    return dict(zip(keys, counts.tolist(), strict=True))
+
+
+@final
+@dataclass(frozen=True)
+class Mode:
+    """What is protected, and how contributions are bounded."""
+
+    name: str
+    change: Change
+    unit: gt.privacy.Unit | str
+    caps: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def by_person(self) -> bool:
+        return self.unit != gt.ROW
+
+    def session(self, table: Table, **more: Any) -> Session:
+        """The table behind a budget that no test exhausts."""
+        domains: dict[str, Any] = {"data": DOMAINS, "visits": VISITS_DOMAINS}
+        options: dict[str, Any] = {
+            "unit": self.unit,
+            "neighbours": self.change,
+            "budget": gt.ApproxDP(1000, "1e-3"),
+            "public": {"zones": ZONES},
+            "threads": 1,
+            **dict(self.caps),
+            **more,
+        }
+        if self.by_person:
+            return gt.protect(table.sources(), domains=domains, **options)
+        return gt.protect(table.data(), domains=DOMAINS, name="data", **options)
+
+    def neighbour(self, luck: random.Random, table: Table) -> Table:
+        make = neighbour_by_person if self.by_person else neighbour_by_row
+        return make(luck, table, self.change)
+
+
+CHANGES: tuple[Change, ...] = ("add-remove", "change-one")
+MODES = [
+    mode
+    for change in CHANGES
+    for mode in (
+        Mode("row", change, gt.ROW),
+        Mode("person with caps", change, "p", (("groups_per_person", 2), ("rows_per_group", 3))),
+        Mode("person with few rows", change, "p", (("rows_per_person", 5),)),
+    )
+]
+
+
+@final
+@dataclass
+class Replay:
+    """What was seen on pairs of neighbouring tables: violations, and how near a measure came to its sensitivity."""
+
+    mode: Mode
+    violations: list[str]
+    nearest: dict[str, float]
+
+    def run(self, shapes: dict[str, str], tables: int, neighbours: int, seed: object) -> Replay:
+        """So many random tables, each beside several neighbours; a neighbour is asked a random half of the questions."""
+        luck = random.Random(f"{self.mode} {seed}")  # noqa: S311 (which tables are tried need not be secret)
+        made: dict[str, Measurement] = {}
+        for _ in range(tables):
+            table = random_table(luck)
+            with self.mode.session(table) as one:
+                made = made or {name: one.sql(text).measured(SPEND) for name, text in shapes.items()}
+                for _ in range(neighbours):
+                    asked = luck.sample(sorted(shapes), (len(shapes) + 1) // 2)
+                    with self.mode.session(self.mode.neighbour(luck, table)) as two:
+                        for name in asked:
+                            self._compare(name, made[name], one.engine, two.engine, luck)
+        return self
+
+    def _compare(self, name: str, made: Measurement, one: Engine, two: Engine, luck: random.Random) -> None:
+        keys = None
+        if made.selection is not None:
+            found, others = exact_units(made, one), exact_units(made, two)
+            self._compare_units(name, made, found, others)
+            every = sorted({*found, *others}, key=repr)
+            keys = with_keys(made, [key for key in every if luck.random() < 0.8])
+        before, after = exact_integers(made, one, keys), exact_integers(made, two, keys)
+        for measure, left, right in zip(made.measures, before, after, strict=True):
+            if left.shape != right.shape:
+                self.violations.append(f"{name}: the shape changed")
+            for change in _levels(measure.levels, left, right):
+                l1 = sum(map(abs, change))
+                square = sum(each * each for each in change)
+                self._note(name, measure.kind, Fraction(l1) / measure.l1)
+                if l1 > measure.l1 or square > measure.l2**2:
+                    self.violations.append(
+                        f"{name}: {measure.name} moved by {l1} (declared {measure.l1}), "
+                        f"in L2 by {math.sqrt(square)} (declared {float(measure.l2)})"
+                    )
+
+    def _compare_units(self, name: str, made: Measurement, found: Counted, others: Counted) -> None:
+        assert made.selection is not None
+        moves = [abs(found.get(key, 0) - others.get(key, 0)) for key in {*found, *others}]
+        self._note(name, "keys", Fraction(sum(moves), made.selection.sensitivity))
+        if any(each > 1 for each in moves) or sum(moves) > made.selection.sensitivity:
+            self.violations.append(
+                f"{name}: units of keys moved by {moves} (declared one each, {made.selection.sensitivity} together)"
+            )
+        lone = max(sum(1 for key in one if key not in other) for one, other in ((found, others), (others, found)))
+        if lone > made.selection.touched:
+            self.violations.append(f"{name}: {lone} keys of one unit alone, declared {made.selection.touched}")
+
+    def _note(self, name: str, kind: str, share: Fraction) -> None:
+        label = f"{name}/{kind}"
+        self.nearest[label] = max(self.nearest.get(label, 0.0), float(share))
+
+
+def replay(mode: Mode, shapes: dict[str, str], *, tables: int, neighbours: int, seed: object = 0) -> Replay:
+    """Every shape on random pairs of neighbours."""
+    return Replay(mode, [], {}).run(shapes, tables, neighbours, seed)
+
+
+def _levels(levels: int, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> list[list[int]]:
+    """The change as Python integers, level by level where it is a tree of bins."""
+    if left.ndim == 1:
+        return [[int(b) - int(a) for a, b in zip(left.tolist(), right.tolist(), strict=True)]]
+    change = right.astype(np.int64) - left.astype(np.int64)
+    ends = np.cumsum([0, *(2 ** (level + 1) for level in range(levels))])
+    return [change[:, start:end].ravel().tolist() for start, end in zip(ends[:-1], ends[1:], strict=True)]

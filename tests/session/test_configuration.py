@@ -1,0 +1,120 @@
+"""Sessions described in TOML."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+import giveortake as gt
+from giveortake.errors import InvalidParameter, NotFound
+
+ROWS = "user_id,region,amount,day\n" + "".join(
+    f"{person},{'north' if person % 3 else 'south'},{person % 50},2024-01-0{1 + person % 9}\n" for person in range(300)
+)
+WHOLE = """
+[trips]
+source = "trips.csv"
+unit = "user_id"
+neighbours = "add-remove"
+budget = { epsilon = "1", delta = "1e-8" }
+ledger = "trips.ledger"
+groups_per_person = 5
+rows_per_group = 3
+memory = "500MB"
+[trips.domains]
+amount = { bounds = [0, 50.5] }
+region = ["north", "south"]
+day = { bounds = [2024-01-01, 2024-01-09] }
+[trips.public]
+regions = "regions.csv"
+
+[rows]
+source = "trips.csv"
+unit = "row"
+budget = { rho = 0.1 }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "trips.csv").write_text(ROWS)
+    (tmp_path / "regions.csv").write_text("region,climate\nnorth,cold\nsouth,warm\n")
+    (tmp_path / "trips.toml").write_text(WHOLE)
+    return tmp_path
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "other.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file_says_what_protect_says(folder: Path) -> None:
+    with gt.session.from_toml(folder / "trips.toml", "trips") as said:
+        assert said.budget == gt.ApproxDP("1", "1e-8", unit=gt.unit("user_id"))
+        assert (said.caps.groups, said.caps.rows) == (5, 3)
+        assert said.durable
+        question = "SELECT climate, SUM(amount) AS total FROM trips JOIN regions USING (region) GROUP BY climate"
+        answer = said.sql(question).answer(epsilon="0.5")
+        assert sorted(answer["climate"].values) == ["cold", "warm"]
+    assert (folder / "trips.ledger").exists()
+    with gt.protect(
+        folder / "trips.csv",
+        unit="user_id",
+        budget=gt.ApproxDP("1", "1e-8"),
+        domains={"amount": (0, 50.5), "region": ["north", "south"], "day": (date(2024, 1, 1), date(2024, 1, 9))},
+        public={"regions": folder / "regions.csv"},
+        groups_per_person=5,
+        rows_per_group=3,
+        ledger=folder / "trips.ledger",
+    ) as same:
+        assert same.version == said.version
+        assert same.sql(question).answer(epsilon="0.5")["total"] == answer["total"]
+
+
+def test_several_sessions_need_a_name(folder: Path) -> None:
+    with pytest.raises(InvalidParameter, match="describes several") as refused:
+        gt.session.from_toml(folder / "trips.toml")
+    assert refused.value.hint == "one of trips, rows"
+    with pytest.raises(InvalidParameter, match="is no section"):
+        gt.session.from_toml(folder / "trips.toml", "trip")
+    with gt.session.from_toml(folder / "trips.toml", "rows") as session:
+        assert session.budget == gt.ZCDP("0.1")
+        assert not session.durable
+
+
+MINIMAL = 'source = "trips.csv"\nunit = "user_id"\nbudget = { epsilon = "1" }\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "describes no session"),
+        ("[trips", "is not TOML"),
+        ('source = "trips.csv"', "stands outside a section"),
+        ("[trips]", "[trips] source = None is missing"),
+        (f"[trips]\n{MINIMAL}buget = 3", "[trips] buget = 3 is unknown\n\n  hint: did you mean budget? known: source,"),
+        (f"[trips]\n{MINIMAL}".replace("epsilon", "epsilom"), "budget.epsilom = '1' is unknown"),
+        (f"[trips]\n{MINIMAL}".replace('"1"', '"-1"'), "budget = {'epsilon': '-1'} is refused"),
+        (f"[trips]\n{MINIMAL}".replace('"1"', '"1", rho = 1'), "states no one promise"),
+        (f"[trips]\n{MINIMAL}".replace('"user_id"', "3"), "[trips] unit = 3 is no text"),
+        (f"[trips]\n{MINIMAL}groups_per_person = '3'", "[trips] groups_per_person = '3' is no number"),
+        (f"[trips]\n{MINIMAL}[trips.domains]\namount = [0, 50]", "could be bounds or categories"),
+        (f"[trips]\n{MINIMAL}domains = 3", "[trips] domains = 3 is no table"),
+        (f"[trips]\n{MINIMAL}[trips.domains]\namounts = {{ bounds = [0, 50] }}", "are no columns of the table"),
+        (f"[trips]\n{MINIMAL}".replace('"user_id"', '"user"'), "unit = 'user' is no column"),
+        (f"[trips]\n{MINIMAL}".replace("trips.csv", "nowhere.csv"), "there is no file"),
+    ],
+)
+def test_a_mistake_is_refused_by_file_key_and_fix(folder: Path, text: str, words: str) -> None:
+    with pytest.raises((InvalidParameter, NotFound)) as refused:
+        gt.session.from_toml(write(folder, text))
+    assert words in str(refused.value)
+    assert "other.toml" in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match=r"nothing\.toml cannot be read"):
+        gt.session.from_toml(tmp_path / "nothing.toml")

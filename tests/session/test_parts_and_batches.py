@@ -1,0 +1,127 @@
+"""Partitions, batches, and bounds that are found privately."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.session import Session
+
+REGIONS = ["north", "south", "east"]
+
+
+def trips(people: int = 300, rows: int = 3) -> pl.DataFrame:
+    n = people * rows
+    return pl.DataFrame(
+        {
+            "person": [i % people for i in range(n)],
+            "region": [REGIONS[(i % people + i // people) % 3] for i in range(n)],
+            "amount": [float(i % 100) for i in range(n)],
+        }
+    )
+
+
+def session(budget: Any = None, **options: Any) -> Session:
+    said: dict[str, Any] = {
+        "unit": "person",
+        "budget": gt.PureDP(100) if budget is None else budget,
+        "domains": {"region": REGIONS, "amount": (0, 100)},
+        "name": "trips",
+    }
+    return gt.protect(trips(), **{**said, **options})
+
+
+def test_parts_together_cost_the_dearest_one() -> None:
+    s = session(groups_per_person=1, rows_per_group=3)
+    parts = s.partition("region")
+    for region in parts:
+        parts[region].sql("SELECT COUNT(*) AS n FROM trips").answer(epsilon=2)
+    assert s.spent == 2
+    parts["south"].sql("SELECT AVG(amount) AS m FROM trips").answer(epsilon=1)
+    assert s.spent == 3
+    s.sql("SELECT COUNT(*) AS n FROM trips").answer(epsilon=1)
+    assert s.spent == 4
+
+
+def test_a_person_counts_in_as_many_parts_as_was_said() -> None:
+    """300 people have a row in each of 3 regions: with one part each, the parts hold 300 rows together, not 900."""
+    for most, expected in [(1, 300), (2, 600), (3, 900)]:
+        s = session(budget=gt.PureDP(10**6), groups_per_person=3, rows_per_group=3)
+        parts = s.partition("region", parts_per_person=most)
+        found = [parts[r].sql("SELECT COUNT(*) AS n FROM trips").answer(epsilon=1000).value for r in parts]
+        assert sum(found) == expected  # type: ignore[arg-type]
+        assert s.spent == 1000 * most
+
+
+def test_rows_that_may_be_changed_pay_for_two_parts() -> None:
+    s = session(unit=gt.ROW, neighbours="change-one")
+    parts = s.partition("region")
+    for place, region in enumerate(parts):
+        parts[region].sql("SELECT COUNT(*) AS n FROM trips").answer(epsilon=1)
+        assert s.spent == min(place + 1, 2)  # a count moves by one when a row enters, leaves or is changed
+
+
+def test_parts_are_declared_and_not_nested() -> None:
+    s = session(domains={"amount": (0, 100)})
+    with pytest.raises(gt.errors.InvalidParameter, match="no declared values"):
+        s.partition("region")
+    parts = session().partition("region")
+    with pytest.raises(gt.errors.InvalidParameter, match="is no part"):
+        parts["west"]
+    with pytest.raises(gt.errors.InvalidParameter, match="inside a part already"):
+        parts["north"].partition("region")
+
+
+def test_a_batch_is_one_charge_of_the_whole_spend() -> None:
+    s = session()
+    queries = [
+        s.sql("SELECT COUNT(*) AS n FROM trips"),
+        s.sql("SELECT region, SUM(amount) AS t FROM trips GROUP BY region"),
+    ]
+    before = len(s.history())
+    one, two = s.batch(queries, epsilon=3)
+    assert len(s.history()) == before + 2  # reserved, settled
+    assert s.spent == 3
+    assert len(one) == 1
+    assert len(two) == 3
+    again = s.batch(queries, epsilon=3)
+    assert s.spent == 3
+    assert [a.columns for a in again] == [one.columns, two.columns]
+
+
+def test_a_gaussian_batch_costs_no_more_than_one_gaussian_release() -> None:
+    s = session(budget=gt.GaussianDP(1))
+    s.batch([s.table().filter(gt.col("amount") > i).agg(n=gt.count()) for i in range(10)], epsilon=1, delta="1e-6")
+    assert s.spent <= gt.privacy.gaussian_mu(1, "1e-6") ** 2 + Fraction(1, 2**90)  # prices are rounded up
+    assert s.spent >= Fraction(999, 1000) * gt.privacy.gaussian_mu(1, "1e-6") ** 2
+
+
+def test_a_batch_refuses_other_sessions_questions() -> None:
+    s, other = session(), session()
+    with pytest.raises(gt.errors.InvalidParameter, match="another session"):
+        s.batch([s.sql("SELECT COUNT(*) AS n FROM trips"), other.sql("SELECT COUNT(*) AS n FROM trips")], epsilon=1)
+    with pytest.raises(gt.errors.InvalidParameter, match="needs questions"):
+        s.batch([], epsilon=1)
+
+
+def test_bounds_are_suggested_at_the_cost_that_was_stated() -> None:
+    s = session()
+    found = s.suggest_bounds(epsilon=30, by=["region"], columns=["amount"])
+    assert (found.groups_per_person, found.rows_per_group) == (4, 1)  # three regions each: the next power of two
+    assert found.bounds == {"amount": (0, 128)}
+    assert s.spent == 30
+
+
+def test_bounds_are_checked_by_counting_people() -> None:
+    s = session(groups_per_person=2, rows_per_group=1, domains={"region": REGIONS, "amount": (0, 50)})
+    (row,) = s.check_bounds(epsilon=100, by=["region"], columns=["amount"]).rows()
+    assert abs(row["people"] - 300) <= 5  # type: ignore[operator]
+    assert abs(row["over_groups_per_person"] - 300) <= 5  # type: ignore[operator]
+    assert abs(row["over_rows_per_group"]) <= 5  # type: ignore[arg-type, operator]
+    outside = sum(any(x > 50 for x in g["amount"]) for _, g in trips().group_by("person"))
+    assert abs(row["outside_amount"] - outside) <= 5  # type: ignore[operator]
+    assert s.spent == 100

@@ -1,0 +1,197 @@
+"""Record and replay: no unit moves any aggregate by more than was declared, on any table; and mutants are caught."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from giveortake.compile.measures import Stability
+from giveortake.engines import statements
+from giveortake.engines.duckdb import DuckDBEngine
+from giveortake.engines.printer import Printer
+from giveortake.engines.tally import Bounding
+from giveortake.plan import JoinPersons, JoinPublic, Kind, Scan, Union
+from query_shapes import OF_PERSONS, PLAIN, RELATIONS, shapes_of
+from replay import MODES, Mode, replay
+
+ROW, CAPPED, FEW, ROW_CHANGED, CAPPED_CHANGED, FEW_CHANGED = MODES
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: f"{mode.name}, {mode.change}")
+def test_no_neighbour_moves_an_aggregate_by_more_than_was_declared(mode: Mode) -> None:
+    shapes = shapes_of(by_person=mode.by_person)
+    assert len(shapes) >= 40
+    seen = replay(mode, shapes, tables=2, neighbours=3)
+    assert seen.violations == []
+    assert max(seen.nearest.values()) == 1  # and some reach it
+
+
+# -- mutants: what the replay would say if a line of the package were wrong -------------------------------------------
+
+Mutation = Callable[[pytest.MonkeyPatch], None]
+MANY = 10**6
+
+
+def _bounding(change: Callable[[Bounding], Bounding]) -> Mutation:
+    """The engine is asked to bound less than was declared."""
+
+    def mutate(patch: pytest.MonkeyPatch) -> None:
+        for name in ("tally_statement", "bins_statement", "distinct_statement"):
+            patch.setattr(statements, name, _less_bounded(getattr(statements, name), change))
+
+    return mutate
+
+
+def _less_bounded(statement: Any, change: Callable[[Bounding], Bounding]) -> Any:
+    from dataclasses import replace  # noqa: PLC0415
+
+    return lambda printer, asked, coded: statement(
+        printer, asked if asked.bounding is None else replace(asked, bounding=change(asked.bounding)), coded
+    )
+
+
+def _no_clamp(patch: pytest.MonkeyPatch) -> None:
+    def quantised(self: Printer, column: str, kind: Kind, quantum: Any) -> str:
+        real = f"least(greatest(CAST({column} AS DOUBLE), -1e9), 1e9)"
+        return f"CAST(floor({real} * {float(1 / quantum.granularity)!r} + 0.5) AS HUGEINT) - ({quantum.shift})"
+
+    patch.setattr(Printer, "quantised", quantised)
+
+
+def _shift_forgotten(patch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace  # noqa: PLC0415
+
+    sound = Printer.quantised
+    patch.setattr(
+        Printer, "quantised", lambda self, column, kind, quantum: sound(self, column, kind, replace(quantum, shift=0))
+    )
+
+
+def _sensitivity(change: Callable[[Fraction, Fraction], tuple[Fraction, Fraction]]) -> Mutation:
+    def mutate(patch: pytest.MonkeyPatch) -> None:
+        sound = Stability.sensitivity
+
+        def lowered(self: Stability, least: int, most: int, *, binned: bool = False) -> tuple[Fraction, Fraction]:
+            return change(*sound(self, least, most, binned=binned))
+
+        patch.setattr(Stability, "sensitivity", lowered)
+
+    return mutate
+
+
+def _spread_without_zero(patch: pytest.MonkeyPatch) -> None:
+    """What was shipped at first: a column without missing values never contributes zero."""
+    sound = Stability.sensitivity
+
+    def lowered(self: Stability, least: int, most: int, *, binned: bool = False) -> tuple[Fraction, Fraction]:
+        l1, l2 = sound(self, least, most, binned=binned)
+        return (Fraction(most - least), Fraction(most - least)) if not self.grouped and least > 0 else (l1, l2)
+
+    patch.setattr(Stability, "sensitivity", lowered)
+
+
+def _rows_of_keys(patch: pytest.MonkeyPatch) -> None:
+    """Rows are counted where persons should be."""
+
+    def statement(printer: Printer, persons: Any, coded: Any) -> str:
+        inner = statements._select(printer, persons.relation, persons.keys, [], person=False)
+        return f"SELECT {coded.code()} AS code, count(*) FROM ({inner}) AS r{coded.joins('r')} GROUP BY ALL"
+
+    patch.setattr(statements, "persons_statement", statement)
+
+
+def _all_keys(patch: pytest.MonkeyPatch) -> None:
+    sound = Printer.first_groups
+    patch.setattr(Printer, "first_groups", lambda self, pairs, groups, *, small: sound(self, pairs, 1000, small=small))
+
+
+def _nobody_counts(patch: pytest.MonkeyPatch) -> None:
+    """Rows without a person are kept."""
+
+    def scan(self: Printer, node: Scan) -> str:
+        columns = ", ".join(f'{self.read(name, domain)} AS "{name}"' for name, domain in node.table.columns)
+        return f"SELECT {columns} FROM {self._sources[node.table.name]}"
+
+    patch.setattr(Printer, "_scan", scan)
+
+
+def _too_many_rows(patch: pytest.MonkeyPatch) -> None:
+    """The table with few rows of each person has all of them."""
+
+    def prepare(self: DuckDBEngine, relation: Any) -> None:
+        from giveortake.engines.duckdb import _scans  # noqa: PLC0415
+        from giveortake.engines.printer import bounded_name  # noqa: PLC0415
+
+        for scan in _scans(relation):
+            self._sources[bounded_name(scan)] = self._sources[scan.table.name]
+
+    patch.setattr(DuckDBEngine, "_prepare", prepare)
+
+
+def _any_join(patch: pytest.MonkeyPatch) -> None:
+    """A public table may be joined on a column whose values occur many times."""
+    patch.setattr(JoinPublic, "__post_init__", lambda self: None)
+
+
+def _sum_of_rows(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Union, "most_rows", property(lambda self: self.left.most_rows))
+
+
+def _product_of_rows(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(JoinPersons, "most_rows", property(lambda self: self.left.most_rows))
+
+
+def _distinct_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Stability, "of_distinct", lambda self: (Fraction(1), Fraction(1)))
+
+
+def _persons_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Stability, "of_persons", lambda self, fineness: (Fraction(fineness), Fraction(fineness)))
+
+
+MULTIPLYING = {"multiplied": "SELECT COUNT(*) AS a FROM data JOIN zones ON 'down' = part"}
+_SUSPECTS: dict[str, str] = {
+    "rows": "SELECT r, COUNT(*) AS a, SUM(x) AS s FROM data GROUP BY r",
+    "all": "SELECT COUNT(*) AS a, SUM(x) AS s FROM data",
+}
+MUTANTS: dict[str, tuple[Mode, Mutation, dict[str, str]]] = {
+    "caps on rows are ignored": (CAPPED, _bounding(lambda b: Bounding(b.groups, MANY)), {}),
+    "caps on groups are ignored": (CAPPED, _bounding(lambda b: Bounding(MANY, b.rows)), {}),
+    "numbers are not clamped": (ROW, _no_clamp, {}),
+    "the middle is not taken off": (ROW, _shift_forgotten, {"mean": "SELECT AVG(y) AS a FROM data"}),
+    "sensitivities are one step too low": (
+        ROW,
+        _sensitivity(lambda l1, l2: (l1 - 1, l2)),
+        {"sum": PLAIN["sum, ungrouped"]},
+    ),
+    "L2 forgets the groups": (CAPPED, _sensitivity(lambda l1, l2: (l1, l2 * Fraction(7, 10))), {}),
+    "a changed person counts once": (CAPPED_CHANGED, _sensitivity(lambda l1, l2: (l1 / 2, l2 / 2)), {}),
+    "a changed row never counts zero": (
+        ROW_CHANGED,
+        _spread_without_zero,
+        {"s": PLAIN["sum away from zero, ungrouped"]},
+    ),
+    "rows are thresholded instead of persons": (CAPPED, _rows_of_keys, {"keys": PLAIN["several by discovered"]}),
+    "a person has any number of keys": (CAPPED, _all_keys, {"keys": PLAIN["several by discovered"]}),
+    "rows of nobody count": (CAPPED, _nobody_counts, {}),
+    "rows of a person are not limited": (FEW, _too_many_rows, {}),
+    "a public join multiplies rows": (ROW, _any_join, MULTIPLYING),
+    "a union counts one side": (FEW, _sum_of_rows, {"union": RELATIONS["union"]}),
+    "a join of persons counts one side": (FEW, _product_of_rows, {"join": OF_PERSONS["join persons"]}),
+    "distinct values count once": (CAPPED, _distinct_once, {"distinct": PLAIN["distinct, ungrouped"]}),
+    "persons count in one group": (CAPPED, _persons_once, {"persons": OF_PERSONS["persons by declared"]}),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_the_replay_catches_mutants(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    mode, mutate, shapes = MUTANTS[name]
+    mutate(monkeypatch)
+    shapes = shapes or _SUSPECTS
+    found = next(
+        (seed for seed in range(12) if replay(mode, shapes, tables=1, neighbours=3, seed=seed).violations), None
+    )
+    assert found is not None

@@ -1,0 +1,52 @@
+"""Every golden question is something that the engine can run, and reading SQL costs nothing until it is needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import duckdb
+import pytest
+from test_questions_in_both_languages import PAIRS
+
+from asked_tables import CATALOG, ROWS, TRIPS, VISITS, ZONES
+from giveortake import sql
+from giveortake.engines.printer import Printer, bounded_name, identifier
+from giveortake.plan import Kind, Scan
+
+_TYPES = {
+    Kind.INTEGER: "BIGINT",
+    Kind.REAL: "DOUBLE",
+    Kind.TEXT: "VARCHAR",
+    Kind.DATE: "DATE",
+    Kind.TIMESTAMP: "TIMESTAMP",
+    Kind.BOOLEAN: "BOOLEAN",
+}
+
+
+@pytest.fixture(scope="module")
+def connection() -> duckdb.DuckDBPyConnection:
+    found = duckdb.connect()
+    for each in (TRIPS, VISITS, ROWS, ZONES):
+        columns = ", ".join(f"{identifier(name)} {_TYPES[domain.kind]}" for name, domain in each.columns)
+        found.execute(f"CREATE TABLE {each.name} ({columns})")
+    return found
+
+
+@pytest.mark.parametrize("text", [text for text, _ in PAIRS], ids=lambda text: text[:70])
+def test_the_engine_runs_what_was_read(text: str, connection: duckdb.DuckDBPyConnection) -> None:
+    question = sql.parse(text, CATALOG)
+    scans = [each for each in CATALOG.private.values() if isinstance(each, Scan)]
+    sources = {each.name: each.name for each in (TRIPS, VISITS, ROWS, ZONES)}
+    printer = Printer(sources | {bounded_name(scan): scan.table.name for scan in scans})
+    values = [key for _, key in question.keys]
+    values += [aggregate.of for aggregate in question.aggregates() if aggregate.of is not None]
+    columns = ", ".join(printer.expression(each, question.relation.schema) for each in values) or "1"
+    statement = f"SELECT {columns} FROM ({printer.relation(question.relation)})"
+    assert connection.execute(statement).fetchall() == []
+
+
+def test_the_parser_is_imported_when_it_is_first_needed() -> None:
+    program = "import sys, giveortake.sql, giveortake.frame; print('sqlglot' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"

@@ -1,0 +1,286 @@
+"""What is not answered is refused by name, before any data is touched."""
+
+from __future__ import annotations
+
+import pytest
+
+from asked_tables import CATALOG
+from giveortake import sql
+from giveortake.errors import QueryRefused
+
+WITH_HINTS: list[tuple[str, str]] = [
+    # rows
+    ("SELECT * FROM trips", r"`\*`"),
+    ("SELECT trips.* FROM trips", r"`\*`"),
+    ("SELECT region FROM trips", "`region` is neither grouped"),
+    ("SELECT amount + 1 FROM trips", "neither grouped by nor an aggregate"),
+    ("SELECT amount, COUNT(*) FROM trips", "`amount` is neither grouped"),
+    ("SELECT COUNT(*) + amount FROM trips", "`amount` is neither grouped"),
+    ("SELECT DISTINCT region FROM trips", "DISTINCT"),
+    ("SELECT DISTINCT ON (region) region, COUNT(*) FROM trips GROUP BY region", "DISTINCT"),
+    ("SELECT region FROM trips GROUP BY region", "asks for rows"),
+    ("SELECT user_id, COUNT(*) FROM trips GROUP BY user_id", "`user_id` names persons"),
+    ("SELECT COUNT(*) FROM trips GROUP BY region", "not selected"),
+    ("SELECT region AS a, region AS b, COUNT(*) AS n FROM trips GROUP BY region", "selected twice"),
+    ("SELECT region, amount, COUNT(*) FROM trips GROUP BY region, amount", "groups are not made of real"),
+    # places that are not tables
+    ("SELECT COUNT(*) FROM read_csv('a.csv')", "READ_CSV"),
+    ("SELECT COUNT(*) FROM read_parquet('a')", "table function"),
+    ("SELECT COUNT(*) FROM range(10)", "table function|RANGE"),
+    ("SELECT COUNT(*) FROM duckdb_settings()", "table function"),
+    ("SELECT COUNT(*) FROM 'trips.parquet'", "files are not read"),
+    ("SELECT COUNT(*) FROM '/etc/passwd'", "files are not read"),
+    ('SELECT COUNT(*) FROM "a.csv"', "files are not read"),
+    ("SELECT COUNT(*) FROM nowhere", "no table `nowhere`"),
+    ("SELECT COUNT(*) FROM main.trips", "schema"),
+    ("SELECT COUNT(*) FROM db.main.trips", "schema|catalog"),
+    ("SELECT COUNT(*) FROM information_schema.tables", "schema"),
+    ("SELECT COUNT(*) FROM (VALUES (1)) AS v(a)", "column names after an alias|VALUES"),
+    ("SELECT COUNT(*) FROM UNNEST([1, 2])", "UNNEST"),
+    ("SELECT COUNT(*) FROM zones", "public table"),
+    ("SELECT COUNT(*)", "without FROM"),
+    ("SELECT 1", "without FROM"),
+    # statements
+    ("PRAGMA database_list", "PRAGMA"),
+    ("SET threads = 1", "SET"),
+    ("ATTACH 'a.db'", "ATTACH"),
+    ("COPY trips TO 'a.csv'", "COPY"),
+    ("INSTALL httpfs", "INSTALL"),
+    ("LOAD httpfs", "LOAD"),
+    ("SHOW TABLES", "SHOW"),
+    ("DESCRIBE trips", "DESCRIBE"),
+    ("EXPLAIN SELECT COUNT(*) FROM trips", "EXPLAIN"),
+    ("CREATE TABLE x AS SELECT COUNT(*) FROM trips", "CREATE"),
+    ("INSERT INTO trips SELECT 1", "INSERT"),
+    ("DELETE FROM trips", "DELETE"),
+    ("DROP TABLE trips", "DROP"),
+    ("CALL pragma_version()", "CALL"),
+    ("VALUES (1)", "VALUES"),
+    ("FROM trips", "FROM"),
+    ("SUMMARIZE trips", "SUMMARIZE"),
+    ("SELECT COUNT(*) FROM trips; SELECT COUNT(*) FROM trips", "several statements"),
+    ("SELECT COUNT(*) FROM trips; DROP TABLE trips", "several statements"),
+    ("", "empty"),
+    (" ; ", "empty"),
+    ("WITH a AS (SELECT * FROM trips) DELETE FROM a", "DELETE|not understood"),
+    ("SELECT COUNT(*) INTO x FROM trips", "INTO|not understood"),
+    # windows, samples, locks
+    ("SELECT COUNT(*) OVER () FROM trips", "window function"),
+    ("SELECT SUM(amount) OVER (PARTITION BY region) FROM trips", "window function"),
+    ("SELECT AVG(r) FROM (SELECT user_id, ROW_NUMBER() OVER (ORDER BY amount) AS r FROM trips)", "window function"),
+    ("SELECT COUNT(*) FROM trips QUALIFY ROW_NUMBER() OVER () = 1", "QUALIFY"),
+    ("SELECT COUNT(*) FROM trips WINDOW w AS (ORDER BY amount)", "WINDOW"),
+    ("SELECT COUNT(*) FROM trips USING SAMPLE 10%", "SAMPLE"),
+    ("SELECT COUNT(*) FROM trips TABLESAMPLE (10 PERCENT)", "SAMPLE"),
+    ("SELECT COUNT(*) FROM trips FOR UPDATE", "FOR UPDATE"),
+    ("SELECT COUNT(*) FROM trips PIVOT (SUM(amount) FOR region IN ('north'))", "PIVOT"),
+    # aggregates
+    ("SELECT ANY_VALUE(region) FROM trips", "ANY_VALUE"),
+    ("SELECT LIST(region) FROM trips", "LIST"),
+    ("SELECT ARRAY_AGG(region) FROM trips", "ARRAY_AGG"),
+    ("SELECT STRING_AGG(region, ',') FROM trips", "STRING_AGG"),
+    ("SELECT APPROX_COUNT_DISTINCT(region) FROM trips", "APPROX"),
+    ("SELECT COUNT(DISTINCT region, zone) FROM trips", "several columns"),
+    ("SELECT COUNT() FROM trips", r"COUNT\(\)"),
+    ("SELECT SUM(DISTINCT amount) FROM trips", "DISTINCT"),
+    ("SELECT SUM(SUM(amount)) FROM trips", "SUM"),
+    ("SELECT SUM(amount ORDER BY age) FROM trips", "ORDER"),
+    ("SELECT QUANTILE(amount, [0.1, 0.9]) FROM trips", "fraction"),
+    ("SELECT PERCENTILE_CONT(0.5) FROM trips", "fraction"),
+    ("SELECT SUM(tip) FROM trips", "needs bounds"),
+    ("SELECT COUNT(*) FROM trips WHERE COUNT(*) > 1", "COUNT"),
+    ("SELECT COUNT(*) AS n FROM trips GROUP BY COUNT(*)", "GROUP BY"),
+    ("SELECT ROUND(AVG(amount), 2) FROM trips", "ROUND"),
+    ("SELECT COALESCE(SUM(amount), 0) FROM trips", "COALESCE"),
+    ("SELECT COUNT(DISTINCT user_id) FILTER (WHERE paid) FROM trips", "FILTER"),
+    # values
+    ("SELECT SUM(amount * RANDOM()) FROM trips", r"RANDOM\(\)"),
+    ("SELECT COUNT(*) FROM trips WHERE day < CURRENT_DATE", "CURRENT_DATE"),
+    ("SELECT COUNT(*) FROM trips WHERE day < NOW()", "CURRENT_TIMESTAMP|NOW"),
+    ("SELECT COUNT(*) FROM trips WHERE day < day + INTERVAL 1 DAY", "INTERVAL"),
+    ("SELECT COUNT(*) FROM trips WHERE amount // 2 = 1", "//"),
+    ("SELECT COUNT(*) FROM trips WHERE amount ** 2 > 1", "power"),
+    ("SELECT SUM(LOG(amount)) FROM trips", "LOG"),
+    ("SELECT COUNT(*) FROM trips WHERE region IS DISTINCT FROM 'x'", "IS DISTINCT FROM"),
+    ("SELECT COUNT(*) FROM trips WHERE note LIKE 'a!%' ESCAPE '!'", "ESCAPE"),
+    ("SELECT COUNT(*) FROM trips WHERE zone IN (SELECT zone FROM zones)", "QUERY|subquery"),
+    ("SELECT COUNT(*) FROM trips WHERE EXISTS (SELECT 1 FROM zones)", "EXISTS"),
+    ("SELECT COUNT(*) FROM trips WHERE amount > (SELECT AVG(amount) FROM trips)", "subquery"),
+    ("SELECT (SELECT COUNT(*) FROM trips) AS a FROM trips", "subquery"),
+    ("SELECT COUNT(*) FROM trips WHERE amount > ?", "parameter"),
+    ("SELECT COUNT(*) FROM trips WHERE amount > $1", "parameter"),
+    ("SELECT COUNT(*) FROM trips WHERE day = 'soon'", "no date"),
+    ("SELECT COUNT(*) FROM trips WHERE EXTRACT(dow FROM day) = 0", "DOW"),
+    ("SELECT SUM(ROUND(amount, 2)) FROM trips", "ROUND"),
+    ("SELECT SUM(CAST(amount AS DECIMAL(10, 2))) FROM trips", "DECIMAL|EXPRESSIONS"),
+    ("SELECT COUNT(CAST(note AS BOOLEAN)) FROM trips", "BOOLEAN"),
+    ("SELECT COUNT(*) FROM trips WHERE nothing = 1", "no column `nothing`"),
+    ("SELECT COUNT(*) FROM trips WHERE x.amount = 1", "no table `x`"),
+    ("SELECT COUNT(*) FROM trips WHERE a.b.c = 1", "two parts"),
+    ("SELECT COUNT(*) FROM trips WHERE a.b.c.d = 1", "two parts"),
+    ("SELECT COUNT(*) FROM trips WHERE GETENV('HOME') = 'x'", "GETENV"),
+    ("SELECT COUNT(*) FROM trips WHERE REGEXP_MATCHES(note, 'a')", "REGEXP"),
+    ("SELECT SUM(FLOOR(tip)) FROM trips", "bounded"),
+    # joins
+    ("SELECT COUNT(*) FROM trips, visits", "cross join"),
+    ("SELECT COUNT(*) FROM trips CROSS JOIN visits", "CROSS JOIN"),
+    ("SELECT COUNT(*) FROM trips JOIN visits ON 1 = 1", "ON must"),
+    ("SELECT COUNT(*) FROM trips JOIN visits ON trips.region = visits.region", "on the person"),
+    ("SELECT COUNT(*) FROM trips JOIN visits ON trips.user_id > visits.user_id", "something else than ="),
+    ("SELECT COUNT(*) FROM trips JOIN zones ON trips.zone = zones.zone AND trips.region = zones.region", "several"),
+    ("SELECT COUNT(*) FROM trips JOIN zones ON trips.region = zones.region", "not unique"),
+    ("SELECT COUNT(*) FROM trips FULL JOIN zones USING (zone)", "FULL JOIN"),
+    ("SELECT COUNT(*) FROM trips RIGHT JOIN zones USING (zone)", "RIGHT JOIN"),
+    ("SELECT COUNT(*) FROM trips SEMI JOIN zones USING (zone)", "SEMI JOIN"),
+    ("SELECT COUNT(*) FROM trips ANTI JOIN zones USING (zone)", "ANTI JOIN"),
+    ("SELECT COUNT(*) FROM trips NATURAL JOIN zones", "NATURAL"),
+    ("SELECT COUNT(*) FROM trips ASOF JOIN visits ON trips.user_id = visits.user_id", "ASOF"),
+    ("SELECT COUNT(*) FROM trips, LATERAL (SELECT 1) AS l", "LATERAL"),
+    ("SELECT COUNT(*) FROM zones JOIN trips USING (zone)", "public table"),
+    ("SELECT COUNT(*) FROM trips JOIN trips USING (user_id)", "two tables"),
+    ("SELECT COUNT(*) FROM trips JOIN zones USING (zone) WHERE region = 'x'", "ambiguous"),
+    ("SELECT COUNT(*) FROM trips JOIN visits USING (user_id, region)", "several columns"),
+    ("SELECT COUNT(*) FROM (trips JOIN zones USING (zone))", "parentheses"),
+    ("SELECT COUNT(*) FROM rows JOIN visits ON rows.x = visits.minutes", "on the person"),
+    # subqueries
+    ("WITH RECURSIVE a AS (SELECT * FROM trips) SELECT COUNT(*) FROM a", "RECURSIVE"),
+    ("WITH a(x) AS (SELECT amount FROM trips) SELECT COUNT(*) FROM a", "column names after an alias"),
+    ("WITH a AS (SELECT * FROM trips), A AS (SELECT * FROM trips) SELECT COUNT(*) FROM a", "twice"),
+    ("SELECT AVG(n) FROM (SELECT region, COUNT(*) AS n FROM trips GROUP BY region)", "does not group by the person"),
+    ("SELECT AVG(n) FROM (SELECT COUNT(*) AS n FROM trips)", "does not group by the person"),
+    ("SELECT COUNT(*) FROM (SELECT * FROM trips LIMIT 10)", "LIMIT inside a subquery"),
+    ("SELECT COUNT(*) FROM (SELECT * FROM trips ORDER BY amount)", "ORDER BY inside a subquery"),
+    ("SELECT COUNT(*) FROM (SELECT * EXCLUDE (amount) FROM trips)", "EXCLUDE"),
+    ("SELECT COUNT(*) FROM (SELECT * REPLACE (1 AS amount) FROM trips)", "REPLACE"),
+    ("SELECT COUNT(*) FROM (SELECT DISTINCT region FROM trips)", "does not group by the person"),
+    ("SELECT COUNT(*) FROM (SELECT user_id FROM trips UNION SELECT user_id FROM visits)", "UNION"),
+    ("SELECT COUNT(*) FROM (SELECT user_id FROM trips INTERSECT SELECT user_id FROM visits)", "INTERSECT"),
+    ("SELECT COUNT(*) FROM (SELECT user_id FROM trips EXCEPT SELECT user_id FROM visits)", "EXCEPT"),
+    ("SELECT COUNT(*) FROM trips UNION ALL SELECT COUNT(*) FROM trips", "UNION"),
+    (
+        "SELECT COUNT(*) FROM (SELECT user_id, region FROM trips UNION ALL SELECT user_id FROM visits)",
+        "as many columns",
+    ),
+    (
+        "SELECT COUNT(*) FROM (SELECT zone, user_id FROM trips UNION ALL SELECT user_id, user_id AS b FROM visits)",
+        "person",
+    ),
+    ("SELECT SUM(amount + 1) FROM (SELECT amount + 1 FROM trips)", "needs a name"),
+    ("SELECT COUNT(*) FROM (SELECT user_id, amount FROM trips GROUP BY user_id)", "neither grouped"),
+    ("SELECT COUNT(*) FROM (SELECT user_id, MEDIAN(amount) AS m FROM trips GROUP BY user_id)", "within one person"),
+    ("SELECT COUNT(*) FROM (SELECT region FROM trips) WHERE user_id = 3", "no column `user_id`"),
+    # the person is the custodian's
+    ("SELECT COUNT(*) FROM (SELECT region AS user_id FROM trips)", "custodian's"),
+    ("SELECT COUNT(*) FROM (SELECT region AS USER_ID FROM trips)", "custodian's"),
+    ("SELECT COUNT(*) FROM (SELECT user_id, region AS user_id FROM trips)", "two columns"),
+    ("SELECT COUNT(*) FROM (SELECT user_id + 1 AS user_id FROM trips)", "custodian's"),
+    ("SELECT COUNT(*) FROM (SELECT user_id AS a, zone AS user_id FROM trips)", "custodian's"),
+    ("SELECT COUNT(*) FROM (SELECT user_id AS a, COUNT(*) AS User_Id FROM trips GROUP BY user_id)", "custodian's"),
+    ("SELECT COUNT(*) FROM (SELECT zone AS user_id FROM trips UNION ALL SELECT user_id FROM visits)", "custodian's"),
+    # the answer
+    ("SELECT region, COUNT(*) AS n FROM trips GROUP BY ALL", "GROUP BY ALL"),
+    ("SELECT region, COUNT(*) AS n FROM trips GROUP BY ROLLUP (region)", "ROLLUP"),
+    ("SELECT region, COUNT(*) AS n FROM trips GROUP BY CUBE (region)", "CUBE"),
+    ("SELECT region, COUNT(*) AS n FROM trips GROUP BY GROUPING SETS ((region))", "GROUPING SETS"),
+    ("SELECT region, COUNT(*) AS n FROM trips GROUP BY 7", "GROUP BY 7"),
+    ("SELECT COUNT(*) AS n FROM trips LIMIT 3 OFFSET 2", "OFFSET"),
+    ("SELECT COUNT(*) AS n FROM trips LIMIT 10%", "LIMIT"),
+    ("SELECT COUNT(*) AS n FROM trips LIMIT n", "LIMIT"),
+    ("SELECT COUNT(*) AS n FROM trips FETCH FIRST 3 ROWS ONLY", "FETCH"),
+    ("SELECT COUNT(*) AS n FROM trips ORDER BY 9", "ORDER BY 9"),
+    ("SELECT COUNT(*) AS n FROM trips ORDER BY SUM(amount)", "not selected"),
+    ("SELECT region, COUNT(*) AS n FROM trips GROUP BY region HAVING region LIKE 'n%'", "LIKE"),
+    ("SELECT region, COUNT(*) AS n FROM trips GROUP BY region HAVING amount > 3", "`amount`"),
+    ("SELECT COUNT(*) AS n, SUM(amount) AS n FROM trips", "two columns"),
+    ("SELECT COUNT(*) AS n, SUM(amount) AS n_low FROM trips", "one name"),
+    ("SELECT COUNT(*) AS n, 3 AS x FROM trips", "neither grouped"),
+    # BigQuery
+    (
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed=3) COUNT(*) FROM trips",
+        "max_groups_contributed",
+    ),
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed=3) COUNT(*) FROM trips", "max_rows_contributed"),
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(privacy_unit_column=region) COUNT(*) FROM trips", "custodian's"),
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(privacy_unit_column=x) COUNT(*) FROM rows", "custodian's"),
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(gamma=3) COUNT(*) FROM trips", "gamma"),
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon='a') COUNT(*) FROM trips", "epsilon"),
+    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon COUNT(*) FROM trips", "OPTIONS"),
+    ("SELECT COUNT(*) FROM (SELECT WITH DIFFERENTIAL_PRIVACY * FROM trips)", "outermost"),
+    ("SELECT COUNT(*, contribution_bounds_per_group => (0, 3)) FROM trips", "COUNT"),
+    ("SELECT SUM(amount, contribution_bounds_per_group => 3) FROM trips", "two numbers"),
+    ("SELECT SUM(contribution_bounds_per_group => (0, 1), amount) FROM trips", "last argument"),
+    ("SELECT contribution_bounds_per_group => (0, 1) FROM trips", "contribution_bounds_per_group"),
+]
+WITHOUT_HINTS: list[tuple[str, str]] = [
+    ("SELECT COUNT(*) FROM trips WHERE amount > 'x'", "cannot be compared"),
+    ("SELECT COUNT(*) FROM trips WHERE paid = 1", "cannot be compared"),
+    ("SELECT COUNT(*) FROM trips WHERE amount", "needs a condition"),
+    ("SELECT region, COUNT(*) AS n FROM trips GROUP BY region HAVING n > 'x'", "cannot be compared"),
+    ("SELECT COUNT(*) FROM trips WHERE age > 99999999999999999999", "64 bits"),
+    ("SELECT COUNT(*) FROM trips\0", "NUL"),
+    ("SELECT SUM(CLAMP(tip, amount, 3)) FROM trips", "written out"),
+    ("SELECT SUM(CLAMP(tip, 3, 1)) FROM trips", "lower bound above"),
+    ("SELECT COUNT(*) FROM trips WHERE note LIKE note", "written out"),
+    ("SELECT QUANTILE(amount, 1.5) FROM trips", "from 0 to 1"),
+]
+
+
+@pytest.mark.parametrize(("text", "names"), WITH_HINTS, ids=[text[:80] for text, _ in WITH_HINTS])
+def test_a_text_is_refused_by_name_with_a_hint(text: str, names: str) -> None:
+    with pytest.raises(QueryRefused, match=names) as refusal:
+        sql.parse(text, CATALOG)
+    assert refusal.value.hint
+
+
+@pytest.mark.parametrize(("text", "names"), WITHOUT_HINTS, ids=[repr(text[:80]) for text, _ in WITHOUT_HINTS])
+def test_a_text_is_refused_by_name(text: str, names: str) -> None:
+    with pytest.raises(QueryRefused, match=names):
+        sql.parse(text, CATALOG)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM trips WHERE " + "(" * 5_000 + "paid" + ")" * 5_000,
+        "SELECT COUNT(*) FROM trips WHERE " + "(" * 140 + "paid" + ")" * 140 + " AND " * 2 + "paid",
+        "SELECT COUNT(*) FROM trips WHERE " + "NOT " * 5_000 + "paid",
+        "SELECT SUM(" + "- " * 5_000 + "amount) FROM trips",
+        "SELECT SUM(amount" + " + 1" * 5_000 + ") FROM trips",
+        "SELECT COUNT(*)" + " + 1" * 5_000 + " FROM trips",
+        "SELECT COUNT(*) FROM trips WHERE paid" + " AND paid" * 5_000,
+        "SELECT COUNT(*) AS n FROM trips HAVING n > 1" + " OR n > 2" * 5_000,
+        "SELECT COUNT(*) FROM " + "(SELECT * FROM " * 2_000 + "trips" + ")" * 2_000,
+        "SELECT COUNT(*) FROM (SELECT * FROM trips" + " UNION ALL SELECT * FROM trips" * 3_000 + ")",
+        "SELECT COUNT(*) FROM trips" + "".join(f" JOIN zones z{i} ON z{i}.zone = trips.zone" for i in range(999)),
+        "WITH a0 AS (SELECT * FROM trips)"
+        + "".join(f", a{i + 1} AS (SELECT * FROM a{i} UNION ALL SELECT * FROM a{i})" for i in range(40))
+        + " SELECT COUNT(*) FROM a40",
+        "SELECT " + ", ".join(["COUNT(*)"] * 1_001) + " FROM trips",
+        'SELECT COUNT(*) AS "" FROM trips',
+        f"SELECT COUNT(*) AS {'n' * 101} FROM trips",
+        "SELECT COUNT(*) FROM trips WHERE " + "CASE WHEN " * 9_000 + "paid",
+        "SELECT COUNT(*) FROM trips WHERE paid" + " " * 100_000,
+        "SELECT COUNT(*) FROM trips WHERE age > " + "9" * 50_000,
+        "SELECT COUNT(*) FROM trips WHERE age > 1e999999999",
+        "SELECT COUNT(*) FROM trips WHERE age > 1e-999999999",
+        "SELECT COUNT(*) FROM trips WHERE note = 'unfinished",
+        'SELECT COUNT(*) FROM "unfinished',
+        "SELECT COUNT(*) FROM trips /* unfinished",
+        "SELECT COUNT(*) FROM trips WHERE `note` = 1",
+        "SELECT COUNT(*) FROM trips LIMIT 99999999999999999999",
+        "SELECT",
+        "WITH",
+        "SELECT COUNT(*) FROM",
+        ")",
+        "((((",
+    ],
+    ids=lambda text: f"{text[:50]}…{len(text)}",
+)
+def test_what_is_too_deep_too_long_or_broken_is_refused(text: str) -> None:
+    with pytest.raises(QueryRefused):
+        sql.parse(text, CATALOG)
+
+
+def test_something_that_is_no_text_is_refused() -> None:
+    with pytest.raises(QueryRefused, match="a text, not a bytes"):
+        sql.parse(b"SELECT 1", CATALOG)  # type: ignore[arg-type]
