@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import tempfile
 import threading
@@ -140,7 +141,7 @@ class DuckDBEngine:
             for column in persons.keys.columns
         ]
         coded = Coded(
-            tuple(self._dictionary(tuple(each)) for each in values),
+            tuple(self._marked_dictionary(tuple(each)) for each in values),
             tuple(None in each for each in values),
             tuple(len(each) for each in values),
         )
@@ -169,6 +170,15 @@ class DuckDBEngine:
             ("dictionary", tuple((type(value).__name__, value) for value in values)),
             "SELECT unnest(?) AS value, unnest(range(?)) AS code",
             [[_parameter(value) for value in values] or [None], max(len(values), 1)],
+        )
+
+    def _marked_dictionary(self, values: tuple[Value, ...]) -> str:
+        """The same with a mark of each value, which no other value decides, as a place does."""
+        marks = [_mark(value) for value in values] or [0]
+        return self._table(
+            ("marked", tuple((type(value).__name__, value) for value in values)),
+            "SELECT unnest(?) AS value, unnest(range(?)) AS code, CAST(unnest(?) AS BIGINT) AS mark",
+            [[_parameter(value) for value in values] or [None], len(marks), marks],
         )
 
     def _wanted(self, codes: tuple[int, ...]) -> str:
@@ -269,6 +279,13 @@ def _scans(relation: Relation) -> list[Scan]:
             return [*_scans(relation.left), *_scans(relation.right)]
         case _:
             return _scans(relation.source)  # type: ignore[attr-defined]
+
+
+def _mark(value: Value) -> int:
+    """A number of 63 bits that a value alone decides."""
+    number = str(Fraction(value)) if isinstance(value, Decimal | Fraction) else str(value)
+    text = f"{'number' if isinstance(value, Decimal | Fraction) else type(value).__name__}:{number}"
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
 def _parameter(value: Value) -> Any:

@@ -200,8 +200,9 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
     code = coded.code()
     if persons.relation.person is None:  # a row has one key, and few rows come from one row of the table
         return f"SELECT {code} AS code, count(*) FROM ({inner}) AS r{coded.joins('r')} GROUP BY ALL"
-    pairs = f"SELECT DISTINCT r.p AS p, {code} AS code FROM ({inner}) AS r{coded.joins('r')}"
-    return printer.first_groups(pairs, persons.groups, small=math.prod(coded.sizes) < _SMALL)
+    rows = f"({inner}) AS r{coded.joins('r')}"
+    marks = ", ".join(f"d{index}.mark" for index in range(len(coded.sizes)))
+    return printer.first_groups(rows, code, marks, persons.groups, small=math.prod(coded.sizes) < _SMALL)
 
 
 def values_statement(printer: Printer, relation: Relation, of: Expression) -> str:
