@@ -32,7 +32,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     for name in _chosen([*arguments.names, *(["crash"] if arguments.crash else [])], found):
         path = found[name]
-        with Report(name, out, path.parent, arguments.quick, arguments.peer_python) as report:
+        with Report(
+            name, out, path.parent, arguments.quick, arguments.peer_python, arguments.rows, arguments.data
+        ) as report:
             _load(path).run(report)
         report.print()
         if arguments.save:
@@ -82,7 +84,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--crash", action="store_true", help="kill writers of a ledger, a thousand times on each store")
     parser.add_argument("--quick", action="store_true", help="less work and fewer repetitions")
     parser.add_argument("--save", action="store_true", help="append the results to benchmarks/results/NAME.jsonl")
-    parser.add_argument("--peer-python", metavar="PATH", help="the interpreter of an environment that has the peers")
+    parser.add_argument(
+        "--peer-python",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="the interpreter of an environment that has peers; may be repeated",
+    )
+    parser.add_argument("--rows", metavar="N", type=int, help="rows of the table that queries are measured on")
+    parser.add_argument("--data", metavar="FOLDER", help="where that table is kept, and made if it is not there")
 
 
 COMMAND = Command(

@@ -26,9 +26,7 @@ class Peer:
                 [python or sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             )
         except OSError as error:
-            raise NotFound(
-                f"no interpreter at {python}: {error.strerror}", hint="--peer-python takes the path of a Python"
-            ) from None
+            raise _no_interpreter(python, error) from None
         self.installed = self._answer() == "ready"
 
     def __enter__(self) -> Peer:
@@ -59,3 +57,16 @@ class Peer:
         if not answer:
             raise NotFound(f"the peer script for {self.package} stopped without an answer")
         return answer
+
+
+def has_module(python: str, module: str) -> bool:
+    """Whether an interpreter can find a module."""
+    look = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
+    try:
+        return subprocess.run([python, "-c", look, module], check=False).returncode == 0  # noqa: S603 (our own code)
+    except OSError as error:
+        raise _no_interpreter(python, error) from None
+
+
+def _no_interpreter(python: str | None, error: OSError) -> NotFound:
+    return NotFound(f"no interpreter at {python}: {error.strerror}", hint="--peer-python takes the path of a Python")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import sys
 import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
@@ -16,7 +17,7 @@ import numpy as np
 from rich.table import Table
 
 from giveortake import __version__
-from giveortake.cli.peer import Peer
+from giveortake.cli.peer import Peer, has_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,9 +44,12 @@ def faster(times: float) -> Goal:
     return Goal(f"≥ {times:g}× faster", lambda ours, other: other is not None and other >= times * ours)
 
 
-def slower_at_most(times: float) -> Goal:
-    """At most that many times the other's time."""
-    return Goal(f"≤ {times:g}× its time", lambda ours, other: other is not None and ours <= times * other)
+def slower_at_most(times: float, plus: float = 0.0) -> Goal:
+    """At most that many times the other's time, and perhaps some seconds more."""
+    more = f" + {duration(plus)}" if plus else ""
+    return Goal(
+        f"≤ {times:g}× its time{more}", lambda ours, other: other is not None and ours <= times * other + plus
+    )
 
 
 def below(seconds: float) -> Goal:
@@ -95,7 +99,9 @@ class Report:
     out: Console
     folder: Path
     quick: bool = False
-    peer_python: str | None = None
+    peer_pythons: Sequence[str] = ()
+    table_rows: int | None = None
+    table_folder: str | None = None
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     _opened: ExitStack = field(default_factory=ExitStack)
@@ -108,13 +114,22 @@ class Report:
 
     def peer(self, script: str, package: str) -> Peer:
         """A peer's script in `benchmarks/peers/`, run in its own process by the interpreter that has the peer."""
-        return self._opened.enter_context(Peer(self.folder / "peers" / script, package, self.peer_python))
+        first, *others = self.peer_pythons or [sys.executable]
+        found = self._opened.enter_context(Peer(self.folder / "peers" / script, package, first))
+        for python in others:
+            if not found.installed:
+                found = self._opened.enter_context(Peer(self.folder / "peers" / script, package, python))
+        return found
 
-    def measure(self, cases: Sequence[Case], rounds: int = 7) -> None:
+    def python_with(self, module: str) -> str | None:
+        """The interpreter that has a module, of this one and those that were named; None if none has it."""
+        return next((python for python in [sys.executable, *self.peer_pythons] if has_module(python, module)), None)
+
+    def measure(self, cases: Sequence[Case], rounds: int = 7, *, warm_up: bool = True) -> None:
         """Run every case's contestants in turns, `rounds` times after a warm-up, and record the medians."""
         ours: list[list[float]] = [[] for _ in cases]
         others: list[list[float]] = [[] for _ in cases]
-        for turn in range(1 + (3 if self.quick else rounds)):
+        for turn in range(0 if warm_up else 1, 1 + (min(3, rounds) if self.quick else rounds)):
             for index, case in enumerate(cases):
                 if self.out.is_terminal:
                     self.out.print(f"[dim]round {turn}: {case.name}[/]", end="\r", overflow="crop", no_wrap=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import tempfile
 import threading
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import numpy as np
 
-from giveortake.engines import statements
+from giveortake.engines import sorting, statements
 from giveortake.engines.loading import Loaded, load
 from giveortake.engines.printer import LONGEST, Printer, bounded_name, identifier
 from giveortake.engines.statements import Coded
@@ -108,7 +109,11 @@ class DuckDBEngine:
 
     def _tally(self, tally: Tally) -> list[npt.NDArray[Any]]:
         self._prepare(tally.relation)
-        rows = self._fetch(statements.tally_statement(self._printer, tally, self._coded(tally.keys)))
+        coded = self._coded(tally.keys)
+        sorted_out = self._sorted(tally, coded)
+        if sorted_out is not None:
+            return sorted_out
+        rows = self._fetch(statements.tally_statement(self._printer, tally, coded))
         arrays: list[npt.NDArray[Any]] = []
         places = self._places(tally.keys, np.array([row[0] for row in rows], dtype=np.int64))
         for index in range(len(tally.summands)):
@@ -118,6 +123,24 @@ class DuckDBEngine:
             dense[places] = column
             arrays.append(dense)
         return arrays
+
+    def _sorted(self, tally: Tally, coded: Coded) -> list[npt.NDArray[Any]] | None:
+        """The tally by sorting, where that is possible and worth it. Which way it went cannot be told by the result."""
+        if tally.bounding is None or not self._names_persons_by_number(tally.relation):
+            return None
+        ((rows,),) = self._fetch(statements.number_of_rows_statement(self._printer, tally.relation))
+        if not sorting.suits(tally, rows):
+            return None
+        text = statements.lines_statement(self._printer, tally, coded)
+        persons, codes, *steps = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
+        if persons.size < 2 or persons.dtype.kind not in "iu":
+            return None
+        return sorting.bounded_sums(tally, persons, codes, dict(zip(sorting.counted(tally.summands), steps, strict=True)))
+
+    @staticmethod
+    def _names_persons_by_number(relation: Relation) -> bool:
+        person = relation.person
+        return person is not None and relation.schema[person].kind is Kind.INTEGER
 
     def _bins(self, bins: Bins) -> npt.NDArray[np.int64]:
         self._prepare(bins.relation)
@@ -140,7 +163,7 @@ class DuckDBEngine:
             for column in persons.keys.columns
         ]
         coded = Coded(
-            tuple(self._dictionary(tuple(each)) for each in values),
+            tuple(self._marked_dictionary(tuple(each)) for each in values),
             tuple(None in each for each in values),
             tuple(len(each) for each in values),
         )
@@ -169,6 +192,15 @@ class DuckDBEngine:
             ("dictionary", tuple((type(value).__name__, value) for value in values)),
             "SELECT unnest(?) AS value, unnest(range(?)) AS code",
             [[_parameter(value) for value in values] or [None], max(len(values), 1)],
+        )
+
+    def _marked_dictionary(self, values: tuple[Value, ...]) -> str:
+        """The same with a mark of each value, which no other value decides, as a place does."""
+        marks = [_mark(value) for value in values] or [0]
+        return self._table(
+            ("marked", tuple((type(value).__name__, value) for value in values)),
+            "SELECT unnest(?) AS value, unnest(range(?)) AS code, CAST(unnest(?) AS BIGINT) AS mark",
+            [[_parameter(value) for value in values] or [None], len(marks), marks],
         )
 
     def _wanted(self, codes: tuple[int, ...]) -> str:
@@ -269,6 +301,13 @@ def _scans(relation: Relation) -> list[Scan]:
             return [*_scans(relation.left), *_scans(relation.right)]
         case _:
             return _scans(relation.source)  # type: ignore[attr-defined]
+
+
+def _mark(value: Value) -> int:
+    """A number of 63 bits that a value alone decides."""
+    number = str(Fraction(value)) if isinstance(value, Decimal | Fraction) else str(value)
+    text = f"{'number' if isinstance(value, Decimal | Fraction) else type(value).__name__}:{number}"
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
 def _parameter(value: Value) -> Any:

@@ -236,16 +236,17 @@ class Printer:
         index = f"floor(({real} - {double(low)}) / {double(width)})"
         return f"CAST(least(greatest({index}, 0), {count - 1}) AS INTEGER)"
 
-    def first_groups(self, pairs: str, groups: int, *, small: bool) -> str:
-        """Of distinct pairs (p, code): for each code, how many p have it among the first `groups` by hash.
+    def first_groups(self, rows: str, code: str, marks: str, groups: int, *, small: bool) -> str:
+        """Of rows with a person p: for each code, how many p have it among the first `groups` of theirs by hash.
 
-        Hash and code are one number, the hash in front, so that equal hashes are ordered by code.
+        The hash is of the person and the key's `marks`, which its values alone decide. Codes do not: they are places in
+        lists that other people's rows make longer. Hash and code are one number, the hash in front, so that equal
+        hashes are ordered by code; a longer list changes no two values' order.
         """
-        if small:
-            ordered, mask = "(CAST(hash(p, code) >> 33 AS BIGINT) << 32) + code", 2**32 - 1
-        else:
-            ordered, mask = "(CAST(hash(p, code) >> 1 AS HUGEINT) << 63) + code", 2**63 - 1
-        chosen = f"SELECT unnest(min({ordered}, {groups})) & {mask} AS code FROM ({pairs}) GROUP BY p"
+        kind, bits = ("BIGINT", 32) if small else ("HUGEINT", 63)
+        ordered = f"(CAST({self.hash('r.p', marks)} >> 33 AS {kind}) << {bits}) + {code}"
+        pairs = f"SELECT DISTINCT r.p AS p, {ordered} AS ordered FROM {rows}"
+        chosen = f"SELECT unnest(min(ordered, {groups})) & {2**bits - 1} AS code FROM ({pairs}) GROUP BY p"
         return f"SELECT CAST(code AS BIGINT) AS code, count(*) FROM ({chosen}) GROUP BY code"
 
     # -- expressions --------------------------------------------------------------------------------------------

@@ -129,6 +129,23 @@ def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -
     )
 
 
+def lines_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
+    """Every row as numbers: its person, its code, and the steps of each summand that has some (see `sorting`)."""
+    inner = _select(printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=True)
+    columns = ["r.p AS p", f"{coded.code() if coded.dictionaries else 'CAST(0 AS INTEGER)'} AS code"]
+    for index, summand in enumerate(tally.summands):
+        if summand.kind == "values":
+            columns.append(f"CAST(r.v{index} IS NOT NULL AS TINYINT) AS a{index}")
+        elif summand.kind == "sum":
+            columns.append(f"coalesce({_steps(printer, tally.relation, summand, index)}, 0) AS a{index}")
+    return f"SELECT {', '.join(columns)} FROM ({inner}) AS r{coded.joins('r')}"
+
+
+def number_of_rows_statement(printer: Printer, relation: Relation) -> str:
+    """How many rows a relation has, which is told to nobody."""
+    return f"SELECT count(*) FROM ({printer.relation(relation)})"
+
+
 def _part(summand: Summand, index: int, rows: int, groups: int, *, few: bool) -> str:
     """A person's contribution times min(1, rows/c) · min(1, groups/m), in steps, cut towards zero.
 
@@ -200,8 +217,9 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
     code = coded.code()
     if persons.relation.person is None:  # a row has one key, and few rows come from one row of the table
         return f"SELECT {code} AS code, count(*) FROM ({inner}) AS r{coded.joins('r')} GROUP BY ALL"
-    pairs = f"SELECT DISTINCT r.p AS p, {code} AS code FROM ({inner}) AS r{coded.joins('r')}"
-    return printer.first_groups(pairs, persons.groups, small=math.prod(coded.sizes) < _SMALL)
+    rows = f"({inner}) AS r{coded.joins('r')}"
+    marks = ", ".join(f"d{index}.mark" for index in range(len(coded.sizes)))
+    return printer.first_groups(rows, code, marks, persons.groups, small=math.prod(coded.sizes) < _SMALL)
 
 
 def values_statement(printer: Printer, relation: Relation, of: Expression) -> str:

@@ -1,0 +1,83 @@
+"""Our answers, each with a durable ledger in a file of its own."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import questions
+from contestant import main
+from table import CATEGORIES, GREATEST, REGIONS
+
+import giveortake as gt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from giveortake.session.session import Session
+
+REGION = {"region": [f"region_{index:02d}" for index in range(REGIONS)]}
+CATEGORY = {"category": [f"category_{index:04d}" for index in range(CATEGORIES)]}
+AMOUNT = {"amount": (0, GREATEST)}
+PERSON: dict[str, Any] = {
+    "unit": "user_id",
+    "groups_per_person": questions.GROUPS,
+    "rows_per_group": questions.ROWS,
+    "domains": REGION | CATEGORY | AMOUNT,
+}
+ONE_ROW_EACH: dict[str, Any] = PERSON | {"rows_per_group": 1, "domains": AMOUNT}
+FEW_ROWS: dict[str, Any] = {
+    "unit": "user_id",
+    "rows_per_person": questions.KEPT_ROWS,
+    "domains": REGION | CATEGORY | AMOUNT,
+}
+ROW: dict[str, Any] = {"unit": gt.ROW, "domains": REGION | CATEGORY | AMOUNT}
+
+
+def protect(path: str, options: dict[str, Any]) -> Session:
+    ledger = Path(tempfile.mkdtemp(prefix="giveortake-bench-")) / "ledger.db"
+    return gt.protect(path, name="payments", budget=gt.ApproxDP("100", "1e-6"), ledger=ledger, **options)
+
+
+def ask(session: Session, text: str, epsilon: str = "1", **options: Any) -> int:
+    return len(session.sql(text).answer(epsilon=epsilon, **options))
+
+
+def task(options: dict[str, Any], text: str, first: str | None = None, **more: Any) -> Callable[[str], Callable[[], int]]:
+    """Protect, perhaps answer another question, and then be timed; at another price, so that nothing is repeated."""
+
+    def prepared(path: str) -> Callable[[], int]:
+        session = protect(path, options)
+        if first is not None:
+            ask(session, first, **more)
+        return partial(ask, session, text, "1.5", **more)
+
+    return prepared
+
+
+def quote(path: str) -> Callable[[], int]:
+    session = protect(path, PERSON)
+    return lambda: len(str(session.sql(questions.by_category(questions.OURS)).quote(epsilon="1")))
+
+
+SUMS = questions.by_category(questions.OURS)
+OTHER = questions.by_other_key(questions.OURS)
+TASKS = {
+    "count": task(ROW, questions.by_region()),
+    "sums": task(ROW, SUMS),
+    "persons": task(PERSON, SUMS),
+    "persons again": task(PERSON, SUMS, first=SUMS),
+    "persons other": task(PERSON, OTHER, first=SUMS),
+    "prepared first": task(FEW_ROWS, SUMS),
+    "prepared other": task(FEW_ROWS, OTHER, first=SUMS),
+    "prepared other key": task(FEW_ROWS, questions.by_category(questions.OURS, f"WHERE {questions.FILTER}"), first=OTHER),
+    "discovered": task(ONE_ROW_EACH, questions.by_category_and_day(), key_delta="1e-7"),
+    "quantiles": task(ROW, questions.quantiles("QUANTILE")),
+    "protect": lambda path: lambda: len(repr(protect(path, PERSON))),
+    "quote": quote,
+}
+
+if __name__ == "__main__":
+    main(TASKS)
