@@ -32,7 +32,7 @@ TEXTS = {
     "count": questions.by_region(),
     "sums": questions.by_category(questions.PLAIN),
     "sums other": questions.by_other_key(questions.PLAIN),
-    "sums other key": questions.by_category(questions.PLAIN, f"WHERE {questions.FILTER}"),
+    "sums filtered": questions.by_category(questions.PLAIN, f"WHERE {questions.FILTER}"),
     "windows": WINDOWS,
     "preaggregated": PREAGGREGATED,
     "discovered": DISCOVERED,

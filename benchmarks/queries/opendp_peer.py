@@ -17,7 +17,8 @@ dp.enable_features("contrib")
 MOST_ROWS = 200_000_000
 KEYS = pl.DataFrame({"category": [f"category_{index:04d}" for index in range(CATEGORIES)]})
 CANDIDATES = [float(number) for number in range(0, GREATEST + 1, 5)]
-SUM = pl.col("amount").dp.sum((0.0, 100.0))
+AMOUNT: Any = pl.col("amount")
+SUM = AMOUNT.dp.sum((0.0, 100.0))
 PERSON = dp.unit_of(contributions=1, identifier=pl.col("user_id"))
 
 
@@ -63,7 +64,7 @@ def discovered(path: str) -> Any:
 
 def quantiles(path: str) -> Any:
     start = query(path, dp.unit_of(contributions=1), ["region"], REGIONS, invariant="keys")
-    amount = pl.col("amount").fill_null(0.0).fill_nan(0.0)
+    amount = AMOUNT.fill_null(0.0).fill_nan(0.0)
     asked = [amount.dp.quantile(level, CANDIDATES).alias(f"q{level}") for level in questions.QUANTILES]
     return start.group_by("region").agg(asked).release().collect()
 

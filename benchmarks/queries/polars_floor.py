@@ -19,7 +19,7 @@ def first_groups(pairs: pl.LazyFrame, *key: str) -> pl.LazyFrame:
     return ranked.filter(pl.col("place").rank("ordinal").over("user_id") <= questions.GROUPS)
 
 
-def preaggregated(path: str) -> pl.DataFrame:
+def preaggregated(path: str) -> Any:
     sums = CLAMPED.sum().clip(0, 100 * questions.ROWS).alias("total")
     pairs = pl.scan_parquet(path).group_by("user_id", "category").agg(sums, pl.len().alias("n"))
     kept = first_groups(pairs.with_columns(pl.col("n").clip(0, questions.ROWS)), "category")
@@ -27,7 +27,7 @@ def preaggregated(path: str) -> pl.DataFrame:
     return collected(found.with_columns(mean=pl.col("total") / pl.col("n")))
 
 
-def discovered(path: str) -> pl.DataFrame:
+def discovered(path: str) -> Any:
     pairs = pl.scan_parquet(path).select("user_id", "category", "day").unique()
     found = first_groups(pairs, "category", "day").group_by("category", "day").len()
     return collected(found.filter(pl.col("len") >= 5))
@@ -37,7 +37,7 @@ def collected(frame: pl.LazyFrame) -> Any:
     return frame.collect()
 
 
-def task(work: Callable[[str], pl.DataFrame]) -> Callable[[str], Callable[[], int]]:
+def task(work: Callable[[str], Any]) -> Callable[[str], Callable[[], int]]:
     return lambda path: lambda: len(work(path))
 
 

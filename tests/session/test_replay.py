@@ -105,7 +105,7 @@ def _rows_of_keys(patch: pytest.MonkeyPatch) -> None:
 
 def _all_keys(patch: pytest.MonkeyPatch) -> None:
     sound = Printer.first_groups
-    patch.setattr(Printer, "first_groups", lambda self, *rows, small: sound(self, *rows[:3], 1000, small=small))
+    patch.setattr(Printer, "first_groups", lambda self, *rows, small: sound(self, *rows[:3], 1000, small=small))  # type: ignore[misc, arg-type]
 
 
 def _nobody_counts(patch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,7 @@ def _load(path: Path) -> Any:
     if specification is None or specification.loader is None:
         raise NotFound(f"{path.name} is not a Python file")
     module = importlib.util.module_from_spec(specification)
+    sys.modules[path.stem] = module  # data classes look their module up
     specification.loader.exec_module(module)
     return module
 

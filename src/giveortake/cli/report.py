@@ -47,9 +47,7 @@ def faster(times: float) -> Goal:
 def slower_at_most(times: float, plus: float = 0.0) -> Goal:
     """At most that many times the other's time, and perhaps some seconds more."""
     more = f" + {duration(plus)}" if plus else ""
-    return Goal(
-        f"≤ {times:g}× its time{more}", lambda ours, other: other is not None and ours <= times * other + plus
-    )
+    return Goal(f"≤ {times:g}× its time{more}", lambda ours, other: other is not None and ours <= times * other + plus)
 
 
 def below(seconds: float) -> Goal:

@@ -258,6 +258,8 @@ class _Test:
         beyond = far.copy()
         for _ in range(_HALVINGS):
             middle = near + (beyond - near) / 2
+            if ((middle == near) | (middle == beyond)).all():
+                break  # no double lies between them
             inside = self.could_be(middle)
             near, beyond = np.where(inside, middle, near), np.where(inside, beyond, middle)
         return np.where(open_ended, np.full_like(start, limit), beyond)

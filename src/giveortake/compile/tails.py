@@ -5,8 +5,8 @@ Noise is Laplace or normal, rounded to steps; rounding is left to the caller, wh
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
@@ -36,15 +36,22 @@ class Term:
 
 def quantile(terms: Sequence[Term], miss: float) -> float:
     """The t with P[|Σ noise| > t] ≤ miss, the least up to rounding."""
-    scales = [(term.family, np.array([term.scale])) for term in terms if term.scale > 0]
+    return _quantile(tuple(sorted((term.family, term.scale) for term in terms)), miss)
+
+
+@lru_cache(maxsize=256)
+def _quantile(terms: tuple[tuple[Family, float], ...], miss: float) -> float:
+    scales = [(family, np.array([scale])) for family, scale in terms if scale > 0]
     if not scales:
         return 0.0
-    high = sum(term.scale for term in terms) or 1.0
+    high = sum(scale for _, scale in terms) or 1.0
     while plausible(np.array([high]), scales, miss)[0]:
         high *= 2
     low = 0.0
     for _ in range(100):
         middle = (low + high) / 2
+        if middle in {low, high}:
+            break  # no double lies between them
         low, high = (middle, high) if plausible(np.array([middle]), scales, miss)[0] else (low, middle)
     return high
 
@@ -113,10 +120,7 @@ def _moment_bound(t: Floats, scales: Sequence[Floats]) -> Floats:
     """2 min over s of e^(−st) Π 1/(1 − s²bᵢ²), Chernoff's bound, over a grid of s."""
     stacked = np.array([np.broadcast_to(scale, t.shape) for scale in scales])
     greatest = np.maximum(stacked.max(axis=0), 1e-300)
-    best = np.full(t.shape, math.inf)
-    for part in np.linspace(0.02, 0.98, 49):
-        s = part / greatest
-        exponent = -s * t - np.log1p(-((s * stacked) ** 2)).sum(axis=0)
-        best = np.minimum(best, exponent)
+    s = np.linspace(0.02, 0.98, 49).reshape(-1, *[1] * t.ndim) / greatest
+    best = (-s * t - np.log1p(-((s[:, np.newaxis] * stacked) ** 2)).sum(axis=1)).min(axis=0)
     tail: Floats = np.minimum(1.0, 2 * np.exp(np.minimum(best, 0.0)))
     return tail

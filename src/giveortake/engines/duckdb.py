@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import os
 import shutil
 import tempfile
 import threading
@@ -51,6 +53,7 @@ class DuckDBEngine:
         if threads is not None:
             self._run(f"SET threads = {threads}")
         self._seconds = seconds
+        self._threads = threads or os.cpu_count()
         self._loaded: dict[str, Loaded] = {}
         self._sources: dict[str, str] = {}
         self._printer = Printer(self._sources)
@@ -135,7 +138,20 @@ class DuckDBEngine:
         persons, codes, *steps = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
         if persons.size < 2 or persons.dtype.kind not in "iu":
             return None
-        return sorting.bounded_sums(tally, persons, codes, dict(zip(sorting.counted(tally.summands), steps, strict=True)))
+        numbered = dict(zip(sorting.counted(tally.summands), steps, strict=True))
+        return sorting.bounded_sums(tally, persons, codes, numbered, self._threads)
+
+    def _sorted_persons(self, persons: Persons, coded: Coded) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+        if not self._names_persons_by_number(persons.relation):
+            return None
+        ((rows,),) = self._fetch(statements.number_of_rows_statement(self._printer, persons.relation))
+        if not sorting.FEWEST_ROWS <= rows <= sorting.MOST_ROWS:
+            return None
+        text = statements.person_lines_statement(self._printer, persons, coded)
+        numbers, codes, hashes = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
+        if numbers.size < 2 or numbers.dtype.kind not in "iu":
+            return None
+        return sorting.first_keys(persons.groups, numbers, codes, hashes, math.prod(coded.sizes), threads=self._threads)
 
     @staticmethod
     def _names_persons_by_number(relation: Relation) -> bool:
@@ -167,7 +183,8 @@ class DuckDBEngine:
             tuple(None in each for each in values),
             tuple(len(each) for each in values),
         )
-        codes, counts = self._fetch_columns(statements.persons_statement(self._printer, persons, coded))
+        sorted_out = self._sorted_persons(persons, coded)
+        codes, counts = sorted_out or self._fetch_columns(statements.persons_statement(self._printer, persons, coded))
         order = np.argsort(codes)
         return _decoded(codes[order], values), counts[order]
 
@@ -303,7 +320,7 @@ def _scans(relation: Relation) -> list[Scan]:
             return _scans(relation.source)  # type: ignore[attr-defined]
 
 
-def _mark(value: Value) -> int:
+def _mark(value: Value | Decimal) -> int:
     """A number of 63 bits that a value alone decides."""
     number = str(Fraction(value)) if isinstance(value, Decimal | Fraction) else str(value)
     text = f"{'number' if isinstance(value, Decimal | Fraction) else type(value).__name__}:{number}"

@@ -209,6 +209,10 @@ class Printer:
         """A hash of a person and of what is theirs. Equal values may follow in any order that they themselves fix."""
         return f"hash({', '.join(columns)})"
 
+    def short_hash(self, *columns: str) -> str:
+        """The first 31 bits of a hash."""
+        return f"CAST({self.hash(*columns)} >> 33 AS INTEGER)"
+
     def quantised(self, column: str, kind: Kind, quantum: Quantum) -> str:
         """A column of numbers as whole steps: clamped, then moved to the lattice. Missing stays missing."""
         shift = f" - ({quantum.shift})" if quantum.shift else ""
@@ -244,7 +248,7 @@ class Printer:
         hashes are ordered by code; a longer list changes no two values' order.
         """
         kind, bits = ("BIGINT", 32) if small else ("HUGEINT", 63)
-        ordered = f"(CAST({self.hash('r.p', marks)} >> 33 AS {kind}) << {bits}) + {code}"
+        ordered = f"(CAST({self.short_hash('r.p', marks)} AS {kind}) << {bits}) + {code}"
         pairs = f"SELECT DISTINCT r.p AS p, {ordered} AS ordered FROM {rows}"
         chosen = f"SELECT unnest(min(ordered, {groups})) & {2**bits - 1} AS code FROM ({pairs}) GROUP BY p"
         return f"SELECT CAST(code AS BIGINT) AS code, count(*) FROM ({chosen}) GROUP BY code"

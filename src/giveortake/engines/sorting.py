@@ -7,6 +7,9 @@ What follows works on blocks of whole persons that stay in the processor's cache
 
 from __future__ import annotations
 
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -33,10 +36,14 @@ def suits(tally: Tally, rows: int) -> bool:
         return False
     if rows * (12 + 8 * len(tally.summands)) > _MOST_BYTES:
         return False
-    return all(rows * _reach(each) * each.fineness < 1 << 62 for each in tally.summands)
+    return all(
+        rows * _reach(each) * each.fineness < 1 << 62 and rows**2 * each.fineness < 1 << 63 for each in tally.summands
+    )
 
 
-def bounded_sums(tally: Tally, persons: Integers, codes: Integers, steps: dict[int, Integers]) -> list[Any] | None:
+def bounded_sums(
+    tally: Tally, persons: Integers, codes: Integers, steps: dict[int, Integers], threads: int | None = None
+) -> list[npt.NDArray[Any]] | None:
     """For each summand an array with a sum for each key; None if persons are spread too widely to be packed.
 
     `steps` has for each sum the steps of every row, and for each number of values whether a row has one.
@@ -46,22 +53,69 @@ def bounded_sums(tally: Tally, persons: Integers, codes: Integers, steps: dict[i
     if packed is None:
         return None
     order, shift = packed
-    size, found = tally.keys.size, [np.zeros(tally.keys.size, dtype=np.int64) for _ in tally.summands]
-    few = size <= tally.bounding.groups
-    for block in _blocks(order, shift, tally.keys.product, max(_BLOCK, size)):
-        key = block >> shift
-        starts = _starts(key)
-        person, code = np.divmod(key[starts], tally.keys.product)
-        c = _lengths(starts, key.size)
-        m = np.ones_like(c) if few else _repeated(_lengths(_starts(person), person.size))
-        places = _places(tally.keys, code)
-        lines = block & ((1 << shift) - 1)
-        for index, summand in enumerate(tally.summands):
-            a = None
-            if index in steps:
-                a = np.add.reduceat(steps[index][lines], starts, dtype=np.int64)
-            found[index] += _summed(places, _part(summand, a, c, m, tally.bounding), size)
+    found = [np.zeros(tally.keys.size, dtype=np.int64) for _ in tally.summands]
+    with ThreadPoolExecutor(threads) as pool:  # numpy lets other threads run while it computes
+        blocks = _blocks(order, shift, tally.keys.product, max(_BLOCK, tally.keys.size))
+        for sums in pool.map(partial(_block_sums, tally, tally.bounding, shift, steps), blocks):
+            for index, each in enumerate(sums):
+                found[index] += each
     return found
+
+
+def _block_sums(
+    tally: Tally, bounding: Bounding, shift: int, steps: dict[int, Integers], block: npt.NDArray[np.int64]
+) -> list[npt.NDArray[np.int64]]:
+    key = block >> shift
+    starts = _starts(key)
+    person, code = np.divmod(key[starts], tally.keys.product)
+    c = _lengths(starts, key.size)
+    few = tally.keys.size <= bounding.groups
+    m = np.ones_like(c) if few else _repeated(_lengths(_starts(person), person.size))
+    places = _places(tally.keys, code)
+    lines = block & ((1 << shift) - 1)
+    found = []
+    for index, summand in enumerate(tally.summands):
+        a = np.add.reduceat(steps[index][lines], starts, dtype=np.int64) if index in steps else None
+        found.append(_summed(places, _part(summand, a, c, m, bounding), tally.keys.size))
+    return found
+
+
+def first_keys(
+    groups: int, persons: Integers, codes: Integers, hashes: Integers, product: int, *, threads: int | None = None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
+    """The codes that occur among each person's first `groups` by hash and code, and how many persons have each."""
+    packed = _packed(persons, codes, product)
+    if packed is None:
+        return None
+    order, shift = packed
+    with ThreadPoolExecutor(threads) as pool:
+        blocks = _blocks(order, shift, product, _BLOCK // 2)
+        kept = np.concatenate(list(pool.map(partial(_first_of_block, groups, shift, hashes, product), blocks)))
+    kept.sort()
+    starts = _starts(kept)
+    return kept[starts], _lengths(starts, kept.size)
+
+
+def _first_of_block(
+    groups: int, shift: int, hashes: Integers, product: int, block: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    key = block >> shift
+    starts = _starts(key)
+    person, code = np.divmod(key[starts], product)
+    lengths = _lengths(_starts(person), person.size)
+    if int(lengths.max()) <= groups:
+        return code
+    hashed = hashes[block[starts] & ((1 << shift) - 1)].astype(np.int64)
+    number = np.repeat(np.arange(lengths.size), lengths)
+    if person.size <= 1 << 16:  # person, hash and place in one number; places are in the order of codes
+        places = ((number << 47) + (hashed << 16) + np.arange(person.size)).copy()
+        places.sort()
+        places &= (1 << 16) - 1
+    else:
+        places = np.lexsort((hashed, number))
+    rank = np.arange(person.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    kept: npt.NDArray[np.int64] = code[places[rank < groups]]
+    return kept
 
 
 def _packed(persons: Integers, codes: Integers, product: int) -> tuple[npt.NDArray[np.int64], int] | None:
@@ -82,13 +136,11 @@ def _packed(persons: Integers, codes: Integers, product: int) -> tuple[npt.NDArr
     return order, shift
 
 
-def _blocks(
-    order: npt.NDArray[np.int64], shift: int, product: int, rows: int
-) -> Iterator[npt.NDArray[np.int64]]:
+def _blocks(order: npt.NDArray[np.int64], shift: int, product: int, rows: int) -> Iterator[npt.NDArray[np.int64]]:
     """Stretches of about so many rows; no person is in two of them."""
     firsts = ((order[::rows] >> shift) // product * product) << shift
     borders = np.unique(np.append(np.searchsorted(order, firsts), order.size))
-    for start, end in zip(borders[:-1], borders[1:], strict=True):
+    for start, end in itertools.pairwise(borders):
         yield order[start:end]
 
 
@@ -123,14 +175,14 @@ def _part(
     fine, rows, groups = summand.fineness, bounding.rows, bounding.groups
     within = m <= groups
     if a is None:
-        whole = np.minimum(c, rows) * fine if summand.kind == "rows" else np.full_like(c, fine)
+        whole: npt.NDArray[np.int64] = np.minimum(c, rows) * fine if summand.kind == "rows" else np.full_like(c, fine)
         if within.all():
             return whole
-        part = whole * np.minimum(m, groups) * _LESS / m
+        part: npt.NDArray[np.float64] = whole * np.minimum(m, groups) * _LESS / m
     else:
         within &= c <= rows
         whole = a * fine
-        part = a * (np.minimum(c, rows) * fine * np.minimum(m, groups) * _LESS / (c * m))
+        part = a.astype(np.float64) * (np.minimum(c, rows) * fine * np.minimum(m, groups) * _LESS / (c * m))
     return np.where(within, whole, np.trunc(part).astype(np.int64))
 
 

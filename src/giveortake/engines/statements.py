@@ -39,6 +39,10 @@ class Coded:
         small = math.prod(self.sizes) < _SMALL
         return f"CAST({text} AS {'INTEGER' if small else 'BIGINT'})"
 
+    def marks(self) -> str:
+        """What a key's values alone decide, unlike its code."""
+        return ", ".join(f"d{index}.mark" for index in range(len(self.sizes)))
+
     def joins(self, source: str) -> str:
         """The joins that find the codes of a source's columns k0, k1 and so on."""
         text = ""
@@ -218,8 +222,14 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
     if persons.relation.person is None:  # a row has one key, and few rows come from one row of the table
         return f"SELECT {code} AS code, count(*) FROM ({inner}) AS r{coded.joins('r')} GROUP BY ALL"
     rows = f"({inner}) AS r{coded.joins('r')}"
-    marks = ", ".join(f"d{index}.mark" for index in range(len(coded.sizes)))
-    return printer.first_groups(rows, code, marks, persons.groups, small=math.prod(coded.sizes) < _SMALL)
+    return printer.first_groups(rows, code, coded.marks(), persons.groups, small=math.prod(coded.sizes) < _SMALL)
+
+
+def person_lines_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
+    """Every row as numbers: its person, its code, and the hash of both by which a person's keys are ordered."""
+    inner = _select(printer, persons.relation, persons.keys, [], person=True)
+    hashed = printer.short_hash("r.p", coded.marks())
+    return f"SELECT r.p AS p, {coded.code()} AS code, {hashed} AS h FROM ({inner}) AS r{coded.joins('r')}"
 
 
 def values_statement(printer: Printer, relation: Relation, of: Expression) -> str:
