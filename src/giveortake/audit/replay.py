@@ -90,10 +90,10 @@ def replay(
 ) -> Replay:
     """Run queries on random neighbouring tables and compare every aggregate's change with its declared sensitivity.
 
-    `factory` makes a fresh subject from a generated table, which is asked every query and closed if it can be. Of neighbouring tables, one has one person more, or (under
-    "change-one", and as two steps under "add-remove") one person's rows changed, or the rows are the same in
-    another order, which must change nothing. What is declared, the sensitivity and the scale, must not depend on
-    the table, and must be positive and finite.
+    `factory` makes a fresh subject from a generated table, which is asked every query and closed if it can be. Of
+    neighbouring tables, one has one person more, or (under "change-one", and as two steps under "add-remove") one
+    person's rows changed, or the rows are the same in another order, which must change nothing. What is
+    declared, the sensitivity and the scale, must not depend on the table, and must be positive and finite.
     """
     listed = list(queries)
     pairs = list(random_neighbours(_TABLES) if tables is None else tables)

@@ -1,15 +1,15 @@
 """Sessions under audit: what a query computes before its noise, and what an analyst sees, on generated tables.
 
-Nothing here takes a session, an engine, a ledger, a file or a table of another library: only lists of plain dictionaries
-that were made up, of which every subject makes a session of its own, in memory, and lets it go.
+Nothing here takes a session, an engine, a ledger, a file or a table of another library: only lists of plain
+dictionaries that were made up, of which every subject makes a session of its own, in memory, and lets it go.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias, final
 
 import numpy as np
@@ -25,6 +25,8 @@ from giveortake.privacy import ROW, ApproxDP, Unit
 from giveortake.session import Session, protect
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
     import numpy.typing as npt
 
     from giveortake.answers.column import Kind
@@ -102,6 +104,7 @@ class Pipeline:
     def __init__(self, make: Callable[[], Session]) -> None:
         self._make = make
         self._session: Session | None = None
+        self._written = 0
 
     def run(self, query: str) -> Iterator[Recorded]:
         """Every aggregate that noise would be added to, exactly, with its declared sensitivities and its scale.
@@ -133,7 +136,6 @@ class Pipeline:
         Where keys are found in the data, how many there are is what was released, and left out.
         """
         session = self._opened()
-        before = len(session.history())
         shape: Any = None
         try:
             asked = session.sql(query)
@@ -149,14 +151,16 @@ class Pipeline:
             ]
             if not asked.finds_keys:
                 shape.append(len(answer))
-        charges = [entry.content.get("event") for entry in session.history()[before:]]
+        written = session.history()
+        new, self._written = written[self._written :], len(written)
+        charges = [(entry.kind, entry.content.get("event")) for entry in new]
         return Observation(status, text, (charges, session.spent), shape)
 
     def close(self) -> None:
         """Let the generated table go."""
         if self._session is not None:
             self._session.close()
-            self._session = None
+            self._session, self._written = None, 0
 
     def _opened(self) -> Session:
         if self._session is None:
@@ -205,7 +209,7 @@ def _levels(measure: Measure, array: npt.NDArray[Any], keys: Keys) -> Iterator[d
         yield {key: int(value) for key, value in zip(rows, array.tolist(), strict=True) if value}
         return
     ends = np.cumsum([0, *(2 ** (level + 1) for level in range(measure.levels))])
-    for start, end in zip(ends[:-1], ends[1:], strict=True):
+    for start, end in pairwise(ends):
         part = array[:, start:end]
         yield {(rows[i], int(j)): int(part[i, j]) for i, j in zip(*np.nonzero(part), strict=True)}
 

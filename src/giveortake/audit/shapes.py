@@ -55,14 +55,14 @@ _POOLS: Final[dict[str, Sequence[Any]]] = {
     "b": (True, False, None),
     "d": (None, dt.date.min, dt.date.max, _DAY, dt.date(1970, 1, 1)),
     "e": (None, _DAY, dt.date(2024, 1, 2), dt.date(2024, 1, 6), dt.date.max),
-    "t": (None, dt.datetime.min, dt.datetime.max, dt.datetime(1970, 1, 1), dt.datetime(2024, 1, 1, 1, 1, 1)),  # noqa: DTZ001, DTZ901 (times without a zone are what tables hold)
+    "t": (None, dt.datetime.min, dt.datetime.max, dt.datetime(1970, 1, 1), dt.datetime(2024, 1, 1, 1, 1, 1)),
 }
 _VISITED: Final[dict[str, Sequence[Any]]] = {
     "k": ("u", "v", "w", None), "v": (None, math.nan, math.inf, -0.0, 5.0, 5.0, 1.5),
 }  # fmt: skip
 _LARGEST: Final[Row] = {
     "x": 7.0, "y": 12.0, "i": 300, "w": _MOST, "r": "north", "n": None, "q": "q0", "b": True,
-    "d": _DAY, "e": _DAY, "t": dt.datetime(2024, 1, 1),  # noqa: DTZ001
+    "d": _DAY, "e": _DAY, "t": dt.datetime(2024, 1, 1),
 }  # fmt: skip
 _SMALLEST: Final[Row] = {**_LARGEST, "x": -3.0, "y": 10.0, "i": -5}
 
@@ -138,7 +138,7 @@ DECLARATIONS: Final[Mapping[str, Sessions]] = _declarations()
 
 
 def generated_neighbours(declaration: Sessions, count: int, *, seed: int = 0) -> Iterator[Neighbours]:
-    """Neighbouring tables for the shapes: NULL, NaN, infinities, the ends of int64, persons of many rows, nobody's rows.
+    """Neighbouring tables for the shapes: NULL, NaN, infinities, ends of int64, persons of many rows, nobody's rows.
 
     Generated data are no secret: the seed makes them the same in every run.
     """
