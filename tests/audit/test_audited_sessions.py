@@ -19,7 +19,8 @@ from giveortake.engines.duckdb import DuckDBEngine
 from giveortake.engines.printer import Printer
 from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
 from giveortake.mechanisms.discovered_histogram import DiscoveredHistogram
-from giveortake.session import Session, answering
+from giveortake.privacy.events import Repeated
+from giveortake.session import Session
 
 SUSPECTS = ["declared keys", "sum", "number of rows", "found keys", "median", "distinct text by key"]
 
@@ -69,7 +70,9 @@ def test_observations_tell_what_was_seen() -> None:
 
 
 def test_trees_are_recorded_level_by_level_and_found_keys_with_their_units() -> None:
-    subject = shapes.DECLARATIONS["persons, add-remove"]([{"p": 1, "x": 2.0, "q": "q0"}, {"p": 2, "q": "q0"}])
+    subject = shapes.DECLARATIONS["persons, add-remove"](
+        [{"p": 1, "x": 2.0, "y": 11.0, "q": "q0"}, {"p": 2, "y": 11.0, "q": "q0"}]
+    )
     levels = [each for each in subject.run(shapes.OF_ROWS["median"]) if each.norm == "l1"]
     assert len(levels) == 10
     assert all(sum(each.exact.values()) == 1024 for each in levels)  # one value of one person, in parts
@@ -148,23 +151,39 @@ def test_planted_mistakes_are_found(name: str, monkeypatch: pytest.MonkeyPatch) 
     assert "declared" in str(_replayed(mode, seed=found).excesses[0])
 
 
-def test_a_charge_or_a_text_that_depends_on_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def leaky(self: Session, text: str) -> Any:
-        rows = self.engine._connection.execute(f"SELECT count(*) FROM {self.engine._sources['data']}").fetchone()  # type: ignore[attr-defined]
-        raise QueryRefused(f"the table has {rows} rows")
+def _number_of_rows(session: Any) -> int:
+    ((count,),) = session.engine._connection.execute(
+        f"SELECT count(*) FROM {session.engine._sources['data']}"
+    ).fetchall()
+    return int(count)
 
-    monkeypatch.setattr(Session, "sql", leaky)
-    report = _observed("rows, add-remove", ["sum"])
-    assert not report
-    assert "the table has" in str(report)
+
+def test_a_text_that_depends_on_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def talkative(self: Session, _: str) -> None:
+        raise QueryRefused(f"the table has {_number_of_rows(self)} rows")
+
+    monkeypatch.setattr(Session, "sql", talkative)
+    assert "the table has" in str(_observed("rows, add-remove", ["sum"]))
+
+
+def test_a_charge_that_depends_on_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = Session.charged
+    monkeypatch.setattr(Session, "charged", lambda self, asked: Repeated(sound(self, asked), 1 + _number_of_rows(self)))
+    assert "charge is" in str(_observed("rows, add-remove", ["sum"]))
 
 
 def test_a_shape_that_depends_on_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = answering.key_rows
+    sound = Session.sql
+    limited = "SELECT r, SUM(x) AS a FROM data GROUP BY r ORDER BY r LIMIT {}"
+    monkeypatch.setattr(
+        Session, "sql", lambda self, _: sound(self, limited.format(1 if _number_of_rows(self) % 2 else 2))
+    )
+    assert "shape is" in str(_observed("rows, add-remove", ["declared keys"]))
+
+
+def test_how_many_keys_were_found_is_released_and_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DiscoveredHistogram, "select", lambda self, found, _entropy=None: found.open(self)[0])
-    monkeypatch.setattr(audit.sessions.Session, "__repr__", lambda self: "", raising=True)
-    assert sound is answering.key_rows
-    assert _observed("rows, add-remove", ["found keys"], pairs=2)  # the number of found keys is no observation
+    assert _observed("rows, add-remove", ["found keys"])
 
 
 # -- what is never audited ----------------------------------------------------------------------------------------
@@ -188,7 +207,7 @@ def test_what_is_live_is_refused(what: str, tmp_path: Path) -> None:
     asked = ["SELECT SUM(value) AS s FROM data"]
     with live["session"]:
         for given in (live[what], [live[what]], [{"value": live[what]}]):
-            with pytest.raises(InvalidParameter, match="of a generated table|no generated table"):
+            with pytest.raises(InvalidParameter, match=r"generated table|kinds of values"):
                 PLAIN(given)
             with pytest.raises(InvalidParameter):
                 replace(PLAIN, public={"zones": given})([])
