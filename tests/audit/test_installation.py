@@ -8,6 +8,8 @@ import pytest
 from giveortake import cli, mechanisms
 from giveortake.audit import installation
 from giveortake.audit.installation import Check, Outcome, checks
+from giveortake.compile.measures import Stability
+from giveortake.engines.duckdb import DuckDBEngine
 from giveortake.privacy import PureDP
 
 
@@ -19,9 +21,35 @@ def test_every_mechanism_is_looked_at() -> None:
             assert name.lower().replace("and", "and") in looked_at
 
 
-def test_every_group_is_there_and_sessions_have_their_seam() -> None:
-    assert [*dict.fromkeys(check.group for check in checks())] == ["mechanisms", "samplers", "traces", "filters"]
-    assert installation.query_shapes() == []
+def test_every_group_is_there_and_so_is_every_query_shape() -> None:
+    groups = [*dict.fromkeys(check.group for check in checks())]
+    assert groups == ["mechanisms", "samplers", "traces", "filters", "queries"]
+    assert len(installation.query_shapes()) >= 40
+
+
+def test_a_quick_audit_of_the_query_shapes_suspects_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["audit", "queries", "--quick"]) == 0
+    out = capsys.readouterr().out
+    assert "46 of 46 without a finding" in out
+    assert "refused alike" in out
+
+
+def test_an_audit_names_the_query_shapes_that_a_mistake_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = Stability.sensitivity
+    monkeypatch.setattr(Stability, "sensitivity", lambda *a, **k: tuple(each / 2 for each in sound(*a, **k)))
+    found = {check.name: check.run(0.05, 1e-9) for check in installation.query_shapes()}
+    assert not found["number of rows"].sound
+    assert "where" in found["number of rows"].found
+    assert found["number of persons"].sound
+    assert found["refused: rows"].sound
+
+
+def test_an_installation_that_raises_is_suspected(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("no such library")
+
+    monkeypatch.setattr(DuckDBEngine, "_tally", broken)
+    assert "raised RuntimeError" in installation.query_shapes()[0].run(0.05, 1e-9).found
 
 
 @pytest.mark.statistical

@@ -7,6 +7,7 @@ from giveortake.audit.game import REFUSED, Adversary, Move, Play, Round, play
 from giveortake.audit.neighbours import Neighbours, random_neighbours
 from giveortake.audit.observations import Observation, Observations, observations
 from giveortake.audit.replay import Excess, Recorded, Replay, replay
+from giveortake.audit.sessions import Sessions
 from giveortake.audit.traces import Repetition, low_bits, repetition, timing
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Repetition",
     "Replay",
     "Round",
+    "Sessions",
     "TradeoffCurve",
     "adversaries",
     "check",

@@ -1,8 +1,9 @@
-"""An audit of this installation: every mechanism, every sampler, every filter, with what is known about each.
+"""An audit of this installation: every mechanism, sampler, filter and query shape, with what is known about each.
 
 A check draws from the real thing on the machine where it is installed and holds the samples against the promise, or
-against the law that the documentation states. All checks share one failure probability, so that a sound installation
-is suspected once in `1/alpha` audits.
+against the law that the documentation states. Queries run on generated tables, where their sums before the noise are
+held against what is declared. All checks share one failure probability, so that a sound installation is suspected once
+in `1/alpha` audits.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake import mechanisms as m
-from giveortake.audit import adversaries
+from giveortake.audit import adversaries, shapes
 from giveortake.audit.binomial import greatest_probability, least_probability
 from giveortake.audit.bounds import check, epsilon_lower_bound
 from giveortake.audit.game import play
+from giveortake.audit.observations import observations
+from giveortake.audit.replay import replay
 from giveortake.audit.sampling import drawn
 from giveortake.audit.traces import low_bits, repetition
 from giveortake.exact import shown
@@ -32,6 +35,7 @@ from giveortake.randomness.laplace import geometric, rounded_laplace, two_sided_
 from giveortake.randomness.normal import rounded_normal
 
 if TYPE_CHECKING:
+    from giveortake.audit.sessions import Sessions
     from giveortake.privacy import Guarantee
 
 Run: TypeAlias = Callable[[float, float], "Outcome"]  # how much work, 1 in full, and the failure probability
@@ -75,8 +79,78 @@ def checks() -> list[Check]:
 
 
 def query_shapes() -> list[Check]:
-    """Sessions plug in here: one check for each shape of query, by `replay` and `observations` on generated tables."""
-    return []
+    """One check for each shape of query, by `replay` and `observations` on generated tables, never on live ones."""
+    found = _Audited()
+    return [Check("queries", name, found.of(name)) for name in found.shapes]
+
+
+@final
+class _Audited:
+    """All shapes on the same generated tables: what the first check finds out, the others look up."""
+
+    def __init__(self) -> None:
+        self.shapes = {**shapes.OF_ROWS, **shapes.OF_PERSONS, **shapes.REFUSED}
+        self._effort = 0.0
+        self._problems: dict[str, list[str]] = {}
+        self._nearest: dict[str, float] = {}
+        self._pairs: Counter[str] = Counter()
+
+    def of(self, name: str) -> Run:
+        """The check of one shape."""
+        text = self.shapes[name]
+
+        def run(effort: float, _alpha: float) -> Outcome:
+            if self._effort != effort:
+                self._run(effort)
+            claim = "refused alike" if name in shapes.REFUSED else "as declared"
+            if self._problems[text]:
+                return Outcome(False, claim, self._problems[text][0])
+            near = f"at most {100 * self._nearest[text]:.0f} % of it, " if text in self._nearest else ""
+            return Outcome(True, claim, f"{near}pairs of tables: {self._pairs[text]}")
+
+        return run
+
+    def _run(self, effort: float) -> None:
+        self._effort, self._nearest, self._pairs = effort, {}, Counter()
+        self._problems = {text: [] for text in self.shapes.values()}
+        for name, made in shapes.DECLARATIONS.items():
+            try:
+                self._replay(name, made, effort)
+                self._observe(name, made, effort)
+            except Exception as error:  # noqa: BLE001 (a broken installation is reported, however it breaks)
+                for problems in self._problems.values():
+                    problems.append(f"{name}: raised {type(error).__name__}")
+
+    def _replay(self, name: str, made: Sessions, effort: float) -> None:
+        queries = self._asked(name, len(shapes.DECLARATIONS) * effort, refused=False)
+        pairs = list(shapes.generated_neighbours(made, max(1, round(2 * effort))))
+        report = replay(made, queries, tables=pairs, neighbours=made.neighbours)
+        self._pairs.update({text: len(pairs) for text in queries})
+        for text, share in report.nearest.items():
+            self._nearest[text] = max(share, self._nearest.get(text, 0.0))
+        for excess in report.excesses:
+            self._problems[excess.query].append(f"{name}: {excess.name} {excess.problem}")
+
+    def _observe(self, name: str, made: Sessions, effort: float) -> None:
+        queries = self._asked(name, 2 * effort, refused=True)
+        pairs = list(shapes.generated_neighbours(made, 1, seed=1))
+        report = observations(made, queries, tables=pairs, neighbours=made.neighbours)
+        self._pairs.update(queries)
+        for difference in report.differences:
+            text = next(text for text in queries if difference.startswith(repr(text)))
+            self._problems[text].append(f"{name}{difference.removeprefix(repr(text))}")
+
+    def _asked(self, name: str, times: float, *, refused: bool) -> list[str]:
+        """The shapes to ask under a declaration: each under so many of those that know it, at least under one."""
+        found = []
+        for index, (shape, text) in enumerate(self.shapes.items()):
+            if shape in shapes.REFUSED and not refused:
+                continue
+            able = [n for n, each in shapes.DECLARATIONS.items() if each.by_person or shape not in shapes.OF_PERSONS]
+            turns = min(len(able), max(1, round(times)))
+            if name in able and (able.index(name) - index) % len(able) < turns:
+                found.append(text)
+        return found
 
 
 def _mechanisms() -> Iterator[tuple[str, Any, Any, Any, Guarantee, int]]:

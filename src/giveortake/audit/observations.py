@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol, final
 
 from giveortake.audit.neighbours import Neighbours, Rows, random_neighbours
+from giveortake.audit.replay import closed, made
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -67,11 +68,11 @@ def observations(
     differences: list[str] = []
     asked = 0
     for pair in random_neighbours(_TABLES) if tables is None else tables:
-        if neighbours == "change-one" and pair.kind == "one person more":
+        if neighbours == "change-one" and pair.kind in {"one person more", "one row more"}:
             continue
-        for query in listed:
+        sides = [_observed(factory, rows, listed) for rows in (pair.x, pair.y)]
+        for query, one, other in zip(listed, *sides, strict=True):
             asked += 1
-            one, other = (_observed(factory, rows, query) for rows in (pair.x, pair.y))
             for each in fields(Observation):
                 seen = getattr(one, each.name), getattr(other, each.name)
                 if repr(seen[0]) != repr(seen[1]):
@@ -81,8 +82,15 @@ def observations(
     return Observations(tuple(differences), asked)
 
 
-def _observed(factory: Callable[[Rows], Observable], rows: Rows, query: Any) -> Observation:
-    subject = factory([dict(row) for row in rows])
+def _observed(factory: Callable[[Rows], Observable], rows: Rows, queries: list[Any]) -> list[Observation]:
+    subject: Observable = made(factory, rows, "observe")
+    try:
+        return [_seen(subject, query) for query in queries]
+    finally:
+        closed(subject)
+
+
+def _seen(subject: Observable, query: Any) -> Observation:
     try:
         return subject.observe(query)
     except Exception as error:  # noqa: BLE001 (whatever is raised is what the asker sees)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Literal, Protocol, TypeAlias, final
 
 from giveortake.audit.neighbours import Neighbours, Rows, random_neighbours
@@ -31,7 +32,7 @@ class Recorded:
     sensitivity: Any
     scale: Any
     name: str = "aggregate"
-    norm: Literal["l1", "l2"] = "l1"
+    norm: Literal["l1", "l2", "greatest"] = "l1"
 
 
 class Subject(Protocol):
@@ -63,6 +64,7 @@ class Replay:
     excesses: tuple[Excess, ...]
     tables: int
     aggregates: int
+    nearest: Mapping[Any, float] = field(default_factory=dict)  # for each query, the greatest share of what is declared
 
     def __bool__(self) -> bool:
         return not self.excesses
@@ -88,10 +90,10 @@ def replay(
 ) -> Replay:
     """Run queries on random neighbouring tables and compare every aggregate's change with its declared sensitivity.
 
-    `factory` makes a fresh subject from a generated table. Of neighbouring tables, one has one person more, or (under
-    "change-one", and as two steps under "add-remove") one person's rows changed, or the rows are the same in
-    another order, which must change nothing. What is declared, the sensitivity and the scale, must not depend on
-    the table, and must be positive and finite.
+    `factory` makes a fresh subject from a generated table, which is asked every query and closed if it can be. Of
+    neighbouring tables, one has one person more, or (under "change-one", and as two steps under "add-remove") one
+    person's rows changed, or the rows are the same in another order, which must change nothing. What is
+    declared, the sensitivity and the scale, must not depend on the table, and must be positive and finite.
     """
     listed = list(queries)
     pairs = list(random_neighbours(_TABLES) if tables is None else tables)
@@ -100,10 +102,33 @@ def replay(
         steps = _steps(pair, neighbours)
         if steps is None:
             continue
-        for query in listed:
-            sides = [_run(factory, rows, query, found) for rows in (pair.x, pair.y)]
-            _compare(found, query, sides, pair, steps)
-    return Replay(tuple(found.excesses[:_MOST_KEPT]), len(pairs), found.aggregates)
+        sides = [_run(factory, rows, listed, found) for rows in (pair.x, pair.y)]
+        for query, *recorded in zip(listed, *sides, strict=True):
+            _compare(found, query, recorded, pair, steps)
+    return Replay(tuple(found.excesses[:_MOST_KEPT]), len(pairs), found.aggregates, found.nearest)
+
+
+def made(factory: Callable[[Rows], Any], rows: Rows, able: str) -> Any:
+    """A subject that the factory makes of a copy of the rows; refused if it is something else, or durable."""
+    if not callable(factory):
+        kind = type(factory).__name__
+        raise InvalidParameter("factory", kind, "makes nothing of generated tables", hint="pass a function of rows")
+    subject = factory([dict(row) for row in rows])
+    if getattr(subject, "durable", False):
+        raise GiveOrTakeError(
+            "the factory made a subject with a durable ledger: audits run on generated tables only",
+            hint="give the factory a ledger in memory",
+        )
+    if not callable(getattr(subject, able, None)):
+        kind = type(subject).__name__
+        raise InvalidParameter("factory", kind, f"was made, which has no `{able}`", hint="see gt.audit.Sessions")
+    return subject
+
+
+def closed(subject: Any) -> None:
+    """Let a subject go."""
+    if callable(getattr(subject, "close", None)):
+        subject.close()
 
 
 @final
@@ -112,32 +137,34 @@ class _Found:
     excesses: list[Excess] = field(default_factory=list)
     aggregates: int = 0
     subjects: dict[int, object] = field(default_factory=dict)
+    nearest: dict[Any, float] = field(default_factory=dict)
+
+    def reached(self, query: Any, share: float) -> None:
+        self.nearest[query] = max(self.nearest.get(query, 0.0), share)
 
     def add(self, query: Any, name: str, problem: str, pair: Neighbours) -> None:
         self.excesses.append(Excess(query, name, problem, pair))
 
 
-def _run(factory: Callable[[Rows], Subject], rows: Rows, query: Any, found: _Found) -> list[Recorded]:
-    subject = factory([dict(row) for row in rows])
-    if getattr(subject, "durable", False):
-        raise GiveOrTakeError(
-            "the factory made a subject with a durable ledger: audits run on generated tables only",
-            hint="give the factory a ledger in memory",
-        )
+def _run(factory: Callable[[Rows], Subject], rows: Rows, queries: list[Any], found: _Found) -> list[list[Recorded]]:
+    subject: Subject = made(factory, rows, "run")
     if id(subject) in found.subjects:
         raise InvalidParameter("factory", factory, "made the same subject twice", hint="make a new one for every table")
     found.subjects[id(subject)] = subject  # kept, so that no other object can take its identity
-    recorded = list(subject.run(query))
-    found.aggregates += len(recorded)
+    try:
+        recorded = [list(subject.run(query)) for query in queries]
+    finally:
+        closed(subject)
+    found.aggregates += sum(map(len, recorded))
     return recorded
 
 
 def _steps(pair: Neighbours, neighbours: str) -> int | None:
     """How many steps between neighbours lead from one table to the other; None if the pair does not apply."""
     match pair.kind:
-        case "one person more":
+        case "one person more" | "one row more":
             return 1 if neighbours == "add-remove" else None
-        case "one person changed":
+        case "one person changed" | "one row changed":
             return 2 if neighbours == "add-remove" else 1
         case _:
             return 0
@@ -156,16 +183,31 @@ def _compare(found: _Found, query: Any, sides: list[list[Recorded]], pair: Neigh
             problem = f"sensitivity {one.sensitivity} with noise of scale {one.scale} protects nobody"
             found.add(query, one.name, problem, pair)
             continue
-        change = _distance(one, other)
-        if not change <= steps * declared[0]:
-            problem = f"changes by {change:g} where {steps * declared[0]:g} is declared"
+        change, above = _change(one, other, steps)
+        found.reached(query, change / declared[0] / max(1, steps))
+        if above:
+            in_l2 = " in L2" if one.norm == "l2" else ""
+            problem = f"changes by {change:g} where {steps * declared[0]:g} is declared{in_l2}"
             found.add(query, one.name, problem, pair)
 
 
-def _distance(one: Recorded, other: Recorded) -> float:
+def _change(one: Recorded, other: Recorded, steps: int) -> tuple[float, bool]:
+    """How far two tables are apart, and whether that is above what is declared: exactly, for whole numbers."""
     a, b = _as_table(one.exact), _as_table(other.exact)
+    declared = one.sensitivity
+    if all(isinstance(value, int) for value in (*a.values(), *b.values())) and isinstance(declared, int | Fraction):
+        moved = [abs(a.get(key, 0) - b.get(key, 0)) for key in {**a, **b}]
+        if one.norm == "l2":
+            square = sum(each * each for each in moved)
+            return math.sqrt(square), square > (steps * declared) ** 2
+        whole = max(moved, default=0) if one.norm == "greatest" else sum(moved)
+        return float(whole), whole > steps * declared
     differences = [abs(_difference(a.get(key, 0), b.get(key, 0))) for key in {**a, **b}]
-    return math.hypot(*differences) if one.norm == "l2" else math.fsum(differences)
+    if one.norm == "greatest":
+        change = max(differences, default=0.0)
+    else:
+        change = math.hypot(*differences) if one.norm == "l2" else math.fsum(differences)
+    return change, not change <= steps * _declared(declared)
 
 
 def _difference(a: Any, b: Any) -> float:

@@ -97,16 +97,19 @@ def _conclude(out: Console, found: list[tuple[Check, Outcome]], seconds: float) 
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help="mechanisms, samplers, traces, filters; all if none")
+    parser.add_argument(
+        "groups", nargs="*", metavar="GROUP", help="mechanisms, samplers, traces, filters, queries; all if none"
+    )
     parser.add_argument("--quick", action="store_true", help="a twentieth of the samples")
     parser.add_argument("--all", action="store_true", help="one line for every filter and adversary too")
 
 
 COMMAND = Command(
-    summary="audit this installation: mechanisms, samplers, filters, from samples",
+    summary="audit this installation: mechanisms, samplers, filters, query shapes",
     description=(
         "Draw from every mechanism, sampler and filter of this installation and hold the samples against what is "
-        "promised. It takes about two minutes."
+        "promised; run every shape of query on generated neighbouring tables and hold its sums, and all else that "
+        "can be seen, against what is declared. No live table is touched. It takes about two and a half minutes."
     ),
     examples=("giveortake audit", "giveortake audit mechanisms --quick"),
     add_arguments=_add_arguments,
