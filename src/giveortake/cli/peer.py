@@ -64,9 +64,9 @@ def has_module(python: str, module: str) -> bool:
     look = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
     try:
         found = subprocess.run([python, "-c", look, module], check=False, capture_output=True)  # noqa: S603 (our own code)
-        return found.returncode == 0  # of a package that is missing, looking for a part of it is an error
     except OSError as error:
         raise _no_interpreter(python, error) from None
+    return found.returncode == 0  # of a package that is missing, looking for a part of it is an error
 
 
 def _no_interpreter(python: str | None, error: OSError) -> NotFound:
