@@ -44,12 +44,9 @@ TEXTS = {
 def task(text: str, path: str) -> Callable[[], int]:
     where = path if Path(path).is_file() else f"{path}/*.parquet"
 
-    def work() -> int:
-        with duckdb.connect() as connection:
-            connection.execute(f"CREATE VIEW payments AS SELECT * FROM read_parquet('{where}')")
-            return len(connection.execute(text).fetchall())
-
-    return work
+    connection = duckdb.connect()
+    connection.execute(f"CREATE VIEW payments AS SELECT * FROM read_parquet('{where}')")
+    return lambda: len(connection.execute(text).fetchall())
 
 
 if __name__ == "__main__":

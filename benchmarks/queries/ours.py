@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,32 +37,40 @@ FEW_ROWS: dict[str, Any] = {
 ROW: dict[str, Any] = {"unit": gt.ROW, "domains": REGION | CATEGORY | AMOUNT}
 
 
+_TURN = count(1)
+
+
 def protect(path: str, options: dict[str, Any]) -> Session:
     ledger = Path(tempfile.mkdtemp(prefix="giveortake-bench-")) / "ledger.db"
     return gt.protect(path, name="payments", budget=gt.ApproxDP("100", "1e-6"), ledger=ledger, **options)
 
 
-def ask(session: Session, text: str, epsilon: str = "1", **options: Any) -> int:
-    return len(session.sql(text).answer(epsilon=epsilon, **options))
+def price() -> str:
+    """Another ε each time, so that nothing is remembered of an earlier question, nor of the warm-up."""
+    return f"1.{next(_TURN)}"
+
+
+def ask(session: Session, text: str, **options: Any) -> int:
+    return len(session.sql(text).answer(epsilon=price(), **options))
 
 
 def task(
     options: dict[str, Any], text: str, first: str | None = None, **more: Any
 ) -> Callable[[str], Callable[[], int]]:
-    """Protect, perhaps answer another question, and then be timed; at another price, so that nothing is repeated."""
+    """Protect, perhaps answer another question, and then be timed."""
 
     def prepared(path: str) -> Callable[[], int]:
         session = protect(path, options)
         if first is not None:
             ask(session, first, **more)
-        return partial(ask, session, text, "1.5", **more)
+        return partial(ask, session, text, **more)
 
     return prepared
 
 
 def quote(path: str) -> Callable[[], int]:
     session = protect(path, PERSON)
-    return lambda: len(str(session.sql(questions.by_category(questions.OURS)).quote(epsilon="1")))
+    return lambda: len(str(session.sql(questions.by_category(questions.OURS)).quote(epsilon=price())))
 
 
 SUMS = questions.by_category(questions.OURS)

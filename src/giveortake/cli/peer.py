@@ -63,9 +63,10 @@ def has_module(python: str, module: str) -> bool:
     """Whether an interpreter can find a module."""
     look = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
     try:
-        return subprocess.run([python, "-c", look, module], check=False).returncode == 0  # noqa: S603 (our own code)
+        found = subprocess.run([python, "-c", look, module], check=False, capture_output=True)  # noqa: S603 (our own code)
     except OSError as error:
         raise _no_interpreter(python, error) from None
+    return found.returncode == 0  # of a package that is missing, looking for a part of it is an error
 
 
 def _no_interpreter(python: str | None, error: OSError) -> NotFound:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Family: TypeAlias = Literal["laplace", "normal"]
 
 _APART = 1.02  # scales closer than this are treated as this far apart, upwards, so that sums stay stable
+_PARTS = np.arange(1, 64) / 64  # of a stretch that is searched at once
+_STEPS = 10  # each of which finds six bits
 _MOST = 8  # more Laplace terms than this are bounded by the moment method
 
 
@@ -48,11 +50,11 @@ def _quantile(terms: tuple[tuple[Family, float], ...], miss: float) -> float:
     while plausible(np.array([high]), scales, miss)[0]:
         high *= 2
     low = 0.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        if middle in {low, high}:
-            break  # no double lies between them
-        low, high = (middle, high) if plausible(np.array([middle]), scales, miss)[0] else (low, middle)
+    for _ in range(_STEPS):
+        between = low + (high - low) * _PARTS
+        ends = np.concatenate(([low], between, [high]))
+        last = int(np.flatnonzero(np.append(True, plausible(between, scales, miss)))[-1])
+        low, high = float(ends[last]), float(ends[last + 1])
     return high
 
 
