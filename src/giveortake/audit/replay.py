@@ -64,7 +64,7 @@ class Replay:
     excesses: tuple[Excess, ...]
     tables: int
     aggregates: int
-    nearest: Mapping[Any, float] = field(default_factory=dict)  # for each query, the greatest share of what is declared
+    nearest: Mapping[str, float] = field(default_factory=dict)  # for each query, the greatest share of what is declared
 
     def __bool__(self) -> bool:
         return not self.excesses
@@ -137,10 +137,11 @@ class _Found:
     excesses: list[Excess] = field(default_factory=list)
     aggregates: int = 0
     subjects: dict[int, object] = field(default_factory=dict)
-    nearest: dict[Any, float] = field(default_factory=dict)
+    nearest: dict[str, float] = field(default_factory=dict)
 
     def reached(self, query: Any, share: float) -> None:
-        self.nearest[query] = max(self.nearest.get(query, 0.0), share)
+        name = query if isinstance(query, str) else repr(query)
+        self.nearest[name] = max(self.nearest.get(name, 0.0), share)
 
     def add(self, query: Any, name: str, problem: str, pair: Neighbours) -> None:
         self.excesses.append(Excess(query, name, problem, pair))
