@@ -30,7 +30,7 @@ def test_text_shows_values_with_margins_and_what_they_cost() -> None:
         "k0       0 ± 12",
         "k1   1,000 ± 12",
         "k2   2,000 ± 12",
-        "3 rows · intervals hold with 95 % each · cost PureDP('0.1')",
+        "3 rows · intervals hold with 95 % each · cost ε = 0.1 (pure)",
     ]
 
 

@@ -135,6 +135,6 @@ def _facts(answer: Released) -> list[str]:
 
 
 def shown_cost(cost: object) -> str:
-    """A cost as its own text if that is short, else as it is written in code."""
-    text = str(cost)
+    """A cost as its own text if that is short, or what stands before the colon, else as it is written in code."""
+    text = str(cost).partition(":")[0]
     return text if len(text) <= 40 else repr(cost)

@@ -15,7 +15,7 @@ from giveortake import exact
 from giveortake.compile.measures import Measure, Measures, Stability
 from giveortake.compile.releases import Release, nodes_of
 from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
-from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
+from giveortake.errors import InvalidParameter, QueryFailed, QueryRefused, Unprovable
 from giveortake.mechanisms import DiscoveredHistogram, Gaussian, Laplace
 from giveortake.plan.domains import MOST_KEYS
 from giveortake.privacy import ApproxDP, events, gaussian_mu
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     Noise: TypeAlias = Laplace | Gaussian
 
+_WIDEST = 1 << 62
 _MEAN_OF_PURE = Fraction(12534, 10000)  # μ of an ε-DP release is at most this times ε: √(2π)/2, rounded up
 
 
@@ -191,6 +192,10 @@ def with_keys(made: Measurement, found: Iterable[tuple[Value, ...]]) -> Keys:
             code = code * len(values[i]) + places[i][value]
         codes.add(code)
     columns = tuple(replace(column, values=tuple(each)) for column, each in zip(made.columns, values, strict=True))
+    if Keys(columns).product >= _WIDEST:  # decided by keys that were released, and so by nothing that is not public
+        raise QueryFailed(
+            "the keys that were found combine to more than 64 bits; the charge stands", hint="fewer columns"
+        )
     return Keys(columns, tuple(sorted(codes)))
 
 

@@ -72,7 +72,7 @@ class Stability:
         grouped = bool(question.keys)
         bounding = None
         if relation.most_rows is None:
-            groups = 1 if not grouped else caps.groups if keys is None else min(caps.groups, keys)
+            groups = 1 if not grouped else caps.groups if keys is None else max(1, min(caps.groups, keys))
             bounding = Bounding(groups, caps.rows)
         return cls(relation.most_rows, bounding, neighbours, grouped, keys)
 
@@ -196,7 +196,7 @@ class Measures:
         quantum = self.listed[index].quantum
         assert quantum is not None  # noqa: S101 (sums have one)
         centre = quantum.shift * quantum.granularity
-        return Ratio(total.plus(number.times(centre)), number, low, high, quantum.granularity / 2)
+        return Ratio(total.plus(number.times(centre)), number, low, high, _moved(quantum, domain))
 
     def _variance(self, of: Expression) -> Formula:
         """E(x − c)² − (E(x − c))² around the middle c of the bounds."""
@@ -214,7 +214,7 @@ class Measures:
         quantum = self.listed[index].quantum
         assert quantum is not None  # noqa: S101 (sums have one)
         total = self._linear(index).plus(number.times(quantum.shift * quantum.granularity))
-        squares = Ratio(total, number, Fraction(0), reach**2, quantum.granularity / 2)
+        squares = Ratio(total, number, Fraction(0), reach**2, _moved(quantum, self._domain(square)))
         return Apply(
             "spread", (squares, Ratio(mean.over.plus(number.times(-middle)), number, -reach, reach, mean.slack))
         )
@@ -279,6 +279,12 @@ class Measures:
 
     def _domain(self, of: Expression) -> Domain:
         return of.domain(self.question.relation.schema)
+
+
+def _moved(quantum: Quantum, domain: Domain) -> Fraction:
+    """How far a value may be from its place on the lattice; those that lie on it by their type are not moved."""
+    on_it = quantum.is_whole or (domain.kind is Kind.DECIMAL and domain.step == quantum.granularity)
+    return Fraction(0) if on_it else quantum.granularity / 2
 
 
 def quantum_of(domain: Domain, *, centred: bool) -> Quantum:

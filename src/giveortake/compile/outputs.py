@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Floats: TypeAlias = "npt.NDArray[np.float64]"
 
+_INT64 = 1 << 62
 _HALVINGS = 80
 _SLACK = 1e-9  # of doubles, relative
 
@@ -166,6 +167,8 @@ def _linear(formula: Linear, measures: Mapping[int, Combined], miss: float, size
         exact = measures[index].whole_values
         if weight == 1 and exact is not None:
             half = measures[index].whole_margin(miss)
+            if exact.size and int(np.abs(exact).max()) + half >= _INT64:
+                exact = exact.astype(object)
             return Evaluated(exact, exact - half, exact + half)
     values = np.full(size, float(formula.constant))
     for index, weight in formula.weights.items():

@@ -42,8 +42,7 @@ def quantile_band(bins: Combined, quantile: Fraction, miss: float) -> tuple[Floa
     """
     q = float(quantile)
     levels = bins.levels
-    depth = len(levels)
-    margin = tails.quantile(_difference_terms(bins, depth), miss / depth) + bins.slack * 2 * depth
+    margin = rank_margin(bins, miss)
     ends = [_descend(levels, q, shift) for shift in (margin, 0.0, -margin)]
     low = bins.low + ends[0] * bins.width
     high = bins.low + (ends[2] + 1) * bins.width
@@ -51,6 +50,12 @@ def quantile_band(bins: Combined, quantile: Fraction, miss: float) -> tuple[Floa
     if bins.width == 1:  # whole numbers: a bin is one of them
         value, high = bins.low + ends[1], bins.low + ends[2]
     return np.minimum(low, value), value, np.maximum(high, value)
+
+
+def rank_margin(bins: Combined, miss: float) -> float:
+    """By how many values the count at a border may be off, so that both ends of a quantile hold: no row decides it."""
+    depth = len(bins.levels)
+    return tails.quantile(_difference_terms(bins, depth), miss / depth) + bins.slack * 2 * depth
 
 
 def _difference_terms(bins: Combined, depth: int) -> list[tails.Term]:

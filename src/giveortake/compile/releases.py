@@ -73,7 +73,9 @@ def combined(measures: Sequence[Measure], releases: Sequence[Release]) -> Mappin
 
 def without_data(measures: Sequence[Measure], noises: Sequence[Noise]) -> Mapping[int, Combined]:
     """The noise alone, for margins before anything is released."""
-    empty = tuple(np.zeros((0, 2) if each.kind == "bins" else 0, dtype=np.int64) for each in measures)
+    empty = tuple(
+        np.zeros((0, 2 ** (each.levels + 1) - 2) if each.kind == "bins" else 0, dtype=np.int64) for each in measures
+    )
     return combined(measures, [Release(empty, tuple(noises))])
 
 

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import threading
 from collections import OrderedDict
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -64,8 +65,11 @@ class DuckDBEngine:
 
     # -- registering --------------------------------------------------------------------------------------------
 
-    def add(self, name: str, source: object, kinds: Mapping[str, Kind], *, table: str | None = None) -> Source:
-        """Read a table's columns, and copy it unless it is stored in columns already. `kinds` types untyped files."""
+    def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
+        """Read a table's columns, and copy it unless it is stored in columns already.
+
+        `kinds` types untyped files; without it, as for public tables, what their cells look like does.
+        """
         loaded = load(self._connection, name, source, kinds, table)
         self._loaded[name] = loaded
         self._sources[name] = loaded.text
@@ -73,7 +77,9 @@ class DuckDBEngine:
 
     def values(self, name: str, column: str) -> tuple[list[Value], bool]:
         """The values of a public table's column, and whether each occurs once."""
-        text = f"SELECT {identifier(column)}, count(*) FROM {self._sources[name]} GROUP BY 1 ORDER BY 1 NULLS LAST"
+        domain = dict(self._loaded[name].source.columns)[column]
+        read = self._printer.read(column, domain)  # unique as it is joined, not as it is stored
+        text = f"SELECT {read}, count(*) FROM {self._sources[name]} GROUP BY 1 ORDER BY 1 NULLS LAST"
         rows = self._connection.execute(text).fetchall()
         return [value for value, _ in rows], all(count == 1 and value is not None for value, count in rows)
 
@@ -183,10 +189,30 @@ class DuckDBEngine:
             tuple(None in each for each in values),
             tuple(len(each) for each in values),
         )
+        if coded.is_too_wide:
+            return self._persons_of_wide_keys(persons, coded, values)
         sorted_out = self._sorted_persons(persons, coded)
         codes, counts = sorted_out or self._fetch_columns(statements.persons_statement(self._printer, persons, coded))
         order = np.argsort(codes)
         return _decoded(codes[order], values), counts[order]
+
+    def _persons_of_wide_keys(
+        self, persons: Persons, coded: Coded, values: list[list[Value]]
+    ) -> tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]:
+        """The same where positions in the product of all columns do not fit into 64 bits: the same keys are chosen."""
+        table = f"combinations_{len(self._tables)}"
+        self._execute(
+            f"CREATE OR REPLACE TABLE {table} AS {statements.combinations_statement(self._printer, persons, coded)}"
+        )
+        narrow = replace(coded, combinations=table)
+        codes, counts = self._fetch_columns(statements.persons_statement(self._printer, persons, narrow))
+        rows = {row[-1]: row[:-1] for row in self._fetch(f"SELECT * FROM {table}")}
+        self._execute(f"DROP TABLE {table}")
+        order = np.argsort(codes)
+        keys = [
+            tuple(each[place] for each, place in zip(values, rows[code], strict=True)) for code in codes[order].tolist()
+        ]
+        return keys, counts[order]
 
     # -- inside -------------------------------------------------------------------------------------------------
 
@@ -247,7 +273,9 @@ class DuckDBEngine:
             columns = ", ".join(identifier(each) for each, _ in scan.table.columns)
             person = identifier(str(scan.table.person))
             order = f"{self._printer.hash(columns)}, {columns}"
-            rank = f"row_number() OVER (PARTITION BY {person} ORDER BY {order})"
+            domain = dict(scan.table.columns)[str(scan.table.person)]
+            read = self._printer.read(str(scan.table.person), domain)
+            rank = f"row_number() OVER (PARTITION BY {read} ORDER BY {order})"
             source = self._sources[scan.table.name]
             self._execute(
                 f"CREATE TABLE {stored} AS SELECT {columns} FROM (SELECT {columns}, {rank} AS _rank FROM {source} "

@@ -27,7 +27,6 @@ _WHOLE = {
     "USMALLINT",
     "UINTEGER",
     "UBIGINT",
-    "UHUGEINT",
 }
 _CSV_TYPES = {
     Kind.INTEGER: "BIGINT",
@@ -60,7 +59,11 @@ class Loaded:
 
 
 def load(
-    connection: duckdb.DuckDBPyConnection, name: str, source: object, kinds: Mapping[str, Kind], table: str | None
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    source: object,
+    kinds: Mapping[str, Kind] | None,
+    table: str | None,
 ) -> Loaded:
     """Make a source readable by the connection. Its types are what they are from here on."""
     if isinstance(source, str | Path):
@@ -82,7 +85,7 @@ def load(
 
 
 def _from_path(
-    connection: duckdb.DuckDBPyConnection, name: str, path: Path, kinds: Mapping[str, Kind], table: str | None
+    connection: duckdb.DuckDBPyConnection, name: str, path: Path, kinds: Mapping[str, Kind] | None, table: str | None
 ) -> Loaded:
     if any(character in str(path) for character in "*?["):
         found = sorted(path.parent.glob(path.name))
@@ -113,13 +116,20 @@ def _from_parquet(connection: duckdb.DuckDBPyConnection, name: str, paths: list[
     listed = ", ".join("'" + path.replace("'", "''") + "'" for path in absolute)
     text = f"read_parquet([{listed}])"
     states = tuple(_state(path) for path in absolute)
+    first, *others = [
+        connection.execute(f"DESCRIBE SELECT * FROM read_parquet({_text(path)})").fetchall() for path in absolute
+    ]
+    if any(other != first for other in others):
+        raise InvalidParameter("source", f"{len(paths)} files", "do not all have the same columns of the same types")
     source = Source(name, physical_columns(connection, text), _digest_files(absolute))
     return Loaded(source, text, tuple(absolute), states)
 
 
-def _from_csv(connection: duckdb.DuckDBPyConnection, name: str, path: Path, kinds: Mapping[str, Kind]) -> Loaded:
+def _from_csv(connection: duckdb.DuckDBPyConnection, name: str, path: Path, kinds: Mapping[str, Kind] | None) -> Loaded:
     """Every cell is text until the custodian says what it is; a cell that is not becomes missing. No row can fail."""
     absolute = str(path.resolve())
+    if kinds is None:
+        return _copied(connection, name, f"SELECT * FROM read_csv({_text(absolute)})", _digest_files([absolute]))
     separator = "\t" if path.suffix.lower() == ".tsv" else ","
     quoted = absolute.replace("'", "''")
     reader = (
@@ -160,6 +170,11 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
         [alias, alias],
     ).fetchall()
     tables = sorted(each for (each,) in rows)
+    written = connection.execute("SELECT sql FROM duckdb_tables() WHERE database_name = ?", [alias]).fetchall()
+    if any("COLLATE" in str(text).upper() for (text,) in written):
+        raise InvalidParameter(
+            "source", path.name, "has columns with a collation, under which different texts are equal"
+        )
     chosen = table or (tables[0] if len(tables) == 1 else name)
     if chosen not in tables:
         raise NotFound(
@@ -217,7 +232,7 @@ def _domain(kind: str) -> Domain | None:
         return Domain(Kind.INTEGER)
     if kind.startswith("DECIMAL"):
         scale = int(kind.partition(",")[2].rstrip(") ") or 0)
-        return Domain(Kind.DECIMAL, step=Fraction(1, 10**scale)) if scale else Domain(Kind.INTEGER)
+        return Domain(Kind.DECIMAL, step=Fraction(1, 10**scale))
     if kind in {"DOUBLE", "FLOAT", "REAL"}:
         return Domain(Kind.REAL)
     if kind == "VARCHAR" or kind.startswith("ENUM") or kind == "UUID":

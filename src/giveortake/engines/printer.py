@@ -343,7 +343,8 @@ def _as(text: str, kind: Kind, wanted: Kind) -> str:
 
 def _alike(printed: list[str], kinds: list[Kind]) -> list[str]:
     """Numbers of different kinds as doubles, dates beside moments as moments."""
-    if len(set(kinds)) == 1 or not all(kind.is_number for kind in kinds):
+    same = len(set(kinds)) == 1 and kinds[0] is not Kind.DECIMAL  # decimals of two scales need not fit one another
+    if same or not all(kind.is_number for kind in kinds):
         if set(kinds) == {Kind.DATE, Kind.TIMESTAMP}:
             return [f"CAST({text} AS TIMESTAMP)" for text in printed]
         return printed

@@ -30,14 +30,26 @@ class Coded:
     nullable: tuple[bool, ...]
     sizes: tuple[int, ...]
     wanted: str | None = None
+    combinations: str | None = None  # a table of those that occur, where the product of all is beyond 64 bits
+
+    @property
+    def is_small(self) -> bool:
+        """Whether codes fit into 31 bits."""
+        return self.combinations is None and math.prod(self.sizes) < _SMALL
+
+    @property
+    def is_too_wide(self) -> bool:
+        """Whether positions in the product of all columns do not fit into 64 bits."""
+        return math.prod(self.sizes) >= _HALF
 
     def code(self) -> str:
-        """The position of a combination in the product of all columns."""
+        """The position of a combination in the product of all columns, or among those that occur: in one order."""
+        if self.combinations is not None:
+            return "c.code"
         text = "0"
         for index, size in enumerate(self.sizes):
             text = f"(CAST({text} AS BIGINT) * {size} + d{index}.code)" if index else f"d{index}.code"
-        small = math.prod(self.sizes) < _SMALL
-        return f"CAST({text} AS {'INTEGER' if small else 'BIGINT'})"
+        return f"CAST({text} AS {'INTEGER' if self.is_small else 'BIGINT'})"
 
     def marks(self) -> str:
         """What a key's values alone decide, unlike its code."""
@@ -49,6 +61,9 @@ class Coded:
         for index, (table, nullable) in enumerate(zip(self.dictionaries, self.nullable, strict=True)):
             equal = "IS NOT DISTINCT FROM" if nullable else "="
             text += f" JOIN {table} AS d{index} ON {source}.k{index} {equal} d{index}.value"
+        if self.combinations is not None:
+            equal = " AND ".join(f"c.c{index} = d{index}.code" for index in range(len(self.sizes)))
+            text += f" JOIN {self.combinations} AS c ON {equal}"
         if self.wanted is not None:
             text += f" JOIN {self.wanted} AS w ON {self.code()} = w.code"
         return text
@@ -222,7 +237,16 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
     if persons.relation.person is None:  # a row has one key, and few rows come from one row of the table
         return f"SELECT {code} AS code, count(*) FROM ({inner}) AS r{coded.joins('r')} GROUP BY ALL"
     rows = f"({inner}) AS r{coded.joins('r')}"
-    return printer.first_groups(rows, code, coded.marks(), persons.groups, small=math.prod(coded.sizes) < _SMALL)
+    return printer.first_groups(rows, code, coded.marks(), persons.groups, small=coded.is_small)
+
+
+def combinations_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
+    """The combinations of key columns that occur, in the order of the product of all."""
+    inner = _select(printer, persons.relation, persons.keys, [], person=False)
+    columns = ", ".join(f"d{index}.code AS c{index}" for index in range(len(coded.sizes)))
+    names = ", ".join(f"c{index}" for index in range(len(coded.sizes)))
+    occurring = f"SELECT DISTINCT {columns} FROM ({inner}) AS r{coded.joins('r')}"
+    return f"SELECT {names}, row_number() OVER (ORDER BY {names}) - 1 AS code FROM ({occurring})"
 
 
 def person_lines_statement(printer: Printer, persons: Persons, coded: Coded) -> str:

@@ -112,12 +112,19 @@ class Table:
         """Each row with every row of the same person in another private table."""
         if how not in {"inner", "left"}:
             raise QueryRefused(f"a join how={how!r} is not available", hint='how="inner" or how="left"')
+        self._require_same_session(other)
         joined, _ = meet_persons(self.relation, other.relation, optional=how == "left")
         return replace(self, relation=joined)
 
     def union(self, other: Table) -> Table:
         """The rows of both."""
+        self._require_same_session(other)
         return replace(self, relation=Union(self.relation, other.relation))
+
+    def _require_same_session(self, other: Table) -> None:
+        """A part of a partition is charged as that part: rows of other parts, or of other data, are not in it."""
+        if other.catalog is not self.catalog:
+            raise QueryRefused("the two tables are of different sessions or parts", hint="take both from one session")
 
     def per_person(self, by: Sequence[str] = (), **features: Agg) -> Table:
         """One row for each person, and for each of their values of the columns `by`."""

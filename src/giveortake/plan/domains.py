@@ -15,6 +15,7 @@ from giveortake.exact import rational, whole
 
 Value: TypeAlias = "int | Fraction | str | bool | dt.date | dt.datetime | None"
 
+MOST_CHARACTERS = 1_000_000  # engines fail on rows, not on questions, where places are beyond 32 bits
 MOST_KEYS = 1_000_000  # keys of one answer
 _MOST_ENUMERATED = 5_000  # whole numbers or days that bounds alone make into keys
 _INT64 = 1 << 63
@@ -121,7 +122,7 @@ def declared(name: str, said: object, physical: Domain) -> Domain:
     match said:
         case Domain():
             _require_kind(name, said.kind, physical)
-            return said
+            return _checked(name, said, physical)
         case Mapping():
             return _spelled_out(name, said, physical)
         case tuple() if len(said) == 2 and (all(map(_is_number, said)) or all(map(_is_day, said))):
@@ -165,7 +166,25 @@ def _spelled_out(name: str, said: Mapping[Any, Any], physical: Domain) -> Domain
     if "max_length" in said:
         if domain.kind is not Kind.TEXT:
             raise InvalidParameter(f"domains[{name!r}].max_length", said["max_length"], "is for text only")
-        domain = replace(domain, longest=whole(f"domains[{name!r}].max_length", said["max_length"]))
+        longest = whole(f"domains[{name!r}].max_length", said["max_length"])
+        if longest > MOST_CHARACTERS:
+            raise InvalidParameter(f"domains[{name!r}].max_length", longest, f"is above {MOST_CHARACTERS:,}")
+        domain = replace(domain, longest=longest)
+    return domain
+
+
+def _checked(name: str, said: Domain, physical: Domain) -> Domain:
+    """A domain that was made by hand, held to what is demanded of one that is declared."""
+    domain = replace(physical, nullable=said.nullable)
+    if said.categories is not None:
+        domain = replace(_categorical(name, said.categories, physical), nullable=said.nullable)
+    elif said.low is not None and said.high is not None:
+        ends: list[Any] = [said.low, said.high]
+        if said.kind is Kind.DATE:
+            ends = [dt.date.fromordinal(int(end)) for end in ends]
+        domain = replace(_bounded(name, ends, physical), nullable=said.nullable)
+    if said.longest is not None:
+        domain = _spelled_out(name, {"max_length": said.longest, "nullable": said.nullable}, domain)
     return domain
 
 
@@ -220,9 +239,13 @@ def _categorical(name: str, said: Any, physical: Domain) -> Domain:
         raise InvalidParameter(
             f"domains[{name!r}]", said, "lists real numbers as keys", hint="give bounds, and group by BUCKET(x, width)"
         )
+    low = high = None
+    if kind.is_number:
+        numbers = [Fraction(each) for each in present]  # type: ignore[arg-type]
+        low, high = min(numbers), max(numbers)
     if len(present) < len(listed):
         present = (*present, None)
-    return Domain(physical.kind, categories=present, step=physical.step)
+    return Domain(physical.kind, low, high, present, step=physical.step)
 
 
 def _plain(name: str, value: object) -> Value:

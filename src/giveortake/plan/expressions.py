@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
@@ -46,8 +47,10 @@ class Column(Expression):
         try:
             return schema[self.name]
         except KeyError:
+            close = get_close_matches(self.name, schema, n=1)
+            meant = f"did you mean `{close[0]}`? " if close else ""
             raise QueryRefused(
-                f"there is no column `{self.name}` here", hint=f"the columns are {', '.join(schema) or 'none'}"
+                f"there is no column `{self.name}` here", hint=f"{meant}the columns are {', '.join(schema) or 'none'}"
             ) from None
 
     def columns(self) -> Iterator[str]:
@@ -58,11 +61,17 @@ class Column(Expression):
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal(Expression):
-    """A value written in the question itself."""
+    """A value written in the question itself. Equal are literals of equal type and value: 1 is not TRUE."""
 
     value: Value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and (type(self.value), self.value) == (type(other.value), other.value)
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
 
     def domain(self, schema: Schema) -> Domain:
         match self.value:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, final
 
 from giveortake.errors import QueryRefused
-from giveortake.plan.domains import Domain, Kind, Value
+from giveortake.plan.domains import MOST_CHARACTERS, Domain, Kind, Value
 from giveortake.plan.expressions import Call, Literal, is_missing
 
 if TYPE_CHECKING:
@@ -55,7 +55,36 @@ def domain_of_call(call: Call, schema: Schema) -> Domain:
 
 def available() -> str:
     """The functions that there are, for hints."""
-    return "available: " + ", ".join(sorted(name.upper() for name in FUNCTIONS))
+    return "available: " + ", ".join(sorted(name.upper() for name in FUNCTIONS if name not in _WRITTEN_OTHERWISE))
+
+
+_CSV = "a column of a CSV file is text until its domain is declared; CAST(x AS DATE) or CAST(x AS DOUBLE) convert"
+_WRITTEN_OTHERWISE = frozenset(
+    [
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "modulo",
+        "negate",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "in",
+        "and",
+        "or",
+        "not",
+        "is_null",
+        "case",
+        "to_real",
+        "to_integer",
+        "to_text",
+        "to_date",
+    ]
+)
 
 
 # -- checks ---------------------------------------------------------------------------------------------------------
@@ -74,7 +103,10 @@ def _numbers(call: Call, domains: list[Domain]) -> list[Domain]:
 def _kinds(call: Call, domains: list[Domain], *kinds: Kind) -> list[Domain]:
     for argument, domain in zip(call.arguments, domains, strict=True):
         if domain.kind not in kinds and not is_missing(argument):
-            raise QueryRefused(f"{call.name.upper()} needs {' or '.join(kinds)} values, and got a {domain.kind} value")
+            raise QueryRefused(
+                f"{call.name.upper()} needs {' or '.join(kinds)} values, and got {domain.kind} values",
+                hint=_CSV if domain.kind is Kind.TEXT else None,
+            )
     return domains
 
 
@@ -312,7 +344,10 @@ def _compare(call: Call, domains: list[Domain]) -> Domain:
     present = [domain for argument, domain in zip(call.arguments, domains, strict=True) if not is_missing(argument)]
     for domain in present[1:]:
         if not comparable(present[0], domain):
-            raise QueryRefused(f"a {present[0].kind} value cannot be compared with a {domain.kind} value")
+            text = Kind.TEXT in {present[0].kind, domain.kind}
+            raise QueryRefused(
+                f"{present[0].kind} values cannot be compared with {domain.kind} values", hint=_CSV if text else None
+            )
     return _truth(domains)
 
 
@@ -397,8 +432,9 @@ def _length(call: Call, domains: list[Domain]) -> Domain:
 def _substring(call: Call, domains: list[Domain]) -> Domain:
     _kinds(Call(call.name, call.arguments[:1]), domains[:1], Kind.TEXT)
     for position in range(1, len(call.arguments)):
-        if _literal_number(call, position).denominator != 1 or _literal_number(call, position) < (2 - position):
-            raise QueryRefused("SUBSTRING starts at 1 and takes whole numbers")
+        place = _literal_number(call, position)
+        if place.denominator != 1 or not 2 - position <= place <= MOST_CHARACTERS:
+            raise QueryRefused(f"SUBSTRING starts at 1 and takes whole numbers up to {MOST_CHARACTERS:,}")
     return Domain(Kind.TEXT, nullable=domains[0].nullable)
 
 
@@ -426,7 +462,7 @@ def _truncate(call: Call, domains: list[Domain]) -> Domain:
     if _literal_text(call, 0) not in TRUNCATIONS:
         raise QueryRefused("DATE_TRUNC knows no such part", hint=f"it knows {', '.join(TRUNCATIONS)}")
     if domains[1].kind not in {Kind.DATE, Kind.TIMESTAMP}:
-        raise QueryRefused("DATE_TRUNC needs a date")
+        raise QueryRefused("DATE_TRUNC needs a date", hint=_CSV if domains[1].kind is Kind.TEXT else None)
     return Domain(Kind.DATE, nullable=True)
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from giveortake.plan.aggregates import Aggregate
     from giveortake.plan.tables import PrivateTable, PublicTable
 
+_MOST_PERSON_JOINS = 3
+
 Named: TypeAlias = "tuple[tuple[str, Expression], ...]"
 
 
@@ -182,6 +184,8 @@ class JoinPublic(Relation):
         theirs, ours = self.public.schema[self.public_column], self.on.domain(inside)
         if theirs.kind is not ours.kind:
             raise QueryRefused(f"a {ours.kind} column cannot be joined with a {theirs.kind} column")
+        if theirs.kind in {Kind.REAL, Kind.DECIMAL}:
+            raise QueryRefused(f"tables are not joined on {theirs.kind} numbers", hint="join on whole numbers or text")
         _require_names_apart([*inside, *(name for _, name in self.taken)])
 
     @property
@@ -220,6 +224,11 @@ class JoinPersons(Relation):
     def __post_init__(self) -> None:
         if self.left.person is None or self.right.person is None:
             raise QueryRefused("private tables are joined on the person, and these have no person column")
+        if person_joins(self) > _MOST_PERSON_JOINS:
+            raise QueryRefused(
+                f"there are more than {_MOST_PERSON_JOINS} joins on the person: a person's rows multiply in each",
+                hint="make one row for each person first: GROUP BY the person in a subquery",
+            )
         one, other = self.left.schema[self.left.person], self.right.schema[self.right.person]
         if one.kind is not other.kind:
             raise QueryRefused("the two tables write the person differently, as values of different kinds")
@@ -373,6 +382,19 @@ def _require_names_apart(names: list[str]) -> None:
         if name.casefold() in seen:
             raise QueryRefused(f"there are two columns `{name}`", hint="name them apart; upper and lower case are one")
         seen.add(name.casefold())
+
+
+def person_joins(relation: Relation) -> int:
+    """How many joins on the person there are."""
+    match relation:
+        case JoinPersons():
+            return 1 + person_joins(relation.left) + person_joins(relation.right)
+        case Union():
+            return person_joins(relation.left) + person_joins(relation.right)
+        case Scan():
+            return 0
+        case _:
+            return person_joins(relation.source)  # type: ignore[attr-defined]
 
 
 def _either(one: Domain, other: Domain) -> Domain:

@@ -14,8 +14,16 @@ import numpy as np
 from giveortake.answers import Answer, Column
 from giveortake.compile import Release, combined, evaluated, measurement, spend_of
 from giveortake.compile.measurement import key_rows, with_keys
-from giveortake.errors import InvalidParameter, LedgerDamaged, LedgerMismatch, QueryFailed, Unprovable
-from giveortake.exact import open_probability
+from giveortake.errors import (
+    BudgetExceeded,
+    InvalidParameter,
+    LedgerDamaged,
+    LedgerMismatch,
+    QueryFailed,
+    Unpriced,
+    Unprovable,
+)
+from giveortake.exact import open_probability, shown
 from giveortake.session.postprocessing import arranged
 
 if TYPE_CHECKING:
@@ -26,6 +34,7 @@ if TYPE_CHECKING:
     from giveortake.exact import Number
     from giveortake.ledger import Reservation
     from giveortake.plan import Value
+    from giveortake.privacy.events import Event
     from giveortake.session.session import Session
 
 ENTROPY = "the operating system's generator; a guarantee assumes ideal coins, which makes it computational"
@@ -64,8 +73,34 @@ def _reserve(
         "refines": list(chain),
         "part": session.part_name(),
     }
+    event = session.charged([made for made, _ in asked])
+    try:
+        return _charged(session, event, question, key)
+    except BudgetExceeded as refusal:
+        raise too_dear(session, [made for made, _ in asked], [spend for _, spend in asked], refusal) from None
+
+
+def too_dear(
+    session: Session, asked: Sequence[Measurement], spends: Sequence[Spend], refusal: BudgetExceeded
+) -> BudgetExceeded:
+    """The refusal in the terms in which the question was asked."""
+    costs = " and ".join(str(spend) for spend in spends)
+    left = session.affordable or Fraction(0)
+    message = f"{costs} does not fit the budget of the {session.population} any more; nothing was charged"
+    hint = f"a pure ε of up to {shown(left, 4)} would fit (session.affordable); the owner can raise the budget"
+    pot = session.remaining.get("δ") if isinstance(session.remaining, dict) else None
+    needed = sum((made.selection.event().delta for made in asked if made.selection is not None), Fraction(0))
+    if isinstance(refusal, Unpriced):
+        message, hint = refusal.message, refusal.hint or ""
+    elif pot is not None and needed > pot:
+        message = f"finding keys takes δ = {shown(needed)}, and {shown(pot)} of that is left; nothing was charged"
+        hint = "declare the domain of the grouping columns, or pass a smaller key_delta="
+    return type(refusal)(message, cost=refusal.cost, remaining=refusal.remaining, hint=hint)
+
+
+def _charged(session: Session, event: Event, question: dict[str, Any], key: str | None) -> Reservation:
     return session.book.reserve(
-        session.charged([made for made, _ in asked]),
+        event,
         dataset=session.name,
         analyst=session.analyst,
         key=key,
@@ -198,10 +233,14 @@ def _notes(session: Session, made: Measurement, reservation: Reservation) -> tup
     notes = []
     if not reservation.charged:
         notes.append("asked before at this price: nothing was charged")
-    if not session.durable:
-        notes.append("the ledger is in memory only")
+    if made.selection is not None:
+        least = made.selection.mechanism.threshold
+        notes.append(f"only keys that about {least:,} persons or more share are shown; declared domains show all")
     if made.caps.total is not None:
-        notes.append("sampled before the filter")
+        notes.append(f"{made.caps}")
+    left_out = session.left_out()
+    if left_out is not None:
+        notes.append(left_out)
     return tuple(notes)
 
 

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
 from giveortake.errors import InvalidParameter
-from giveortake.plan import Aggregate, AggregateKind, Call, Column, Derive, Kind, Literal, Measured, PerPerson, Question
+from giveortake.plan import (
+    Aggregate,
+    AggregateKind,
+    Call,
+    Column,
+    Derive,
+    Kind,
+    Literal,
+    Measured,
+    PerPerson,
+    Question,
+    Scan,
+)
 from giveortake.session.query import Query
 
 if TYPE_CHECKING:
@@ -32,6 +44,7 @@ class Suggestion:
     rows_per_group: int | None
     bounds: dict[str, tuple[int | float, int | float]]
     answers: tuple[Answer, ...]
+    rows_per_person: int | None = None
 
     def __repr__(self) -> str:
         parts = []
@@ -39,6 +52,8 @@ class Suggestion:
             parts.append(f"groups_per_person={self.groups_per_person}")
         if self.rows_per_group is not None:
             parts.append(f"rows_per_group={self.rows_per_group}")
+        if self.rows_per_person is not None:
+            parts.append(f"rows_per_person={self.rows_per_person}")
         if self.bounds:
             parts.append(f"domains={self.bounds!r}")
         return f"gt.protect(…, {', '.join(parts)})"
@@ -50,6 +65,8 @@ def suggested(
     """One noisy histogram for each cap and each column, of equal shares of ε, under one charge."""
     wanted = exact.open_probability("share", share)
     relation = _only_table(session)
+    altogether = session.caps.total is not None  # such a session caps all rows of a person, whatever the groups
+    by = () if altogether else by
     asked: dict[str, Question] = {}
     if relation.person is not None:
         if by:
@@ -57,21 +74,25 @@ def suggested(
         asked["rows"] = _histogram(_rows(relation, by), "size", range(_MOST_DOUBLINGS + 1))
     for column in columns:
         asked[f"column {column}"] = _histogram(_magnitude(relation, column), "size", range(-_LARGEST, _LARGEST + 1))
+        asked[f"below zero {column}"] = _below_zero(relation, column)
     if not asked:
         raise InvalidParameter("columns", list(columns), "is empty, and rows have no caps", hint="name a column")
     found = session.batch([Query(session, question, {}) for question in asked.values()], epsilon=epsilon)
-    powers = {name: _power(answer, wanted) for name, answer in zip(asked, found, strict=True)}
+    answered = dict(zip(asked, found, strict=True))
+    powers = {name: _power(answer, wanted) for name, answer in answered.items() if not name.startswith("below zero")}
     bounds: dict[str, tuple[int | float, int | float]] = {}
     for column in columns:
         power = powers[f"column {column}"]
         reach = 2**power if power >= 0 else 2.0**power
-        low = relation.schema[column].low
-        bounds[column] = (0 if low is not None and low >= 0 else -reach, reach)
+        some = int(answered[f"below zero {column}"].low) > 0  # type: ignore[arg-type]
+        bounds[column] = (-reach if some else 0, reach)
+    rows = 2 ** powers["rows"] if "rows" in powers else None
     return Suggestion(
         2 ** powers["groups"] if "groups" in powers else None,
-        2 ** powers["rows"] if "rows" in powers else None,
+        None if altogether else rows,
         bounds,
         tuple(found),
+        rows if altogether else None,
     )
 
 
@@ -83,6 +104,7 @@ def checked(session: Session, epsilon: Number, by: Sequence[str], columns: Seque
             "check_bounds", "gt.ROW", "is about persons", hint="count rows outside the bounds in SQL"
         )
     caps = session.caps
+    by = () if caps.total is not None else by
     features: list[tuple[str, Expression]] = []
     inner: Relation = relation
     counted: list[tuple[str, Aggregate]] = []
@@ -106,7 +128,10 @@ def checked(session: Session, epsilon: Number, by: Sequence[str], columns: Seque
         features.append(("over_groups_per_person", Call("gt", (Column("groups"), Literal(caps.groups)))))
     else:
         person = PerPerson(inner, (), (("rows", Aggregate(AggregateKind.COUNT_ROWS)), *counted))
-    features.append(("over_rows_per_group", Call("gt", (Column("rows"), Literal(caps.rows)))))
+    if caps.total is not None:
+        features.append(("over_rows_per_person", Call("gt", (Column("rows"), Literal(caps.total)))))
+    else:
+        features.append(("over_rows_per_group", Call("gt", (Column("rows"), Literal(caps.rows)))))
     features.extend((f"outside_{c}", Call("gt", (Column(f"outside {c}"), Literal(0)))) for c in columns)
     outputs = [("people", Measured(Aggregate(AggregateKind.COUNT_ROWS)))]
     for name, condition in features:
@@ -118,7 +143,10 @@ def checked(session: Session, epsilon: Number, by: Sequence[str], columns: Seque
 def _only_table(session: Session) -> Relation:
     if len(session.catalog.private) != 1:
         raise InvalidParameter("bounds", list(session.catalog.private), "are found for one table at a time")
-    return next(iter(session.catalog.private.values()))
+    (relation,) = session.catalog.private.values()
+    if not isinstance(relation, Scan):
+        raise InvalidParameter("bounds", session.part_name(), "are found for the whole table, not for a part")
+    return Scan(relation.table)  # before any cap
 
 
 def _groups(relation: Relation, by: Sequence[str]) -> Relation:
@@ -144,6 +172,16 @@ def _magnitude(relation: Relation, column: str) -> Relation:
     if relation.person is None:
         return derived
     return PerPerson(derived, (), (("size", Aggregate(AggregateKind.MAXIMUM, Column("size"))),))
+
+
+def _below_zero(relation: Relation, column: str) -> Question:
+    """How many units have a value below zero."""
+    size = Call("clamp", (Call("to_real", (Column(column),)), Literal(-1), Literal(0)))
+    units: Relation = Derive(relation, (("size", size),))
+    if relation.person is not None:
+        units = PerPerson(units, (), (("size", Aggregate(AggregateKind.MINIMUM, Column("size"))),))
+    below = Call("case", (Call("lt", (Column("size"), Literal(0))), Literal(1), Literal(None)))
+    return Question(units, (), (("people", Measured(Aggregate(AggregateKind.COUNT_VALUES, below))),))
 
 
 def _outside(relation: Relation, column: str) -> Expression:

@@ -168,11 +168,17 @@ def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> Priv
     if person is not None:
         if person not in physical:
             raise InvalidParameter(
-                "unit", person, f"is no column of `{loaded.name}`", hint=f"its columns are {', '.join(physical)}"
+                "unit",
+                person,
+                f"is no column of `{loaded.name}`",
+                hint=f"its columns are {', '.join(physical)}; where every row is protected by itself, unit=gt.ROW",
             )
-        if physical[person].kind is Kind.REAL:
+        if physical[person].kind not in {Kind.INTEGER, Kind.TEXT}:
             raise InvalidParameter(
-                "unit", person, "holds real numbers, which name nobody", hint="use text or whole numbers"
+                "unit",
+                person,
+                f"holds {physical[person].kind} values, which name nobody",
+                hint="use text or whole numbers",
             )
     columns = []
     for column, domain in loaded.columns:
@@ -222,7 +228,7 @@ def _public_tables(engine: DuckDBEngine, given: Mapping[str, Any], taken: set[st
     for name, source in given.items():
         if name in taken:
             raise InvalidParameter("public", name, "is the name of a private table")
-        loaded = engine.add(_checked_name(name), source, {}, table=None)
+        loaded = engine.add(_checked_name(name), source, None, table=None)
         columns, unique = [], set()
         for column, domain in loaded.columns:
             values, once = engine.values(name, column)

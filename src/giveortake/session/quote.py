@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import accounting, exact
-from giveortake.compile.outputs import Linear, Ratio, ratio_margin
+from giveortake.compile.outputs import Linear, QuantileOf, Ratio, ratio_margin
+from giveortake.compile.quantiles import rank_margin
 from giveortake.compile.releases import without_data
 from giveortake.errors import BudgetExceeded
 from giveortake.session.answering import described
@@ -70,6 +71,10 @@ def quoted(session: Session, made: Measurement, spend: Spend, confidence: Number
     for name, formula in made.formulas:
         if margins[name] is None and isinstance(formula, Ratio):
             margins[name] = f"{ratio_margin(formula, measures, float(1 - sure), 1.0):.4g} / n"
+        elif isinstance(formula, QuantileOf):
+            margins[name] = (
+                f"the values up to {rank_margin(measures[formula.measure], float(1 - sure)):,.4g} ranks away"
+            )
     level = session.standing()
     share = _share(session, made)
     return Quote(

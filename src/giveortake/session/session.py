@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, final
 
 from giveortake import frame, sql
 from giveortake.compile import composed, spend_of
 from giveortake.errors import InvalidParameter
+from giveortake.exact import shown
 from giveortake.plan import Catalog, PublicTable, Scan
 from giveortake.privacy import ApproxDP
 from giveortake.privacy.events import InPart
@@ -101,7 +103,7 @@ class Session:
 
     def batch(
         self,
-        queries: Sequence[Query],
+        queries: Sequence[Query | str],
         *,
         epsilon: Number | None = None,
         delta: Number | None = None,
@@ -111,9 +113,10 @@ class Session:
         confidence: Number = "0.95",
         key: str | None = None,
     ) -> list[Answer]:
-        """Answers to questions that are declared together: one charge, which is that of the whole batch."""
+        """Answers to questions, in SQL or made before, that are declared together: one charge for the whole batch."""
         spend = spend_of(epsilon, delta, rho, mu, key_delta)
-        return answering.answers(self, shared(self, queries, spend), confidence, key)
+        asked = [self.sql(query) if isinstance(query, str) else query for query in queries]
+        return answering.answers(self, shared(self, asked, spend), confidence, key)
 
     def partition(self, column: str, *, parts_per_person: int = 1) -> Partition:
         """Disjoint parts of the data, one for each declared value of a column: together they cost the dearest.
@@ -142,6 +145,12 @@ class Session:
     def part_name(self) -> str | None:
         """Which part this session sees, if it sees but one."""
         return None if self._part is None else self._part.name
+
+    def left_out(self) -> str | None:
+        """What a part leaves out of the people who have rows in several, in words."""
+        if self._part is None or self._part.keep is None:
+            return None
+        return f"each person counts in {self._part.keep} of the parts; parts_per_person= keeps more, at a higher price"
 
     def charged(self, asked: Sequence[Measurement]) -> Event:
         """What is charged for these measurements together."""
@@ -193,8 +202,14 @@ class Session:
         return self.book.admits(event, dataset=self.name, analyst=self.analyst)
 
     def history(self) -> list[Entry]:
-        """What the ledger says about these people, in order."""
-        return self.book.history()
+        """What the ledger says about these people, in order, without fingerprints of the data and what is made of them.
+
+        The custodian reads everything in `session.book.history()`.
+        """
+        return [
+            replace(entry, content=_without_fingerprint(entry.content), body="", hash="", previous="")
+            for entry in self.book.history()
+        ]
 
     def standing(self) -> Standing:
         """The population's level in the ledger, as it is now."""
@@ -232,6 +247,14 @@ class Session:
         lines.extend(f"  {table.name}, public" for table in self._public.values())
         if self.budget.unit.column is not None:
             lines.append(f"  {self.caps}{'' if self.caps.stated else ' (the default; see suggest_bounds)'}")
+        standing, left = self.standing(), self.affordable
+        if standing.share is not None and left is not None:
+            used = shown(100 * standing.share, 3)
+            lines.append(f"  {used} % of the budget is used; a pure ε of up to {shown(left, 3)} is left")
         if not self.durable:
             lines.append("  the ledger is in memory: what was spent is forgotten with the session")
         return "\n".join(lines) + ">"
+
+
+def _without_fingerprint(content: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: each for name, each in content.items() if name != "fingerprint"}

@@ -1,0 +1,167 @@
+"""What attackers tried on sessions; each must stay impossible."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.plan import Domain, Kind
+from giveortake.session import Session
+
+PEOPLE = pl.DataFrame(
+    {
+        "id": [f"p{i}" for i in range(60)],
+        "note": ["q"] * 60,
+        "k": ["a", "b", "c"] * 20,
+        "x": [float(i) for i in range(60)],
+    }
+)
+
+
+def session(table: Any = PEOPLE, **options: Any) -> Session:
+    said: dict[str, Any] = {"unit": "id", "budget": gt.ApproxDP(100, "1e-6"), "domains": {"x": (0, 100)}, "name": "t"}
+    return gt.protect(table, **{**said, **options})
+
+
+def with_bob(table: pl.DataFrame = PEOPLE) -> pl.DataFrame:
+    return table.vstack(pl.DataFrame({"id": ["bob"], "note": ["bob"], "k": ["a"], "x": [1.0]}))
+
+
+@pytest.mark.parametrize("place", ["1, 9999999999", "9999999999", "4294967297, 2"])
+def test_places_in_texts_that_an_engine_cannot_count_are_refused_unseen(place: str) -> None:
+    with pytest.raises(gt.errors.QueryRefused, match="SUBSTRING"):
+        session().sql(f"SELECT COUNT(*) AS n FROM t WHERE SUBSTRING(note, {place}) = 'q'")
+    with pytest.raises(gt.errors.InvalidParameter, match="above"):
+        session(domains={"note": {"max_length": 10**10}})
+
+
+def test_many_columns_of_found_keys_answer_alike_whether_or_not_somebody_is_there() -> None:
+    """The product of 66 columns has 1 combination without bob and 2^66 with him."""
+    keys = ", ".join(f"LOWER(CASE WHEN note = 'bob' THEN 'z' ELSE 'a' END || '{i}') AS k{i}" for i in range(66))
+    text = f"SELECT {keys}, COUNT(*) AS n FROM t GROUP BY {', '.join(str(i + 1) for i in range(66))}"
+    for table in (PEOPLE, with_bob()):
+        assert len(session(table).sql(text).answer(epsilon=50, key_delta="1e-8")) == 1
+
+
+def test_wide_keys_choose_the_same_keys_of_a_person_as_narrow_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    from giveortake.engines import statements  # noqa: PLC0415
+
+    rows = [(f"p{i % 50}", f"k{i * 7 % 40}", f"m{i * 3 % 11}") for i in range(3000)]
+    table = pl.DataFrame(rows, schema=["id", "k", "m"], orient="row")
+    text = "SELECT k, m, COUNT(*) AS n FROM t GROUP BY k, m"
+
+    def found() -> Any:
+        s = session(table, domains={}, groups_per_person=3)
+        made = s.sql(text).measured(gt.session.Query.with_keys(s.sql(text), _spend()))
+        assert made.selection is not None
+        keys = made.columns
+        from giveortake.engines import Keys, Persons  # noqa: PLC0415
+
+        hidden = s.engine.persons(Persons(made.question.relation, Keys(keys), 3))
+        names, counts = hidden._hidden
+        return dict(zip(names, counts.tolist(), strict=True))
+
+    narrow = found()
+    monkeypatch.setattr(statements, "_HALF", 1)
+    assert found() == narrow
+
+
+def _spend() -> Any:
+    from fractions import Fraction  # noqa: PLC0415
+
+    from giveortake.compile import Spend  # noqa: PLC0415
+
+    return Spend(epsilon=Fraction(1), keys=Fraction(1, 10**8))
+
+
+def test_frames_of_other_sessions_and_parts_do_not_mix() -> None:
+    s = session(domains={"k": ["a", "b", "c"]})
+    part = s.partition("k")["a"]
+    with pytest.raises(gt.errors.QueryRefused, match="different sessions or parts"):
+        part.table().union(s.table())
+    with pytest.raises(gt.errors.QueryRefused, match="different sessions or parts"):
+        s.table().join_person(session().table())
+
+
+def test_a_persons_rows_do_not_multiply_without_end() -> None:
+    text = "SELECT COUNT(*) AS n FROM t AS a " + " ".join(f"JOIN t AS b{i} ON a.id = b{i}.id" for i in range(4))
+    with pytest.raises(gt.errors.QueryRefused, match="joins on the person"):
+        session().sql(text)
+
+
+def test_a_public_key_is_unique_as_it_is_joined() -> None:
+    moments = [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 1)]
+    public = pl.DataFrame(
+        {"at": pl.Series(moments).cast(pl.Datetime("ns")) + pl.Series([0, 300]).cast(pl.Duration("ns"))}
+    )
+    table = PEOPLE.with_columns(at=pl.lit(moments[0]).cast(pl.Datetime("ns")))
+    s = session(table, public={"times": public.with_columns(w=pl.Series([1, 2]))})
+    with pytest.raises(gt.errors.QueryRefused, match="not unique"):
+        s.sql("SELECT COUNT(*) AS n FROM t JOIN times ON t.at = times.at")
+
+
+def test_texts_that_a_collation_calls_equal_are_refused(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "d.duckdb")) as connection:
+        connection.execute("CREATE TABLE t (id VARCHAR COLLATE NOCASE, x DOUBLE)")
+    with pytest.raises(gt.errors.InvalidParameter, match="collation"):
+        session(tmp_path / "d.duckdb")
+
+
+def test_persons_are_named_by_text_or_whole_numbers() -> None:
+    table = pl.DataFrame({"id": [dt.datetime(2024, 1, 1)], "x": [1.0]})
+    with pytest.raises(gt.errors.InvalidParameter, match="name nobody"):
+        session(table)
+
+
+def test_files_of_other_types_are_refused_before_a_row_can_make_them_fail(tmp_path: Path) -> None:
+    for place, kind in enumerate([pl.Int32, pl.Int64]):
+        PEOPLE.with_columns(n=pl.lit(1).cast(kind)).write_parquet(tmp_path / f"{place}.parquet")
+    with pytest.raises(gt.errors.InvalidParameter, match="same types"):
+        session(tmp_path / "*.parquet")
+
+
+def test_a_history_tells_nothing_about_the_content_of_the_data() -> None:
+    for entry in session().history():
+        assert "fingerprint" not in entry.content
+        assert not entry.body
+        assert not entry.hash
+
+
+def test_a_domain_made_by_hand_is_held_to_the_same_rules() -> None:
+    with pytest.raises(gt.errors.InvalidParameter, match="repeats itself"):
+        session(domains={"k": Domain(Kind.TEXT, categories=("a", "a"))})
+
+
+def test_one_is_not_true_in_what_is_remembered() -> None:
+    s = session(pl.DataFrame({"id": ["p"], "k": ["1"]}), domains={}, budget=gt.PureDP(10**6))
+    ones = s.sql("SELECT COUNT(*) AS n FROM t WHERE k = CAST(1 AS VARCHAR)").answer(epsilon=10**4).value
+    trues = s.sql("SELECT COUNT(*) AS n FROM t WHERE k = CAST(TRUE AS VARCHAR)").answer(epsilon=10**4).value
+    assert (ones, trues) == (1, 0)
+
+
+def test_refining_an_answer_without_keys_is_possible() -> None:
+    s = session(PEOPLE.with_columns(k=pl.col("id")))
+    answer = s.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k").answer(epsilon=1)
+    assert len(answer) == 0
+    assert len(answer.refine(epsilon=1)) == 0
+
+
+def test_the_mean_of_whole_numbers_is_as_sure_as_it_was_quoted() -> None:
+    s = session(budget=gt.PureDP(10**6), rows_per_person=1)
+    q = s.sql("SELECT AVG(CASE WHEN x > 30 THEN 1 ELSE 0 END) AS share FROM t")
+    answer = q.answer(epsilon=1000)
+    assert float(answer.high) - float(answer.low) < 0.05  # type: ignore[arg-type]
+
+
+def test_a_refusal_speaks_of_what_was_asked() -> None:
+    s = session(budget=gt.ApproxDP(1, "1e-6"))
+    with pytest.raises(gt.errors.BudgetExceeded, match="ε = 2 does not fit"):
+        s.sql("SELECT COUNT(*) AS n FROM t").answer(epsilon=2)
+    with pytest.raises(gt.errors.BudgetExceeded, match="finding keys takes δ"):
+        s.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k").answer(epsilon="0.1", key_delta="5e-7")
