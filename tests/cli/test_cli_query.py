@@ -55,7 +55,7 @@ def test_a_second_call_knows_what_was_spent(folder: Path, capsys: pytest.Capture
     assert query("SELECT COUNT(*) AS n FROM trips", "--epsilon", "0.7") == 2
     refused = capsys.readouterr()
     assert refused.out == ""
-    assert "only ε = 0.6 is left" in refused.err
+    assert "ε of up to 0.6 would fit" in refused.err
 
 
 def test_a_throw_away_ledger_forgets(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
