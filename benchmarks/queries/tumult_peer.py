@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from tmlt import analytics as ta  # noqa: E402
 
 SETTINGS = {
     "spark.driver.memory": "8g",
+    "spark.sql.warehouse.dir": tempfile.gettempdir(),
     "spark.sql.shuffle.partitions": "8",
     "spark.ui.enabled": "false",
     "spark.driver.bindAddress": "127.0.0.1",
