@@ -238,6 +238,29 @@ def test_a_quote_knows_what_was_spent_before(capsys: pytest.CaptureFixture[str])
     assert set(quote["margins"]) == {"n"}
 
 
+def test_a_quote_finds_a_table_whose_name_is_not_that_of_its_file(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "my-trips.csv").write_text(ROWS)
+    question = ["my-trips.csv", COUNT.replace("trips", "my_trips"), "--epsilon", "0.4", *PROTECTED]
+    assert cli.main(["query", *question]) == 0
+    capsys.readouterr()
+    assert cli.main(["quote", *question, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["affordable_epsilon"] == pytest.approx(0.6)
+
+
+def test_a_quote_registers_nothing_in_a_ledger_of_other_tables(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "tours.csv").write_text(ROWS)
+    assert query(COUNT, "--epsilon", "0.1", "--ledger", "all.ledger") == 0
+    tours = ["quote", "tours.csv", "SELECT COUNT(*) FROM tours", "--ledger", "all.ledger", "--epsilon", "0.1"]
+    assert cli.main([*tours, *PROTECTED]) == 0
+    capsys.readouterr()
+    assert cli.main(["ledger", "show", "all.ledger"]) == 0
+    assert "tours" not in capsys.readouterr().out
+
+
 def test_a_key_makes_a_retry_safe(capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):
         assert query(COUNT, "--epsilon", "0.4", "--key", "monday") == 0

@@ -39,13 +39,28 @@ _SPENDS = ("epsilon", "delta", "rho", "mu", "margin", "key_delta", "n")
 
 
 def opened(arguments: argparse.Namespace, *, leave_no_trace: bool = False) -> tuple[Session, str]:
-    """The session that the arguments describe, and where its ledger is. `leave_no_trace` registers nothing."""
+    """The session that the arguments describe, and where its ledger is. `leave_no_trace` registers no table.
+
+    A table that its ledger does not know yet is then opened without one. What a table is called is known for sure
+    once it is open.
+    """
+    place = where(arguments)
+    known = _registered(place) if leave_no_trace else None
+    if known is None or _expected_name(arguments) in known:
+        return _opened(arguments, place), place
+    session = _opened(arguments, MEMORY)
+    if session.name not in known:
+        return session, MEMORY
+    session.close()
+    return _opened(arguments, place), place
+
+
+def _opened(arguments: argparse.Namespace, book: str) -> Session:
     if Path(arguments.file).suffix.lower() == ".toml":
-        return _from_toml(arguments, leave_no_trace)
+        return _from_toml(arguments, book)
     for name in ("unit", "budget"):
         if getattr(arguments, name) is None:
             raise GiveOrTakeError(f"--{name} is missing", hint=_MISSING[name])
-    book = _ledger(arguments, leave_no_trace)
     return sessions.protect(
         arguments.file,
         unit=unit_said(arguments.unit),
@@ -61,10 +76,10 @@ def opened(arguments: argparse.Namespace, *, leave_no_trace: bool = False) -> tu
         ledger=None if book == MEMORY else book,
         population=arguments.population,
         analyst=arguments.analyst,
-    ), book
+    )
 
 
-def _from_toml(arguments: argparse.Namespace, leave_no_trace: bool) -> tuple[Session, str]:
+def _from_toml(arguments: argparse.Namespace, book: str) -> Session:
     for name in _CUSTODIANS:
         if getattr(arguments, name):
             raise InvalidParameter(
@@ -76,9 +91,8 @@ def _from_toml(arguments: argparse.Namespace, leave_no_trace: bool) -> tuple[Ses
     said = chosen(configurations(arguments.file), arguments.table)
     if arguments.ledger and said.ledger is not None:
         raise InvalidParameter("--ledger", arguments.ledger, f"is said by {arguments.file} already")
-    book = _ledger(arguments, leave_no_trace)
     instead = {} if arguments.analyst is None else {"analyst": arguments.analyst}
-    return said.open(ledger=book, **instead), book
+    return said.open(ledger=book, **instead)
 
 
 def where(arguments: argparse.Namespace) -> str:
@@ -89,20 +103,15 @@ def where(arguments: argparse.Namespace) -> str:
     return said or f"{arguments.file}.ledger"
 
 
-def _ledger(arguments: argparse.Namespace, leave_no_trace: bool) -> str:
-    return MEMORY if leave_no_trace and is_new(arguments) else where(arguments)
-
-
-def is_new(arguments: argparse.Namespace) -> bool:
-    """Whether the ledger is a file that does not know the table yet, as far as its name tells."""
-    place = where(arguments)
+def _registered(place: str) -> set[str] | None:
+    """The tables that a ledger in a file knows; None if that is not for us to find out."""
     if place == MEMORY or "://" in place:
-        return False
+        return None
     if not Path(place).exists():
-        return True
+        return set()
     with suppress(GiveOrTakeError), ledgers.open(place, create=False, read_only=True) as book:
-        return _table_name(arguments) not in {level.name for level in book.levels() if level.kind == "data set"}
-    return False  # a ledger that cannot be read is refused when it is opened to be written
+        return {level.name for level in book.levels() if level.kind == "data set"}
+    return None  # a ledger that cannot be read is refused when it is opened to be written
 
 
 def rehearse(arguments: argparse.Namespace, text: str) -> None:
@@ -111,7 +120,8 @@ def rehearse(arguments: argparse.Namespace, text: str) -> None:
     Domains and budgets are frozen once they are registered. So a table that its ledger does not know yet is opened
     once without one, and the question quoted; a table that is registered is asked directly.
     """
-    if not is_new(arguments):
+    known = _registered(where(arguments))
+    if known is None or _expected_name(arguments) in known:
         return
     session, _ = opened(arguments, leave_no_trace=True)
     with session:
@@ -120,7 +130,7 @@ def rehearse(arguments: argparse.Namespace, text: str) -> None:
             query.answer(**spend(arguments))  # says why not, before a row is read
 
 
-def _table_name(arguments: argparse.Namespace) -> str:
+def _expected_name(arguments: argparse.Namespace) -> str:
     if Path(arguments.file).suffix.lower() == ".toml":
         return chosen(configurations(arguments.file), arguments.table).name
     return str(arguments.name or arguments.table or Path(arguments.file).name.partition(".")[0])

@@ -9,7 +9,7 @@ from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, No
 from giveortake.exact import whole
 from giveortake.ledger.canonical import Json, canonical, plain
 from giveortake.ledger.draft import new_filter
-from giveortake.ledger.promises import promise_to_json, protecting
+from giveortake.ledger.promises import promise_from_json, promise_to_json, protecting
 from giveortake.privacy import ROW, Guarantee, Unit, unit
 from giveortake.privacy.units import checked_unit
 
@@ -265,6 +265,8 @@ def _listed(values: list[Any]) -> str:
 
 
 def _short(value: object, limit: int = 120) -> str:
+    if isinstance(value, dict) and "promise" in value:
+        return str(promise_from_json(value)).partition(" (")[0]
     text = repr(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
