@@ -59,6 +59,7 @@ def test_the_demo_explains_the_promise_and_fits_a_narrow_terminal() -> None:
     assert str(gt.ApproxDP("2", "1e-6", unit=gt.unit("person_id"))) in words
     assert "give or take" in words
     assert done.stderr == ""
+    assert all(line in done.stdout for line in demo.DECLARED.splitlines())  # nothing is cut
     assert "\x1b" not in done.stdout
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
     assert len(done.stdout.splitlines()) < 90

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -123,8 +125,14 @@ def test_a_public_table_is_joined(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "words"),
     [
         (["SELECT * FROM trips", "--epsilon", "1"], "rows are never shown"),
-        ([COUNT], "say what the answer may cost"),
-        ([COUNT, "--epsilon", "nought"], "epsilon = 'nought'"),
+        ([COUNT], "--epsilon is missing: say what the answer may cost\n\n  hint: --epsilon 0.1, or --margin 50"),
+        ([COUNT, "--epsilon", "nought"], "error: --epsilon = 'nought'"),
+        ([COUNT, "--epsilon", "1", "--rho", "1"], "hint: pass --epsilon, --rho or --mu"),
+        ([COUNT, "--epsilon", "2"], "`giveortake ledger show PATH` says what is left"),
+        (["SELECT AVG(amount) AS m FROM trips", "--margin", "1"], "hint: pass --n, the number of rows"),
+        ([COUNT, "--epsilon", "0.1", "--domain", "amunt=0:5"], "--domain = ['amunt'] are no columns"),
+        ([COUNT, "--epsilon", "0.1", "--output", "o.xlsx"], "the formats are .csv, .json, .parquet and .txt"),
+        ([COUNT, "--epsilon", "0.1", "--analyst", "ann"], "ann"),
         ([COUNT, "--epsilon", "0.1", "--format", "parquet"], "add --output"),
         ([COUNT, "--epsilon", "0.1", "--output", "nowhere/a.csv"], "a folder that does not exist"),
         ([COUNT, "--epsilon", "0.1", "--public", "regions"], "--public = 'regions' is not NAME=…"),
@@ -138,7 +146,60 @@ def test_a_refusal_costs_nothing(arguments: list[str], words: str, capsys: pytes
     captured = capsys.readouterr()
     assert words in captured.err
     assert captured.out == ""
+    assert not Path("trips.csv.ledger").exists()
+    assert not Path("trips.csv.ledger.mark").exists()
     assert query(COUNT, "--epsilon", "1") == 0  # the whole budget is still there
+
+
+def test_a_refused_question_registers_nothing_in_a_ledger_of_other_tables(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "tours.csv").write_text(ROWS)
+    assert query(COUNT, "--epsilon", "0.1", "--ledger", "all.ledger") == 0
+    tours = ["query", "tours.csv", "--unit", "user_id", "--budget", "1", "--ledger", "all.ledger", "--epsilon", "0.1"]
+    mean = "SELECT AVG(amount) AS mean FROM tours"
+    assert cli.main([*tours, mean]) == 2
+    assert "such as --domain amount=0:500" in capsys.readouterr().err
+    assert cli.main([*tours, mean, "--domain", "amount=0:50"]) == 0
+
+
+def test_other_domains_are_asked_under_another_name_of_the_same_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert query(COUNT, "--epsilon", "0.4") == 0
+    capsys.readouterr()
+    other = ["--unit", "user_id", "--budget", "1,1e-8", "--epsilon", "0.4", "--domain", "amount=0:90"]
+    assert cli.main(["query", "trips.csv", COUNT, *other]) == 2
+    refused = capsys.readouterr().err
+    assert (
+        "amount: the ledger says real, 0 to 50, you said real, 0 to 90; region: the ledger says text, one of" in refused
+    )
+    assert '--name trips2, --population "people of trips"' in refused
+    renamed = ["--name", "trips2", "--population", "people of trips", "--ledger", "trips.csv.ledger"]
+    assert cli.main(["query", "trips.csv", COUNT.replace("trips", "trips2"), *other, *renamed]) == 0
+    assert "80 % of the budget is used" in capsys.readouterr().err
+
+
+def test_a_repeated_question_is_said_once_to_be_free(capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        capsys.readouterr()
+        assert query(COUNT, "--epsilon", "0.4") == 0
+    captured = capsys.readouterr()
+    assert (captured.out + captured.err).count("asked before") == 1
+
+
+def test_the_line_in_the_readme_works_as_it_is_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "visits.csv").write_bytes(files("giveortake").joinpath("data", "visits.csv").read_bytes())
+    readme = Path(__file__).parents[2].joinpath("README.md").read_text(encoding="utf-8")
+    (line,) = (line for line in readme.splitlines() if line.startswith("giveortake query "))
+    assert cli.main(shlex.split(line)[1:]) == 0
+    assert "islands" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("options", "words"), [(["abc"], "--budget = 'abc'"), (["1", "--budget-delta", "2x"], "'2x'")])
+def test_a_budget_that_is_none_is_named(options: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["query", "trips.csv", COUNT, "--epsilon", "1", "--unit", "row", "--budget", *options]) == 2
+    refused = capsys.readouterr().err
+    assert refused.startswith("error: --budget")
+    assert words in refused
 
 
 @pytest.mark.parametrize("missing", ["--unit", "--budget"])
@@ -175,6 +236,29 @@ def test_a_quote_knows_what_was_spent_before(capsys: pytest.CaptureFixture[str])
     assert quote["affordable_epsilon"] == pytest.approx(0.6)
     assert quote["share"] == pytest.approx(0.7)
     assert set(quote["margins"]) == {"n"}
+
+
+def test_a_quote_finds_a_table_whose_name_is_not_that_of_its_file(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "my-trips.csv").write_text(ROWS)
+    question = ["my-trips.csv", COUNT.replace("trips", "my_trips"), "--epsilon", "0.4", *PROTECTED]
+    assert cli.main(["query", *question]) == 0
+    capsys.readouterr()
+    assert cli.main(["quote", *question, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["affordable_epsilon"] == pytest.approx(0.6)
+
+
+def test_a_quote_registers_nothing_in_a_ledger_of_other_tables(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "tours.csv").write_text(ROWS)
+    assert query(COUNT, "--epsilon", "0.1", "--ledger", "all.ledger") == 0
+    tours = ["quote", "tours.csv", "SELECT COUNT(*) FROM tours", "--ledger", "all.ledger", "--epsilon", "0.1"]
+    assert cli.main([*tours, *PROTECTED]) == 0
+    capsys.readouterr()
+    assert cli.main(["ledger", "show", "all.ledger"]) == 0
+    assert "tours" not in capsys.readouterr().out
 
 
 def test_a_key_makes_a_retry_safe(capsys: pytest.CaptureFixture[str]) -> None:

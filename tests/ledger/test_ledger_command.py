@@ -45,12 +45,24 @@ def test_verify_says_that_a_ledger_is_whole(place: FilePlace, capsys: pytest.Cap
 
 def test_show_draws_what_is_left_and_how_it_went(place: FilePlace, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [" ".join(line.split()) for line in output(capsys, "show", place.where, "--last", "3").splitlines()]
-    assert "population patients one person_id PureDP('1') ████░░░░░░░░ 40 % ε ≤ 0.6" in lines
-    assert "data set visits one person_id none of its own" in lines
+    assert "population patients person_id ε = 1 ███░░░░░ 40 % ε ≤ 0.6" in lines
+    assert "data set visits person_id of its people" in lines
     assert "population patients ██▇▆▅ 60 % left" in lines
     assert "analyst ann █▇▅▄▂ 20 % left" in lines
     assert "The last 3 entries" in lines
-    assert lines[-1].endswith("reserved the owner on shifts: composed, 2 events")
+    assert lines[-1].endswith("reserved shifts: ε = 0.04")
+
+
+def test_show_cuts_nothing_on_a_narrow_terminal(
+    place: FilePlace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = output(capsys, "show", place.where, "--last", "20")
+    assert "…" not in text
+    assert "ε = 1, δ = 1e-6" in text
+    assert "ann may ask visits, up to ε = 0.5" in text
+    assert "ann asks visits: ε = 0.1" in text
+    assert "the answer to entry 7" in text
 
 
 def test_show_gives_programs_exact_numbers(place: FilePlace, capsys: pytest.CaptureFixture[str]) -> None:

@@ -182,6 +182,46 @@ def test_reopening_with_something_else_is_an_error(place: Place, change: dict[st
         assert len(ledger.history()) == entries
 
 
+def test_other_domains_are_named_column_by_column_with_the_way_out(place: Place) -> None:
+    text = {"kind": "text", "nullable": True}
+    first = {
+        "amount": text,
+        "age": {"kind": "integer", "nullable": True, "low": "0", "high": "99"},
+        "region": {**text, "categories": list("abcdefgh")},
+        "code": text,
+        "same": text,
+    }
+    second = {
+        "amount": {"kind": "real", "nullable": True, "low": "0", "high": "500"},
+        "age": {"kind": "integer", "nullable": False, "low": "0", "high": "99"},
+        "region": {**text, "categories": list("abcdefgx")},
+        "code": {**text, "longest": 3},
+        "same": text,
+    }
+    with place.open() as ledger:
+        ledger.population("people", budget=PureDP(2), unit="person")
+        ledger.dataset("d", population="people", domains={"d": first})
+        with pytest.raises(LedgerMismatch) as refused:
+            ledger.dataset("d", population="people", domains={"d": second})
+        assert refused.value.message == (
+            "the data set 'd' is in the ledger with other domains: "
+            "age: the ledger says integer, 0 to 99, you said integer, 0 to 99, never missing; "
+            "amount: the ledger says text, you said real, 0 to 500; "
+            "code: the ledger says text, you said text, at most 3 characters; and 1 more"
+        )
+        assert refused.value.hint is not None
+        assert 'name="d2", population="people"' in refused.value.hint
+        assert "nothing was charged yet" in refused.value.hint
+        with pytest.raises(LedgerMismatch, match="region: the ledger alone lists h, you alone x"):
+            ledger.dataset("d", population="people", domains={"d": {**first, "region": second["region"]}})
+        ledger.reserve(Laplace(10), dataset="d")
+        with pytest.raises(LedgerMismatch) as later:
+            ledger.dataset("d", population="people", domains={"d": {}})
+        assert "nothing was charged" not in str(later.value)
+        with pytest.raises(LedgerMismatch, match="with another budget: ε = 2, not ε = 3"):
+            ledger.population("people", budget=PureDP(3), unit="person")
+
+
 def test_the_same_table_under_a_second_name_needs_the_owners_word(place: Place) -> None:
     with place.open() as ledger:
         ledger.population("people", budget=PureDP(1))

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from giveortake import ledger as ledgers
 from giveortake import session as sessions
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
+from giveortake.errors import BudgetExceeded, GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.exact import rational
 from giveortake.session.configuration import MEMORY, budget_said, chosen, configurations, unit_said
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from giveortake.session import Query, Session
+    from giveortake.privacy import Guarantee
+    from giveortake.session import Session
 
 _CUSTODIANS = (  # what a TOML file says, and the command line then does not
     "unit",
@@ -29,35 +32,54 @@ _CUSTODIANS = (  # what a TOML file says, and the command line then does not
     "groups_per_person",
     "rows_per_group",
     "rows_per_person",
+    "name",
+    "population",
 )
 _SPENDS = ("epsilon", "delta", "rho", "mu", "margin", "key_delta", "n")
 
 
 def opened(arguments: argparse.Namespace, *, leave_no_trace: bool = False) -> tuple[Session, str]:
-    """The session that the arguments describe, and where its ledger is. `leave_no_trace` begins no ledger."""
+    """The session that the arguments describe, and where its ledger is. `leave_no_trace` registers no table.
+
+    A table that its ledger does not know yet is then opened without one. What a table is called is known for sure
+    once it is open.
+    """
+    place = where(arguments)
+    known = _registered(place) if leave_no_trace else None
+    if known is None or _expected_name(arguments) in known:
+        return _opened(arguments, place), place
+    session = _opened(arguments, MEMORY)
+    if session.name not in known:
+        return session, MEMORY
+    session.close()
+    return _opened(arguments, place), place
+
+
+def _opened(arguments: argparse.Namespace, book: str) -> Session:
     if Path(arguments.file).suffix.lower() == ".toml":
-        return _from_toml(arguments, leave_no_trace)
+        return _from_toml(arguments, book)
     for name in ("unit", "budget"):
         if getattr(arguments, name) is None:
             raise GiveOrTakeError(f"--{name} is missing", hint=_MISSING[name])
-    book = _ledger(arguments.ledger or f"{arguments.file}.ledger", leave_no_trace)
     return sessions.protect(
         arguments.file,
         unit=unit_said(arguments.unit),
-        budget=budget_said(_budget(arguments.budget, arguments.budget_delta)),
+        budget=_promise(arguments.budget, arguments.budget_delta),
         domains=dict(_domain(text) for text in arguments.domain),
         public=dict(_pair("--public", text, "regions=regions.csv") for text in arguments.public),
         neighbours=arguments.neighbours or "add-remove",
         groups_per_person=arguments.groups_per_person,
         rows_per_group=arguments.rows_per_group,
         rows_per_person=arguments.rows_per_person,
+        name=arguments.name,
         table=arguments.table,
         ledger=None if book == MEMORY else book,
+        population=arguments.population,
         analyst=arguments.analyst,
-    ), book
+    )
 
 
-def _from_toml(arguments: argparse.Namespace, leave_no_trace: bool) -> tuple[Session, str]:
+def _from_toml(arguments: argparse.Namespace, book: str) -> Session:
     for name in _CUSTODIANS:
         if getattr(arguments, name):
             raise InvalidParameter(
@@ -69,16 +91,52 @@ def _from_toml(arguments: argparse.Namespace, leave_no_trace: bool) -> tuple[Ses
     said = chosen(configurations(arguments.file), arguments.table)
     if arguments.ledger and said.ledger is not None:
         raise InvalidParameter("--ledger", arguments.ledger, f"is said by {arguments.file} already")
-    book = _ledger(said.ledger or arguments.ledger or f"{arguments.file}.ledger", leave_no_trace)
     instead = {} if arguments.analyst is None else {"analyst": arguments.analyst}
-    return said.open(ledger=book, **instead), book
+    return said.open(ledger=book, **instead)
 
 
-def _ledger(where: str, leave_no_trace: bool) -> str:
-    return MEMORY if leave_no_trace and "://" not in where and not Path(where).exists() else where
+def where(arguments: argparse.Namespace) -> str:
+    """The ledger's place: what the TOML file or the option says, else a file beside the table."""
+    said: str | None = arguments.ledger
+    if Path(arguments.file).suffix.lower() == ".toml":
+        said = chosen(configurations(arguments.file), arguments.table).ledger or said
+    return said or f"{arguments.file}.ledger"
 
 
-def question(session: Session, arguments: argparse.Namespace) -> Query:
+def _registered(place: str) -> set[str] | None:
+    """The tables that a ledger in a file knows; None if that is not for us to find out."""
+    if place == MEMORY or "://" in place:
+        return None
+    if not Path(place).exists():
+        return set()
+    with suppress(GiveOrTakeError), ledgers.open(place, create=False, read_only=True) as book:
+        return {level.name for level in book.levels() if level.kind == "data set"}
+    return None  # a ledger that cannot be read is refused when it is opened to be written
+
+
+def rehearse(arguments: argparse.Namespace, text: str) -> None:
+    """Refuse here what would be refused later, before a ledger holds the table for good.
+
+    Domains and budgets are frozen once they are registered. So a table that its ledger does not know yet is opened
+    once without one, and the question quoted; a table that is registered is asked directly.
+    """
+    known = _registered(where(arguments))
+    if known is None or _expected_name(arguments) in known:
+        return
+    session, _ = opened(arguments, leave_no_trace=True)
+    with session:
+        query = session.sql(text)
+        if not query.quote(**spend(arguments)).admitted:
+            query.answer(**spend(arguments))  # says why not, before a row is read
+
+
+def _expected_name(arguments: argparse.Namespace) -> str:
+    if Path(arguments.file).suffix.lower() == ".toml":
+        return chosen(configurations(arguments.file), arguments.table).name
+    return str(arguments.name or arguments.table or Path(arguments.file).name.partition(".")[0])
+
+
+def question(arguments: argparse.Namespace) -> str:
     """The question, from the argument, from `@file.sql`, or from standard input if it is `-`."""
     text: str = arguments.sql
     if text == "-":
@@ -90,7 +148,7 @@ def question(session: Session, arguments: argparse.Namespace) -> Query:
             raise NotFound(
                 f"{text[1:]} cannot be read", hint="`@question.sql` reads the question from a file"
             ) from None
-    return session.sql(text)
+    return text
 
 
 def spend(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -131,12 +189,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     people.add_argument("--rows-per-group", metavar="R", help="how many rows of a person count in each")
     people.add_argument("--rows-per-person", metavar="R", help="instead: how many rows count altogether")
     books = parser.add_argument_group("where from, and where it is written down")
+    books.add_argument("--name", metavar="NAME", help="what the table is called; the name of the file unless stated")
+    books.add_argument("--population", metavar="NAME", help="the people in it; `people of NAME` unless stated")
     books.add_argument("--table", metavar="NAME", help="the section of a TOML file, or the table of a database")
     books.add_argument("--ledger", metavar="PATH", help="FILE.ledger unless stated; `:memory:` forgets what was spent")
     books.add_argument("--analyst", metavar="NAME", help="who asks, if the ledger knows analysts")
 
 
 # -- reading options --------------------------------------------------------------------------------------------------
+
+
+def _promise(text: str, delta: str | None) -> Guarantee:
+    said = _budget(text, delta)
+    try:
+        return budget_said(said)
+    except InvalidParameter as error:
+        name, value = ("--budget", text) if delta is None or error.name != "delta" else ("--budget-delta", delta)
+        raise InvalidParameter(name, value, f"is no budget: {error.message}", hint=_MISSING["budget"]) from None
 
 
 def _budget(text: str, delta: str | None) -> dict[str, str]:
@@ -198,6 +267,64 @@ def _number(text: str) -> Any:
     return number.numerator if number.denominator == 1 else number
 
 
+# -- errors in the words of the command line --------------------------------------------------------------------------
+
+
+@contextmanager
+def in_options(arguments: argparse.Namespace) -> Iterator[None]:
+    """Let errors speak of options, where the library speaks of Python's arguments."""
+    known = [*_SPENDS, "confidence", "analyst", "key"]
+    if Path(arguments.file).suffix.lower() != ".toml":  # a configuration speaks of its own keys
+        known += _CUSTODIANS
+    try:
+        yield
+    except GiveOrTakeError as error:
+        hint = error.hint
+        if isinstance(error, BudgetExceeded):
+            hint = "`giveortake ledger show PATH` says what is left; its owner can change a budget in Python, with "
+            hint += "`ledger.change_budget`"
+        hint = None if hint is None else _in_options(hint, known)
+        GiveOrTakeError.__init__(error, _in_options(error.message, known), hint=hint)
+        raise
+
+
+def _in_options(text: str, known: Sequence[str]) -> str:
+    """Python's arguments as options.
+
+    >>> _in_options('epsilon = None is missing: say it', _SPENDS), _in_options('epsilon="0.1", or margin=50', _SPENDS)
+    ('--epsilon is missing: say it', '--epsilon 0.1, or --margin 50')
+    >>> _in_options("pass n=, or state epsilon=", _SPENDS), _in_options('name="sales 2"', _CUSTODIANS)
+    ('pass --n, or state --epsilon', '--name "sales 2"')
+    >>> _in_options("domains['age'] = 3 is not a domain", _CUSTODIANS)
+    '--domain age = 3 is not a domain'
+    """
+    if "domain" in known and text.startswith("write bounds (0, 500)"):
+        return _DECLARED
+    names = "|".join(sorted(known, key=len, reverse=True))
+    if "domain" in known:
+        text = re.sub(r"^domains\['([^']*)'\](?:\.\w+)?", r"--domain \1", text)
+        text = re.sub(r"^domains = ", "--domain = ", text)
+        text = text.replace("unit=gt.ROW", "--unit row")
+        text = text.replace("the custodian declares its domain", f"its domain is declared, {_DECLARED}")
+    text = re.sub(rf"^({names}) = None is missing", lambda found: f"{_option(found[1])} is missing", text)
+    text = re.sub(rf"^({names}) = ", lambda found: f"{_option(found[1])} = ", text)
+
+    def as_option(found: re.Match[str]) -> str:
+        value = found["quoted"] if found["quoted"] is not None else found["bare"]
+        return f"{_option(found['name'])} {_quoted(value)}".rstrip()
+
+    return re.sub(rf'(?<![\w-])(?P<name>{names})=(?:"(?P<quoted>[^"]*)"|(?P<bare>[\w.]*))', as_option, text)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if " " in value else value
+
+
+_DECLARED = "such as --domain amount=0:500 or --domain region=north,south"
 _MISSING = {
     "unit": "--unit user_id names the column of the person; --unit row protects single rows",
     "budget": '--budget 1, or --budget "1,1e-8", for everything that will ever be asked',

@@ -30,10 +30,10 @@ _BAR = 24
 DECLARED = """\
 s = gt.protect(
     "visits.csv",
-    unit="person_id",                    # whom to protect: persons, not rows
-    budget=gt.ApproxDP("2", "1e-6"),     # for everything that will ever be asked
+    unit="person_id",                 # whom to protect: persons, not rows
+    budget=gt.ApproxDP("2", "1e-6"),  # for all that will ever be asked
     domains={"region": REGIONS, "amount": (0, 500)},
-    rows_per_person=4,                   # how many visits of one person count
+    rows_per_person=4,                # how many visits of a person count
 )
 """
 BY_REGION = "SELECT region, COUNT(*) AS visits FROM visits GROUP BY region"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from fractions import Fraction
 from math import floor
@@ -16,10 +17,11 @@ from rich.text import Text
 
 from giveortake import ledger as ledgers
 from giveortake.cli.command import Command, terminal
-from giveortake.errors import NotFound
+from giveortake.errors import GiveOrTakeError, NotFound
 from giveortake.exact import shown
 from giveortake.ledger.canonical import canonical
-from giveortake.privacy.events import Pure
+from giveortake.ledger.promises import promise_from_json
+from giveortake.privacy.events import Pure, event_from_json
 
 if TYPE_CHECKING:
     import argparse
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 
     from giveortake.ledger import Entry, Ledger, Standing
 
-_BAR = 12
+_BAR = 8
+_NARROWEST = 9  # of a name
 _WIDTH = 48  # of a burn-down
 _STEPS = "▁▂▃▄▅▆▇█"
 
@@ -101,18 +104,31 @@ def _lines(path: Path) -> list[str]:
 
 def standings(ledger: Ledger, levels: list[Standing]) -> Table:
     """Who may spend what, and what is left."""
-    table = Table("level", "name", "protects", "budget", pad_edge=False, box=None)
-    table.add_column("used", no_wrap=True)
-    table.add_column("left", justify="right")
+    table = Table(pad_edge=False, box=None)
+    table.add_column("level", no_wrap=True)
+    table.add_column("name", overflow="fold", min_width=_NARROWEST)
+    table.add_column("protects", overflow="fold", min_width=_NARROWEST)
+    for heading in ("budget", "used"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("left", justify="right", no_wrap=True)
     for level in levels:
+        whom = Text(level.unit.column or "row")
         if level.share is None:
-            table.add_row(level.kind, Text(level.name), str(level.unit), "none of its own", "", "")
+            table.add_row(level.kind, Text(level.name), whom, "of its people", "", "")
             continue
         bar = Text(_bar(level.share), style="red" if level.share == 1 else "cyan")
-        budget = f"{level.budget!r}".partition(", unit=")[0].rstrip(")") + ")"
         left = "closed" if level.closed else _left(ledger.affordable(level))
-        table.add_row(level.kind, Text(level.name), str(level.unit), Text(budget), bar, left)
+        table.add_row(level.kind, Text(level.name), whom, Text(promised(level.budget)), bar, left)
     return table
+
+
+def promised(budget: object) -> str:
+    """A budget's numbers, without the sentence around them.
+
+    >>> promised(gt.PureDP("0.5")), promised(gt.ApproxDP(1, "1e-6"))
+    ('ε = 0.5', 'ε = 1, δ = 1e-6')
+    """
+    return str(budget).partition(" (")[0]
 
 
 def _draw_burn_down(out: Console, levels: list[Standing], used: dict[int, list[tuple[int, Fraction]]]) -> None:
@@ -133,7 +149,7 @@ def _print_last(out: Console, history: list[Entry], count: int) -> None:
 
 def entries(history: list[Entry], width: int) -> Table:
     """Entries, one line each, cut to the width."""
-    rows = [(str(entry.number), entry.at[:19], entry.kind, _summary(entry)) for entry in history]
+    rows = [(str(entry.number), entry.at[:16].replace("T", " "), entry.kind, _summary(entry)) for entry in history]
     table = Table(pad_edge=False, box=None)
     for name in ("entry", "at", "kind"):
         table.add_column(name, no_wrap=True)
@@ -150,15 +166,35 @@ def entries(history: list[Entry], width: int) -> Table:
 def _summary(entry: Entry) -> str:
     content = entry.content
     match entry.kind:
+        case "ledger":
+            return "begun"
         case "reserved":
-            who = content["analyst"] or "the owner"
-            return f"{who} on {content['dataset']}: {_event(content['event'])}"
+            who = "" if content["analyst"] is None else f"{content['analyst']} asks "
+            return f"{who}{content['dataset']}: {_price(content['event'])}"
         case "settled":
-            return f"an answer to {content['reservation']}"
-        case "population" | "dataset" | "analyst" | "version":
-            return str(content["name"])
+            return f"the answer to entry {content['reservation']}"
+        case "population":
+            return f"{content['name']}: {promised(promise_from_json(content['budget']))}"
+        case "dataset":
+            return f"{content['name']}, of the population {content['population']}"
+        case "analyst":
+            cap = "" if content["budget"] is None else f", up to {promised(promise_from_json(content['budget']))}"
+            return f"{content['name']} may ask {', '.join(content['datasets'])}{cap}"
+        case "version":
+            return f"{content['name']}, version {content['version']}"
         case _:
-            return str(content.get("reason") or content.get("analyst") or content.get("ledger") or "")
+            return str(content.get("reason") or content.get("analyst") or "")
+
+
+def _price(event: dict[str, Any]) -> str:
+    """What a charge promises by itself, or what ran if that has no short form.
+
+    >>> _price({"event": "laplace", "version": 1, "noise_multiplier": "10/1"})
+    'ε = 0.1'
+    """
+    with suppress(GiveOrTakeError):
+        return promised(event_from_json(json.dumps(event)).guarantee())
+    return _event(event)
 
 
 def _event(event: dict[str, Any]) -> str:

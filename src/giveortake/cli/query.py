@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,14 +26,15 @@ FORMATS = ("table", "csv", "json", "parquet")
 def run(arguments: argparse.Namespace) -> int:
     """Charge, ask, answer; the answer goes to standard output or a file, all else to standard error."""
     kind = _format(arguments)
-    session, book = asking.opened(arguments)
-    with session:
-        query = asking.question(session, arguments)
-        said = asking.spend(arguments)
+    text = asking.question(arguments)
+    with asking.in_options(arguments), ExitStack() as opened:
         with _waiting():
-            answer = query.answer(**said, key=arguments.key)
+            asking.rehearse(arguments, text)
+            session, book = asking.opened(arguments)
+            opened.enter_context(session)
+            answer = session.sql(text).answer(**asking.spend(arguments), key=arguments.key)
         _write(answer, kind, arguments.output)
-        sys.stderr.write(_bill(session, answer, book))
+        sys.stderr.write(_bill(session, answer, book, noted=kind == "table" and arguments.output is None))
     return 0
 
 
@@ -42,6 +43,13 @@ def _format(arguments: argparse.Namespace) -> str:
     kind: str | None = arguments.format
     if kind is None:
         ending = Path(arguments.output or "").suffix.removeprefix(".").lower()
+        if ending not in {*FORMATS, "txt", ""}:
+            raise InvalidParameter(
+                "--output",
+                arguments.output,
+                "names a format that is not written",
+                hint="the formats are .csv, .json, .parquet and .txt; --format states one for any other name",
+            )
         kind = ending if ending in FORMATS else "table"
     if kind == "parquet" and arguments.output is None:
         raise InvalidParameter("--format", kind, "is not for terminals", hint="add --output answer.parquet")
@@ -74,13 +82,14 @@ def _write(answer: Answer, kind: str, output: str | None) -> None:
         ) from None
 
 
-def _bill(session: Session, answer: Answer, book: str) -> str:
-    """One line on what is left, and where that is written down."""
+def _bill(session: Session, answer: Answer, book: str, *, noted: bool) -> str:
+    """One line on what is left, and where that is written down; a table has the answer's notes already."""
     standing, affordable = session.standing(), session.affordable
     used = "" if standing.share is None else f"{shown(100 * standing.share, 3)} % of the budget is used"
     left = "" if affordable is None else f", a question of up to ε = {shown(affordable, 3)} is left"
     kept = "kept nowhere: the ledger was in memory" if book == MEMORY else f"kept in {book}"
-    again = "asked before, and free; " if any("nothing was charged" in note for note in answer.notes) else ""
+    free = not noted and any("nothing was charged" in note for note in answer.notes)
+    again = "asked before, and free; " if free else ""
     return f"{again}{used}{left}; {kept}\n"
 
 

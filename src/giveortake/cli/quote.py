@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the quote; a ledger that is not there yet is not begun for it."""
-    session, _ = asking.opened(arguments, leave_no_trace=True)
-    with session:
-        quote = asking.question(session, arguments).quote(**asking.spend(arguments))
+    text = asking.question(arguments)
+    with asking.in_options(arguments), ExitStack() as opened:
+        session, _ = asking.opened(arguments, leave_no_trace=True)
+        opened.enter_context(session)
+        quote = session.sql(text).quote(**asking.spend(arguments))
         if arguments.format == "json":
             sys.stdout.write(json.dumps(_as_json(session, quote), ensure_ascii=False) + "\n")
         else:
