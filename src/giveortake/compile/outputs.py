@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 _INT64 = 1 << 62
-_HALVINGS = 80
+_HALVINGS = 44  # of a stretch that ends are searched in
+_DOUBLINGS = 80
 _SLACK = 1e-9  # of doubles, relative
 
 
@@ -198,8 +199,8 @@ def _ratio(formula: Ratio, measures: Mapping[int, Combined], miss: float, size: 
     middle = (low_end + high_end) / 2 if np.isfinite(low_end) and np.isfinite(high_end) else np.nan
     value = np.clip(np.where(known, value, middle), low_end, high_end)
     slack = float(formula.slack)
-    low = test.end(np.where(known, value, 0.0), low_end) - slack
-    high = test.end(np.where(known, value, 0.0), high_end) + slack
+    low, high = test.ends(np.where(known, value, 0.0), low_end, high_end)
+    low, high = low - slack, high + slack
     low = np.where(known, np.clip(low, low_end, high_end), low_end)
     high = np.where(known, np.clip(high, low_end, high_end), high_end)
     return Evaluated(value, low, high)
@@ -219,7 +220,8 @@ class _Test:
         self, formula: Ratio, measures: Mapping[int, Combined], over: Floats, under: Floats, miss: float
     ) -> None:
         indices = sorted({*formula.over.weights, *formula.under.weights})
-        self._over, self._under, self._miss = over, under, miss
+        self._over, self._under = np.concatenate([over, over]), np.concatenate([under, under])  # for both ends
+        self._miss = miss
         self._parts = [
             (
                 measures[index],
@@ -239,33 +241,36 @@ class _Test:
             slack = slack + combined.slack * weight
         return tails.plausible(away - slack, scales, self._miss)
 
-    def end(self, start: Floats, limit: float) -> Floats:
-        """The r between `start`, which could be it, and `limit` where that stops; the limit where it never does.
+    def ends(self, start: Floats, low: float, high: float) -> tuple[Floats, Floats]:
+        """The r below and above `start`, which could be it, where that stops; the limits where it never does.
 
         |over − r·under| is linear on each side and the bound on the noise is convex in r, so that what could not be
-        it is one stretch, and halving finds its edge.
+        it is one stretch, and halving finds its edge. Both edges are searched for at once.
         """
-        sign = -1.0 if limit < 0 and not np.isfinite(limit) else 1.0
-        far = np.full_like(start, limit)
-        if not np.isfinite(limit):
-            step = np.maximum(np.abs(start), 1.0)
-            far = start + sign * step
-            for _ in range(_HALVINGS):
-                inside = self.could_be(far)
-                if not inside.any():
-                    break
-                step = step * 2
-                far = np.where(inside, start + sign * step, far)
-        open_ended = self.could_be(far)
-        near = start.copy()
-        beyond = far.copy()
+        size = start.size
+        near = np.concatenate([start, start])
+        limits = np.repeat([low, high], size)
+        beyond = limits if np.isfinite(limits).all() else self._far_enough(near, limits)
+        open_ended = self.could_be(beyond)
         for _ in range(_HALVINGS):
             middle = near + (beyond - near) / 2
-            if ((middle == near) | (middle == beyond)).all():
-                break  # no double lies between them
             inside = self.could_be(middle)
             near, beyond = np.where(inside, middle, near), np.where(inside, beyond, middle)
-        return np.where(open_ended, np.full_like(start, limit), beyond)
+        found = np.where(open_ended, limits, beyond)
+        return found[:size], found[size:]
+
+    def _far_enough(self, start: Floats, limits: Floats) -> Floats:
+        """Limits, and where they are infinite something beyond the edge, if there is one."""
+        finite = np.isfinite(limits)
+        step = np.where(limits > 0, 1.0, -1.0) * np.maximum(np.abs(start), 1.0)
+        far: Floats = np.where(finite, limits, start + step)
+        for _ in range(_DOUBLINGS):
+            inside = self.could_be(far) & ~finite
+            if not inside.any():
+                break
+            step = step * 2
+            far = np.where(inside, start + step, far)
+        return far
 
 
 def _applied(function: str, parts: list[Evaluated]) -> Evaluated:
