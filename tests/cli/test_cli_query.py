@@ -115,6 +115,18 @@ def test_a_toml_file_says_who_is_protected(folder: Path, capsys: pytest.CaptureF
     assert "--unit = 'row' is said by trips.toml already" in capsys.readouterr().err
 
 
+def test_a_refused_question_to_a_toml_file_registers_nothing_and_speaks_of_options(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "trips.toml").write_text(TOML.replace("unit =", 'ledger = "kept.ledger"\nunit ='))
+    assert cli.main(["query", "trips.toml", COUNT]) == 2
+    assert "hint: --epsilon 0.1, or --margin 50" in capsys.readouterr().err
+    assert cli.main(["query", "trips.toml", COUNT.replace("region", "regoin"), "--epsilon", "0.1"]) == 2
+    assert not (folder / "kept.ledger").exists()
+    assert cli.main(["query", "trips.toml", COUNT, "--epsilon", "0.1"]) == 0
+    assert (folder / "kept.ledger").exists()
+
+
 def test_a_public_table_is_joined(capsys: pytest.CaptureFixture[str]) -> None:
     question = "SELECT climate, COUNT(*) AS n FROM trips JOIN regions USING (region) GROUP BY climate"
     assert query(question, "--mu", "0.1", "--public", "regions=regions.csv", "--format", "csv") == 0
