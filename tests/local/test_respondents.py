@@ -85,6 +85,13 @@ def test_an_answer_that_the_survey_refuses_costs_nothing() -> None:
     assert person.paid == 0
 
 
+def test_a_respondent_is_shown_without_answers() -> None:
+    person = Respondent(RandomizedResponse(COLOURS, 1), budget=3)
+    person.report("red")
+    assert "ε = 1 of 3 spent" in repr(person)
+    assert "red" not in repr(person)
+
+
 # -- planning -----------------------------------------------------------------------------------------------------
 
 

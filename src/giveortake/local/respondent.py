@@ -48,6 +48,12 @@ class Respondent:
         self._paid = 0
         self._cohort: int | None = None
 
+    def __repr__(self) -> str:
+        """What was spent, and never what was answered."""
+        spent = f"ε = {shown_up(self._paid * self.survey.epsilon)}"
+        limit = "" if self.budget is None else f" of {shown_up(self.budget)}"
+        return f"<a respondent to survey {self.survey.fingerprint[:8]} ({self.survey.kind}): {spent}{limit} spent>"
+
     @property
     def paid(self) -> int:
         """How many times ε was spent: distinct values with memory, reports without."""
