@@ -261,15 +261,14 @@ def test_a_list_of_categories_says_how_many_it_leaves_out() -> None:
 
 
 def test_a_mean_is_cut_to_its_bounds_on_request() -> None:
-    for method in ("stochastic-rounding", "piecewise"):
-        survey = Mean((0, 10), 1, method=method)  # type: ignore[arg-type]
-        reports = np.zeros(50, dtype=np.int64)
+    reports = np.zeros(50, dtype=np.int64)
+    for survey in (Mean((0, 10), 1, method="stochastic-rounding"), Mean((0, 10), 1, method="piecewise")):
         free, cut = survey.estimate(reports), survey.estimate(reports, consistent="clip")
         assert free.value < 0
         assert (cut.value, cut.low) == (0, 0)
         assert 0 <= cut.high <= 10
     with pytest.raises(InvalidParameter):
-        survey.estimate(reports, consistent="norm-sub")  # type: ignore[arg-type]
+        Mean((0, 10), 1).estimate(reports, consistent="norm-sub")  # type: ignore[arg-type]
 
 
 def test_long_texts_are_marked_and_capitals_folded() -> None:
