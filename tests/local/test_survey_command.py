@@ -224,6 +224,8 @@ def test_categories_are_stripped_and_may_come_from_a_file(tmp_path: Path, capsys
         (["--poll", "--bounds", "0,1"], "is for --kind mean"),
         (["--kind", "rappor", "--length", "3"], "is for --kind heavy-hitters"),
         (["--domain", "1"], "domain = 1"),
+        (["--categories", "a,,b"], "nothing between two commas"),
+        (["--kind", "rappor", "--respondents", "10"], "is not for --kind rappor"),
     ],
 )
 def test_options_of_which_one_would_be_ignored_are_refused(options: list[str], message: str, capsys: Any) -> None:
@@ -235,6 +237,11 @@ def test_a_plan_says_what_its_numbers_mean(capsys: Any) -> None:
     told = " ".join(capsys.readouterr().out.split())
     assert "no interval reaches further than 0.02 to either side, whatever the shares are" in told
     assert "ε = ln 3 ≈ 1.0987: any report is at most 3 times as likely" in told
+    assert "1,000 respondents tell any share to ± 0.062." in told
+    assert run("plan", "--kind", "randomized-response", "--domain", "20", "--margin", "0.1") == 0
+    assert "as long as none is estimated above 1" in " ".join(capsys.readouterr().out.split())
+    assert run("plan", "--kind", "sketch", "--margin", "0.1") == 0
+    assert "an interval reaches about 0.1 to either side" in " ".join(capsys.readouterr().out.split())
     assert run("plan", "--poll", "--epsilon", "1") == 0
     assert "(46.212 %)" in " ".join(capsys.readouterr().out.split())
     assert run("plan", "--domain", "20", "--respondents", "100000") == 0

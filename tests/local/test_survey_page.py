@@ -140,5 +140,6 @@ def test_another_question_on_the_same_device_is_asked(browser: Any, tmp_path: Pa
 
 def test_a_page_tells_the_promise_and_needs_a_question() -> None:
     assert "ln 3 ≈ 1.0987: any report is at most 3 times as likely" in page(Poll(truth="1/2"), "Which?")
+    assert "<h1>{{survey}} {{x}}</h1>" in page(Poll(truth="1/2"), "{{survey}} {{x}}")
     with pytest.raises(InvalidParameter, match="is empty"):
         page(Poll(truth="1/2"))

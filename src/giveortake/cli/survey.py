@@ -59,8 +59,8 @@ def _plan(arguments: argparse.Namespace) -> int:
 def _randomize(arguments: argparse.Namespace) -> int:
     refuse_overwriting(arguments.out, arguments.survey, arguments.answers)
     survey = read_survey(arguments.survey)
-    texts, places = read_column(arguments.answers, arguments.column)
-    rows = report_rows(survey.randomize(answers_of(survey, texts, places)))
+    cells = read_column(arguments.answers, arguments.column)
+    rows = report_rows(survey.randomize(answers_of(survey, cells.texts, cells.place)))
     told = write_reports(arguments.out, rows)
     if arguments.out is not None:
         terminal().print(f"{told} (ε = {shown_up(survey.epsilon, digits=5)} each)", soft_wrap=True)
@@ -130,7 +130,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--question", "--name", dest="name", default="", help="what is asked: tells reports to it from others"
     )
     planning.add_argument("--epsilon", help="what is promised to each respondent (1)")
-    planning.add_argument("--respondents", type=int, default=1000, help="how many will answer (1000)")
+    planning.add_argument("--respondents", type=int, help="how many will answer (1000)")
     planning.add_argument("--margin", help="how far an interval may reach to either side, to be told how many to ask")
     planning.add_argument("--out", metavar="FILE", help="write the survey's parameters there")
     randomizing = actions.add_parser("randomize", help="turn a column of answers into reports")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +26,12 @@ class Cells(NamedTuple):
     """One column of a file, and where each of its cells stands."""
 
     texts: list[str]
-    places: list[str]
+    lines: list[int]
+    where: str
+
+    def place(self, index: int) -> str:
+        """Where a cell stands, in words."""
+        return f"line {self.lines[index]}, {self.where}"
 
 
 def read_survey(path: str) -> Any:
@@ -48,9 +54,9 @@ def read_lines(path: str, name: str) -> list[str]:
     texts = [line.strip() for line in read_text(path).splitlines() if line.strip()]
     if not texts:
         raise InvalidParameter(name, path, "is empty", hint="write one text a line")
-    for place, text in enumerate(texts):
-        if text in texts[:place]:
-            raise InvalidParameter(name, text, "occurs twice", hint="list every text once")
+    twice = next((text for text, times in Counter(texts).items() if times > 1), None)
+    if twice is not None:
+        raise InvalidParameter(name, twice, "occurs twice", hint="list every text once")
     return texts
 
 
@@ -68,14 +74,14 @@ def read_columns(text: str, path: str, names: Sequence[str]) -> list[Cells]:
             cut = any(";" in cell for cell in header)
             hint = "the columns seem to be separated by ;" if cut else f"its columns are {', '.join(header)}"
             raise NotFound(f"{path} has no column {name!r}", hint=hint if header else "it is empty")
-    found = [Cells([], []) for _ in names]
+    found = [Cells([], [], f"column {name!r} of {path}") for name in names]
     for row in reader:
         if not row:
             continue
         for name, cells in zip(names, found, strict=True):
             place = header.index(name)
             cells.texts.append(row[place] if place < len(row) else "")
-            cells.places.append(f"line {reader.line_num}, column {name!r} of {path}")
+            cells.lines.append(reader.line_num)
     if not found[0].texts:
         raise InvalidParameter("file", path, "has a header and no lines below it")
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,11 +48,12 @@ def page(survey: Oracle, question: str | None = None) -> str:
         "coins": coins,
     }
     template = (Path(__file__).parent / "page.html").read_text(encoding="utf-8")
-    return (
-        template.replace("{{question}}", escape(text))
-        .replace("{{promise}}", escape(survey.promise))
-        .replace("{{survey}}", json.dumps(shown, ensure_ascii=True).replace("<", "\\u003c"))
-    )
+    parts = {
+        "question": escape(text),
+        "promise": escape(survey.promise),
+        "survey": json.dumps(shown, ensure_ascii=True).replace("<", "\\u003c"),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)  # once: a question may hold braces
 
 
 def _pair(number: Fraction) -> list[str]:

@@ -18,6 +18,8 @@ from giveortake.local.unary import UnaryEncoding
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
+    from giveortake.local.frequencies import Supports
+
 _ALIKE = Fraction(101, 100)  # variances within 1 % are alike, and the smaller report wins
 
 
@@ -85,7 +87,7 @@ def plan(
     return Plan(candidates[best], _reason(best, candidates[best], alike, variances, facts=facts), options)
 
 
-def worst_variance(survey: FrequencyOracle, n: int) -> Fraction:
+def worst_variance(survey: Supports, n: int) -> Fraction:
     """The variance of a share at which it is largest: where a report supports the category half of the time."""
     true, false = survey.support
     middle = min(max(Fraction(1, 2), false), true)

@@ -11,25 +11,25 @@ from giveortake.local.mean import Mean
 from giveortake.local.poll import SPELLINGS, Poll
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from giveortake.local.oracle import Oracle
     from giveortake.local.reports import Reports
 
 
-def answers_of(survey: Oracle, texts: Sequence[str], places: Sequence[str] | None = None) -> list[Any]:
+def answers_of(survey: Oracle, texts: Sequence[str], place_of: Callable[[int], str] | None = None) -> list[Any]:
     """What a column of texts answers; a text that is no answer is refused with its place, and not quoted.
 
     >>> answers_of(Poll(truth="1/2"), ["yes", "No", "1"])
     [True, False, True]
     """
     if isinstance(survey, Poll):
-        return _found(SPELLINGS, [text.strip().lower() for text in texts], places)
+        return _found(SPELLINGS, [text.strip().lower() for text in texts], place_of)
     if isinstance(survey, FrequencyOracle):
         known = {str(category): category for category in survey.categories}
-        return _found(known, [text if text in known else text.strip() for text in texts], places)
+        return _found(known, [text if text in known else text.strip() for text in texts], place_of)
     if isinstance(survey, Mean):
-        return [_number(text, place, places) for place, text in enumerate(texts)]
+        return [_number(text, place, place_of) for place, text in enumerate(texts)]
     return list(texts)
 
 
@@ -54,22 +54,22 @@ def reports_of(survey: Oracle, rows: Sequence[tuple[str, str]]) -> Reports:
     return survey.received(texts)
 
 
-def _found(known: dict[str, Any], texts: list[str], places: Sequence[str] | None) -> list[Any]:
+def _found(known: dict[str, Any], texts: list[str], place_of: Callable[[int], str] | None) -> list[Any]:
     for place, text in enumerate(texts):
         if text not in known:
-            raise InvalidParameter(_name(place, places), HIDDEN, f"is not one of {listed_shortly(list(known))}")
+            raise InvalidParameter(_name(place, place_of), HIDDEN, f"is not one of {listed_shortly(list(known))}")
     return [known[text] for text in texts]
 
 
-def _number(text: str, place: int, places: Sequence[str] | None) -> float:
+def _number(text: str, place: int, place_of: Callable[[int], str] | None) -> float:
     try:
         number = float(text)
     except ValueError:
         number = math.nan
     if math.isnan(number):
-        raise InvalidParameter(_name(place, places), HIDDEN, "is not a number")
+        raise InvalidParameter(_name(place, place_of), HIDDEN, "is not a number")
     return number
 
 
-def _name(place: int, places: Sequence[str] | None) -> str:
-    return "answer" if places is None else f"answer in {places[place]}"
+def _name(place: int, place_of: Callable[[int], str] | None) -> str:
+    return "answer" if place_of is None else f"answer in {place_of(place)}"
