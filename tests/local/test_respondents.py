@@ -85,6 +85,21 @@ def test_an_answer_that_the_survey_refuses_costs_nothing() -> None:
     assert person.paid == 0
 
 
+def test_every_spelling_of_yes_is_one_answer() -> None:
+    person = Respondent(Poll(truth="1/2"))
+    assert len({person.report(answer) for answer in (True, "yes", "Yes", 1, "1", "true")}) == 1
+    assert person.paid == 1
+    person.report("no")
+    assert person.paid == 2
+
+
+def test_a_respondent_is_shown_without_answers() -> None:
+    person = Respondent(RandomizedResponse(COLOURS, 1), budget=3)
+    person.report("red")
+    assert "ε = 1 of 3 spent" in repr(person)
+    assert "red" not in repr(person)
+
+
 # -- planning -----------------------------------------------------------------------------------------------------
 
 

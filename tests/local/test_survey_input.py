@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from typing import Any
 
 import numpy as np
@@ -205,3 +206,78 @@ def test_every_survey_tells_its_event_its_promise_and_its_source() -> None:
         assert survey.citation
         assert survey.sample_size(margin="0.1") > 0
         assert survey.variance(100, 0) == survey.variance(1, 0) / 100
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_name_is_part_of_a_survey(name: str) -> None:
+    survey, answers, _ = small(1)[name]
+    assert survey.name == ""
+    assert "name" not in json.loads(survey.to_json())
+    document = json.loads(survey.to_json()) | {"name": " Do you smoke? "}
+    named = from_json(json.dumps(document))
+    assert named.name == "Do you smoke?"
+    assert from_json(named.to_json()) == named == pickle.loads(pickle.dumps(named))  # noqa: S301 (made here)
+    assert named != survey
+    with pytest.raises(ForeignReports):
+        survey.estimate(named.randomize(list(answers)), **EXTRA.get(name, {}))
+    with pytest.raises(InvalidParameter):
+        from_json(json.dumps(document | {"name": 3}))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_reports_collected_in_parts_are_estimated_together(name: str) -> None:
+    survey, answers, _ = small(1)[name]
+    first, second = survey.randomize(list(answers) * 10), survey.randomize(list(answers) * 20)
+    together = survey.estimate(first + second, **EXTRA.get(name, {}))
+    assert survey.estimate([first, second], **EXTRA.get(name, {})) == together
+    assert list(first + second) == [*first, *second]
+    other = small("1.1")[name].survey.randomize(list(answers))
+    with pytest.raises(ForeignReports):
+        first + other
+    with pytest.raises(TypeError):
+        first + 3
+
+
+def test_reports_are_counted_in_words() -> None:
+    poll = Poll(truth="1/2")
+    assert repr(poll.randomize([True])).startswith("<1 report to")
+    assert repr(poll.randomize([True] * 1700)).startswith("<1,700 reports to")
+
+
+def test_a_poll_takes_yes_and_no_as_texts() -> None:
+    poll = Poll(truth="999999/1000000")
+    assert poll.law("yes") == poll.law(True)
+    assert poll.law(" No") == poll.law(0)
+    assert len(poll.randomize(np.array(["yes", "no"]))) == 2
+    assert isinstance(poll.randomize("true"), bool)
+    with pytest.raises(InvalidParameter) as refusal:
+        poll.randomize(["perhaps"])
+    assert "perhaps" not in str(refusal.value)
+
+
+def test_a_list_of_categories_says_how_many_it_leaves_out() -> None:
+    with pytest.raises(InvalidParameter, match="8, 9 … and 20 more"):
+        RandomizedResponse(range(30), 1).randomize([77])
+
+
+def test_a_mean_is_cut_to_its_bounds_on_request() -> None:
+    reports = np.zeros(50, dtype=np.int64)
+    for survey in (Mean((0, 10), 1, method="stochastic-rounding"), Mean((0, 10), 1, method="piecewise")):
+        free, cut = survey.estimate(reports), survey.estimate(reports, consistent="clip")
+        assert free.value < 0
+        assert (cut.value, cut.low) == (0, 0)
+        assert 0 <= cut.high <= 10
+    with pytest.raises(InvalidParameter):
+        Mean((0, 10), 1).estimate(reports, consistent="norm-sub")  # type: ignore[arg-type]
+
+
+def test_long_texts_are_marked_and_capitals_folded() -> None:
+    survey = HeavyHitters(8, length=8)
+    reports = survey.randomize(["Strawberry"] * 6000 + ["SANDWICH"] * 6000 + ["fig"] * 6000)
+    answer = survey.estimate(reports, threshold="0.1")
+    assert set(answer["text"]) == {"strawber…", "sandwich", "fig"}
+    assert any("more than 8 letters" in note for note in answer.notes)
+    exact = HeavyHitters(1, length=2, alphabet="aA", prime=13)
+    assert exact.law("a") != exact.law("A")
+    with pytest.raises(InvalidParameter):
+        HeavyHitters(1, alphabet="ab\1")

@@ -59,8 +59,10 @@ def test_an_answer_is_randomised_once_and_nothing_is_sent(browser: Any, tmp_path
     assert reports[0] in survey.categories
     assert not tab.is_visible("form")
     assert requests == []
+    assert not tab.is_visible("#again")
     tab.reload()
     assert tab.inner_text("#report") == line
+    assert tab.inner_text("#again").startswith("You have already answered this question on this device")
     assert tab.evaluate("Object.values(localStorage)") == [report]  # the report is kept, the true answer is not
     assert problems == []
 
@@ -113,3 +115,31 @@ def test_a_page_is_made_for_surveys_it_can_hold_only() -> None:
         page(UnaryEncoding(["a", "b"], 1), "Which?")
     text = page(RandomizedResponse(["</script><script>alert(1)", "b"], 1), "Which?")
     assert text.count("<script>") == 1
+
+
+def test_another_question_on_the_same_device_is_asked(browser: Any, tmp_path: Path) -> None:
+    context = browser.new_context()
+    path = tmp_path / "ask.html"  # one address, so that both pages share what the browser keeps
+    lines, kept = [], 0
+    for survey, question in (
+        (Poll(truth="1/2"), "Do you smoke?"),
+        (Poll(truth="1/2"), "Do you drink?"),
+        (Poll(truth="1/2", name="Do you drink?"), None),
+    ):
+        path.write_text(page(survey, question), encoding="utf-8")
+        tab = context.new_page()
+        tab.goto(path.as_uri())
+        assert tab.is_visible("form")
+        tab.check("input[value='1']")
+        tab.click("button[type=submit]")
+        lines.append(tab.inner_text("#report"))
+        kept = tab.evaluate("localStorage.length")
+    assert len({line.partition(",")[0] for line in lines}) == 2
+    assert kept == 3
+
+
+def test_a_page_tells_the_promise_and_needs_a_question() -> None:
+    assert "ln 3 ≈ 1.0987: any report is at most 3 times as likely" in page(Poll(truth="1/2"), "Which?")
+    assert "<h1>{{survey}} {{x}}</h1>" in page(Poll(truth="1/2"), "{{survey}} {{x}}")
+    with pytest.raises(InvalidParameter, match="is empty"):
+        page(Poll(truth="1/2"))

@@ -1,4 +1,4 @@
-"""What seed 002 draws about its poll."""
+"""Charts of a poll: what a report tells, and how many to ask."""
 
 from __future__ import annotations
 

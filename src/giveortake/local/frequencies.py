@@ -145,7 +145,13 @@ class FrequencyOracle(Supports):
             if values.size and (values.min() < 0 or values.max() >= len(self.categories)):
                 raise InvalidParameter("answer", HIDDEN, f"is not one of 0 … {len(self.categories) - 1}")
             return values.astype(np.int64, copy=False)
-        return positions(values, self.categories)
+        try:
+            return positions(values, self.categories)
+        except InvalidParameter as error:
+            if error.name != "answer":
+                raise
+            known = listed_shortly([repr(category) for category in self.categories])
+            raise InvalidParameter("answer", HIDDEN, f"is not one of the categories {known}") from None
 
     def _are_places(self) -> bool:
         last = self.categories[-1]
@@ -161,6 +167,16 @@ def survey_categories(categories: Iterable[Hashable]) -> tuple[Hashable, ...]:
                 "categories", category, "cannot be written to clients", hint="use texts, whole numbers or truth values"
             )
     return found
+
+
+def listed_shortly(texts: list[str], most: int = 10) -> str:
+    """Texts as a list that says how many it leaves out.
+
+    >>> listed_shortly(["a", "b", "c"], most=2)
+    'a, b … and 1 more'
+    """
+    rest = len(texts) - most
+    return ", ".join(texts[:most]) + (f" … and {rest:,} more" if rest > 0 else "")
 
 
 def shown(categories: tuple[Hashable, ...]) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 
 from giveortake.local.frequencies import FrequencyOracle, survey_categories
-from giveortake.local.oracle import is_one, read_fraction, registered, source, written
+from giveortake.local.oracle import is_one, read_fraction, registered, source, survey_name, written
 from giveortake.local.rationals import ratio_below, survey_epsilon
 from giveortake.local.reports import whole_numbers
 from giveortake.randomness import bernoulli, uniform_integers
@@ -38,19 +38,22 @@ class HadamardResponse(FrequencyOracle):
     categories: tuple[Hashable, ...]
     epsilon: Fraction
     ratio: Fraction
+    name: str
 
     kind: ClassVar[str] = "hadamard-response"
     citation: ClassVar[str] = "Acharya, Sun, Zhang: Hadamard response, AISTATS 2019"
 
-    def __init__(self, categories: Iterable[Hashable], epsilon: Number) -> None:
+    def __init__(self, categories: Iterable[Hashable], epsilon: Number, *, name: str = "") -> None:
         object.__setattr__(self, "categories", survey_categories(categories))
+        object.__setattr__(self, "name", survey_name(name))
         object.__setattr__(self, "epsilon", survey_epsilon(epsilon))
         object.__setattr__(self, "ratio", ratio_below(self.epsilon))
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> HadamardResponse:
         """The survey that `to_json` described."""
-        return cls(parameters["categories"], read_fraction("epsilon", parameters["epsilon"]))
+        epsilon = read_fraction("epsilon", parameters["epsilon"])
+        return cls(parameters["categories"], epsilon, name=parameters.get("name", ""))
 
     def parameters(self) -> dict[str, Any]:
         return {"categories": list(self.categories), "epsilon": written(self.epsilon)}

@@ -11,7 +11,7 @@ from giveortake.errors import InvalidParameter
 from giveortake.exact import whole
 from giveortake.local.affine import bucket, meeting, prime_from, supports
 from giveortake.local.frequencies import FrequencyOracle, survey_categories
-from giveortake.local.oracle import is_one, read_fraction, registered, source, written
+from giveortake.local.oracle import is_one, read_fraction, registered, source, survey_name, written
 from giveortake.local.randomized_response import respond
 from giveortake.local.rationals import ratio_below, survey_epsilon
 from giveortake.local.reports import whole_numbers
@@ -49,12 +49,16 @@ class LocalHashing(FrequencyOracle):
     buckets: int
     prime: int
     ratio: Fraction
+    name: str
 
     kind: ClassVar[str] = "local-hashing"
     citation: ClassVar[str] = "Wang, Blocki, Li, Jha: Locally differentially private protocols, USENIX Security 2017"
 
-    def __init__(self, categories: Iterable[Hashable], epsilon: Number, *, buckets: int | None = None) -> None:
+    def __init__(
+        self, categories: Iterable[Hashable], epsilon: Number, *, buckets: int | None = None, name: str = ""
+    ) -> None:
         object.__setattr__(self, "categories", survey_categories(categories))
+        object.__setattr__(self, "name", survey_name(name))
         object.__setattr__(self, "epsilon", survey_epsilon(epsilon))
         object.__setattr__(self, "ratio", ratio_below(self.epsilon))
         best = round(self.ratio) + 1 if self.ratio < _MOST_BUCKETS else _MOST_BUCKETS
@@ -72,7 +76,8 @@ class LocalHashing(FrequencyOracle):
     def from_parameters(cls, parameters: Mapping[str, Any]) -> LocalHashing:
         """The survey that `to_json` described."""
         epsilon = read_fraction("epsilon", parameters["epsilon"])
-        return cls(parameters["categories"], epsilon, buckets=parameters["buckets"])
+        buckets, name = parameters["buckets"], parameters.get("name", "")
+        return cls(parameters["categories"], epsilon, buckets=buckets, name=name)
 
     def parameters(self) -> dict[str, Any]:
         return {"categories": list(self.categories), "epsilon": written(self.epsilon), "buckets": self.buckets}

@@ -13,7 +13,7 @@ from giveortake.exact import Number, open_probability, whole
 from giveortake.local.affine import bucket, meeting, supports
 from giveortake.local.frequencies import Supports
 from giveortake.local.margins import USUAL, Interval, quantile
-from giveortake.local.oracle import is_one, read_fraction, registered, source, written
+from giveortake.local.oracle import is_one, read_fraction, registered, source, survey_name, written
 from giveortake.local.randomized_response import respond
 from giveortake.local.rationals import ratio_below, survey_epsilon
 from giveortake.local.reports import packed_rows
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-. "
 _END = "\0"  # ends every text, so that "an" and "and" are different leaves
+_CUT = "\1"  # stands for the rest of a text that is longer than is asked for
 _WORDS = 4  # of 32 bits in a report: level, a, b, y
 
 
@@ -38,8 +39,10 @@ class HeavyHitters(Supports):
     """Report a prefix of your text, of a length drawn at random, by local hashing; frequent prefixes are then extended.
 
     Guarantee [BNST17, WBLJ17]: the length and the hash function are drawn without looking at the answer, and given them
-    the report is randomized response over g buckets: ε-DP for the person who answers, who reports once. Texts longer
-    than `length`, or with letters that are not in `alphabet`, are cut or lose those letters on the way in.
+    the report is randomized response over g buckets: ε-DP for the person who answers, who reports once.
+
+    Texts are asked for up to `length` letters; of a longer one only its beginning is found, and shown with "…" behind.
+    Capitals are folded if `alphabet` has none; letters that are not in it are left out on the way in.
 
     >>> HeavyHitters(epsilon=2, length=6, step=2).levels
     3
@@ -51,6 +54,7 @@ class HeavyHitters(Supports):
     alphabet: str
     prime: int
     ratio: Fraction
+    name: str
 
     kind: ClassVar[str] = "heavy-hitters"
     in_rows: ClassVar[bool] = True
@@ -66,11 +70,13 @@ class HeavyHitters(Supports):
         step: int = 1,
         alphabet: str = _LETTERS,
         prime: int = PRIME,
+        name: str = "",
     ) -> None:
         object.__setattr__(self, "epsilon", survey_epsilon(epsilon))
+        object.__setattr__(self, "name", survey_name(name))
         object.__setattr__(self, "length", whole("length", length))
         object.__setattr__(self, "step", whole("step", step))
-        if _END in alphabet or len(set(alphabet)) < max(2, len(alphabet)):
+        if {_END, _CUT} & set(alphabet) or len(set(alphabet)) < max(2, len(alphabet)):
             raise InvalidParameter("alphabet", alphabet, "is not made of two or more different letters")
         object.__setattr__(self, "alphabet", alphabet)
         object.__setattr__(self, "prime", whole("prime", prime, least=2))
@@ -85,6 +91,7 @@ class HeavyHitters(Supports):
             step=parameters["step"],
             alphabet=parameters["alphabet"],
             prime=parameters["prime"],
+            name=parameters.get("name", ""),
         )
 
     def parameters(self) -> dict[str, Any]:
@@ -130,7 +137,7 @@ class HeavyHitters(Supports):
         texts = self._padded(checked_texts([values] if is_one(values) else values))
         coins = source(entropy)
         levels = uniform_integers(self.levels, len(texts), coins)
-        prefixes = [text[: (level + 1) * self.step] for text, level in zip(texts, levels.tolist(), strict=True)]
+        prefixes = [self._prefix(text, level) for text, level in zip(texts, levels.tolist(), strict=True)]
         numbers = np.array(fingerprints(prefixes), dtype=np.int64) % self.prime
         a, b = (uniform_integers(self.prime, len(texts), coins) for _ in range(2))
         hashed = bucket(numbers, a, b, self.prime, self.buckets)
@@ -171,10 +178,11 @@ class HeavyHitters(Supports):
             order = [place for place in np.argsort(-shares) if shares[place] > bar][:cap]
             kept = [candidates[place] for place in order]
             shares, low, high = shares[order], low[order], high[order]
-        return Answer(
-            [Column("text", [text.rstrip(_END) for text in kept], kind="text"), Column("share", shares, low, high)],
-            **self._provenance(confidence, len(words), levels=self.levels),
-        )
+        shown = [text.rstrip(_END).replace(_CUT, "…") for text in kept]
+        provenance = self._provenance(confidence, len(words), levels=self.levels)
+        if any(text.endswith(_CUT) for text in kept):
+            provenance["notes"] += (f"… stands for the rest of texts of more than {self._full} letters (`length`).",)
+        return Answer([Column("text", shown, kind="text"), Column("share", shares, low, high)], **provenance)
 
     def variance(self, n: int, frequency: Number, *, fixed: bool = False) -> Fraction:
         """The variance of one share from n respondents, of whom one in `levels` reports on prefixes of that length."""
@@ -198,13 +206,23 @@ class HeavyHitters(Supports):
             raise DamagedReports("a report holds a level, a hash function or a bucket that this survey does not have")
         return rows
 
+    @property
+    def _full(self) -> int:
+        return self.levels * self.step
+
     def _padded(self, texts: list[str]) -> list[str]:
-        known = set(self.alphabet)
-        full = self.levels * self.step
-        return ["".join(letter for letter in text if letter in known)[:full].ljust(full, _END) for text in texts]
+        """Every text in letters of the alphabet, as long as is asked for, and then whether it goes on."""
+        known, full = set(self.alphabet), self._full
+        folded = texts if any(letter.isupper() for letter in known) else [text.lower() for text in texts]
+        plain = ["".join(letter for letter in text if letter in known) for text in folded]
+        return [text[:full].ljust(full, _END) + (_CUT if len(text) > full else _END) for text in plain]
+
+    def _prefix(self, text: str, level: int) -> str:
+        """What is reported on at a level; on the last one that includes whether the text goes on."""
+        return text if level == self.levels - 1 else text[: (level + 1) * self.step]
 
     def _numbers(self, prefixes: list[str], level: int) -> list[int]:
-        return [number % self.prime for number in fingerprints([text[: (level + 1) * self.step] for text in prefixes])]
+        return [number % self.prime for number in fingerprints([self._prefix(text, level) for text in prefixes])]
 
     def _extended(self, prefixes: list[str], level: int) -> list[str]:
         """Every prefix with every way to go on; after the end of a text there is only the end."""
@@ -215,4 +233,6 @@ class HeavyHitters(Supports):
                 for prefix in found
                 for letter in (_END if prefix.endswith(_END) else [*self.alphabet, _END])
             ]
+        if level == self.levels - 1:
+            found = [prefix + end for prefix in found for end in (_END if prefix.endswith(_END) else (_END, _CUT))]
         return found if level else [prefix for prefix in found if prefix.strip(_END)]  # the empty text is no answer

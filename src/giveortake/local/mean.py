@@ -14,7 +14,7 @@ from giveortake.answers import Estimate
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.exact import Number, open_probability, positive, rational, whole
 from giveortake.local.margins import USUAL, Interval, checked_interval, interval_of, quantile
-from giveortake.local.oracle import Oracle, is_one, read_fraction, registered, source, written
+from giveortake.local.oracle import Oracle, is_one, read_fraction, registered, source, survey_name, written
 from giveortake.local.rationals import ratio_below, survey_epsilon
 from giveortake.local.reports import whole_numbers
 from giveortake.mechanisms.categories import elements
@@ -53,6 +53,7 @@ class Mean(Oracle):
     outcomes: int
     reach: int
     ratio: Fraction
+    name: str
 
     kind: ClassVar[str] = "mean"
     citation: ClassVar[str] = (
@@ -60,9 +61,12 @@ class Mean(Oracle):
         "multidimensional data with local differential privacy, ICDE 2019"
     )
 
-    def __init__(self, bounds: tuple[Number, Number], epsilon: Number, *, method: Method | None = None) -> None:
+    def __init__(
+        self, bounds: tuple[Number, Number], epsilon: Number, *, method: Method | None = None, name: str = ""
+    ) -> None:
         low, high = _checked_bounds(bounds)
         object.__setattr__(self, "bounds", (low, high))
+        object.__setattr__(self, "name", survey_name(name))
         object.__setattr__(self, "epsilon", survey_epsilon(epsilon))
         object.__setattr__(self, "ratio", ratio_below(self.epsilon))
         if method is not None and method not in get_args(Method):
@@ -80,7 +84,8 @@ class Mean(Oracle):
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Mean:
         """The survey that `to_json` described."""
         low, high = (read_fraction("bounds", end) for end in parameters["bounds"])
-        return cls((low, high), read_fraction("epsilon", parameters["epsilon"]), method=parameters["method"])
+        epsilon = read_fraction("epsilon", parameters["epsilon"])
+        return cls((low, high), epsilon, method=parameters["method"], name=parameters.get("name", ""))
 
     def parameters(self) -> dict[str, Any]:
         return {
@@ -112,12 +117,22 @@ class Mean(Oracle):
         reports[near] = level[near] + uniform_integers(width, int(near.sum()), coins)
         return int(reports[0]) if is_one(values) else self._reports(reports)
 
-    def estimate(self, reports: Any, confidence: Number = USUAL, *, interval: Interval = "guaranteed") -> Estimate:
+    def estimate(
+        self,
+        reports: Any,
+        confidence: Number = USUAL,
+        *,
+        interval: Interval = "guaranteed",
+        consistent: Literal["clip"] | None = None,
+    ) -> Estimate:
         """The mean of the respondents' numbers, unbiased, with an interval.
 
         "guaranteed" holds for every number of respondents: [ZS13] for two outcomes, the empirical Bernstein bound
-        [MP09] for more; "normal" in the limit.
+        [MP09] for more; "normal" in the limit. Unbiased, the mean may lie beyond the bounds, unless `consistent="clip"`
+        asks for the nearer bound; that costs no privacy.
         """
+        if consistent not in {None, "clip"}:
+            raise InvalidParameter("consistent", consistent, "is unknown for a mean", hint='write "clip"')
         data = self._data(reports)
         if self.outcomes == 2:
             low, high = interval_of([int(data.sum())], data.size, confidence, interval)
@@ -126,7 +141,11 @@ class Mean(Oracle):
             reach = self._reach_of_mean(float(data.var()), data.size, confidence, checked_interval(interval))
             ends = float(data.mean()) - reach, float(data.mean()) + reach
         value, below, above = (self._number(mean) for mean in (float(data.mean()), *ends))
-        return Estimate(value, below, above, name="mean", **self._provenance(confidence, data.size, interval=interval))
+        if consistent is not None:
+            low_end, high_end = map(float, self.bounds)
+            value, below, above = (min(max(number, low_end), high_end) for number in (value, below, above))
+        provenance = self._provenance(confidence, data.size, interval=interval, consistent=consistent or "no")
+        return Estimate(value, below, above, name="mean", **provenance)
 
     def variance(self, n: int, frequency: Number) -> Fraction:
         """The variance of the estimate if everybody has the same number `frequency`, which lies within the bounds."""

@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from giveortake.errors import DamagedReports, ForeignReports, InvalidParameter
-from giveortake.exact import rational
-from giveortake.local.reports import Reports, read_reports
+from giveortake.exact import exp_up, log_up, rational, shown_up
+from giveortake.local.reports import Reports, joined, read_reports
 from giveortake.privacy import PureDP, events
 from giveortake.randomness import SYSTEM_ENTROPY
 
@@ -41,6 +41,7 @@ class Oracle(ABC):
     kind: ClassVar[str]
     citation: ClassVar[str]
     in_rows: ClassVar[bool] = False  # whether a report is a row of bits rather than a whole number
+    name: str  # what is asked: two surveys with different names are different surveys
 
     @property
     @abstractmethod
@@ -87,6 +88,14 @@ class Oracle(ABC):
         """The promise to one respondent for one report: what they answered is protected, not that they did."""
         return PureDP(self.epsilon, neighbours="change-one")
 
+    @property
+    def promise(self) -> str:
+        """The promise in words for a respondent; the logarithm of a whole number is written as such."""
+        epsilon, factor = shown_up(self.epsilon, digits=5), shown_up(exp_up(self.epsilon), digits=5)
+        if self.ratio.denominator == 1 and log_up(self.ratio) == self.epsilon:
+            epsilon, factor = f"ln {self.ratio} ≈ {epsilon}", str(self.ratio)
+        return f"ε = {epsilon}: any report is at most {factor} times as likely with one answer as with another"
+
     def event(self) -> events.Event:
         """One report of one respondent, for accountants."""
         return events.Pure(self.epsilon)
@@ -99,12 +108,14 @@ class Oracle(ABC):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the parameters: reports carry it, and are refused by any other survey."""
+        """A hash of the parameters and the name: reports carry it, and are refused by any other survey."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:32]
 
     def to_json(self) -> str:
         """The parameters, for the machines of respondents; `gt.local.from_json` reads them."""
         document = {"version": _VERSION, "kind": self.kind, **self.parameters()}
+        if self.name:
+            document["name"] = self.name
         return json.dumps(document, sort_keys=True, ensure_ascii=False)
 
     def read(self, text: str) -> Reports:
@@ -134,6 +145,8 @@ class Oracle(ABC):
 
     def _data(self, reports: Any) -> np.ndarray[Any, np.dtype[Any]]:
         """The reports as an array, checked: what a stranger sends is never trusted."""
+        if isinstance(reports, list | tuple) and reports and all(isinstance(part, Reports) for part in reports):
+            reports = joined(reports)
         if isinstance(reports, Reports):
             if reports.survey != self.fingerprint:
                 raise ForeignReports(
@@ -185,6 +198,13 @@ def from_json(text: str) -> Any:
         return _KINDS[kind](document)
     except (KeyError, TypeError):
         raise DamagedReports(f"the parameters of this survey of kind {kind!r} are not complete") from None
+
+
+def survey_name(name: str) -> str:
+    """What is asked, without spaces around; the empty text if nobody said."""
+    if not isinstance(name, str):
+        raise InvalidParameter("name", name, "is not a text", hint="write the question that is asked")
+    return name.strip()
 
 
 def source(entropy: Entropy | None) -> Entropy:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import InvalidParameter
-from giveortake.exact import exp_up, shown_up
 from giveortake.local.poll import Poll
 from giveortake.local.randomized_response import RandomizedResponse
 
@@ -18,16 +18,18 @@ if TYPE_CHECKING:
     from giveortake.local.oracle import Oracle
 
 
-def page(survey: Oracle, question: str) -> str:
+def page(survey: Oracle, question: str | None = None) -> str:
     """One HTML file that needs no server and talks to none.
 
     Guarantee [War65]: the report has exactly the law of `survey.randomize`: coins are compared with the survey's
     fractions as whole numbers of any size, drawn from `crypto.getRandomValues`. Whoever answers twice would spend
-    twice, so the page draws once and shows the same report from then on.
+    twice, so the page draws once for each survey and question, and shows the same report from then on.
+
+    The question is the survey's name unless it is given.
     """
-    text = question.strip()
+    text = (survey.name if question is None else question).strip()
     if not text:
-        raise InvalidParameter("question", question, "is empty")
+        raise InvalidParameter("question", question, "is empty", hint="say what the respondent is asked")
     if isinstance(survey, Poll):
         labels = ["no", "yes"]
         coins: dict[str, Any] = {"truth": _pair(survey.truth), "otherwise": _pair(survey.otherwise)}
@@ -38,14 +40,20 @@ def page(survey: Oracle, question: str) -> str:
         raise InvalidParameter(
             "survey", survey.kind, "has no page", hint="hold a Poll or a RandomizedResponse, or randomise with Python"
         )
-    shown = {"kind": survey.kind, "survey": survey.fingerprint, "labels": labels, "coins": coins}
+    shown = {
+        "kind": survey.kind,
+        "survey": survey.fingerprint,
+        "question": text,
+        "labels": labels,
+        "coins": coins,
+    }
     template = (Path(__file__).parent / "page.html").read_text(encoding="utf-8")
-    return (
-        template.replace("{{question}}", escape(text))
-        .replace("{{epsilon}}", escape(shown_up(survey.epsilon, digits=3)))
-        .replace("{{factor}}", escape(shown_up(exp_up(survey.epsilon), digits=3)))
-        .replace("{{survey}}", json.dumps(shown, ensure_ascii=True).replace("<", "\\u003c"))
-    )
+    parts = {
+        "question": escape(text),
+        "promise": escape(survey.promise),
+        "survey": json.dumps(shown, ensure_ascii=True).replace("<", "\\u003c"),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)  # once: a question may hold braces
 
 
 def _pair(number: Fraction) -> list[str]:

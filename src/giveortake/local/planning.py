@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from giveortake.answers import Answer, Column
-from giveortake.exact import Number, shown
+from giveortake.exact import Number, closed_probability, shown
 from giveortake.local.frequencies import FrequencyOracle, survey_categories
 from giveortake.local.hadamard import HadamardResponse
 from giveortake.local.hashing import LocalHashing
@@ -17,6 +17,8 @@ from giveortake.local.unary import UnaryEncoding
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
+
+    from giveortake.local.frequencies import Supports
 
 _ALIKE = Fraction(101, 100)  # variances within 1 % are alike, and the smaller report wins
 
@@ -41,11 +43,12 @@ def plan(
     *,
     frequency: Number | None = None,
     confidence: Number = USUAL,
+    name: str = "",
 ) -> Plan:
     """The survey with the least variance for these categories, ε and number of respondents, at a usual frequency.
 
     The frequency is that of a category if all are alike, unless given. If several are alike to 1 %, the one with the
-    smallest report is taken.
+    smallest report is taken. `name` is the question, by which reports to it are told from those to others.
 
     >>> plan(["yes", "no", "perhaps"], epsilon=1, n=1000).survey.kind
     'randomized-response'
@@ -55,12 +58,12 @@ def plan(
     known = survey_categories(categories)
     share = Fraction(1, len(known)) if frequency is None else frequency
     candidates: dict[str, FrequencyOracle] = {
-        "randomized response": RandomizedResponse(known, epsilon),
-        "unary encoding, optimised": UnaryEncoding(known, epsilon),
-        "unary encoding, symmetric": UnaryEncoding(known, epsilon, symmetric=True),
-        "local hashing, optimised": LocalHashing(known, epsilon),
-        "local hashing, binary": LocalHashing(known, epsilon, buckets=2),
-        "Hadamard response": HadamardResponse(known, epsilon),
+        "randomized response": RandomizedResponse(known, epsilon, name=name),
+        "unary encoding, optimised": UnaryEncoding(known, epsilon, name=name),
+        "unary encoding, symmetric": UnaryEncoding(known, epsilon, symmetric=True, name=name),
+        "local hashing, optimised": LocalHashing(known, epsilon, name=name),
+        "local hashing, binary": LocalHashing(known, epsilon, buckets=2, name=name),
+        "Hadamard response": HadamardResponse(known, epsilon, name=name),
     }
     variances = {name: survey.variance(n, share) for name, survey in candidates.items()}
     least = min(variances.values())
@@ -78,8 +81,17 @@ def plan(
         confidence=confidence,
         cost=candidates[best].epsilon,
     )
-    facts = f"{n:,} respondents tell a share to ± {z * float(variances[best]) ** 0.5:.2g}"
+    near, any_share = (z * float(v) ** 0.5 for v in (variances[best], worst_variance(candidates[best], n)))
+    where = closed_probability("frequency", share)
+    facts = f"{n:,} respondents tell a share near {where} to ± {near:.2g}, and any share to ± {any_share:.2g}"
     return Plan(candidates[best], _reason(best, candidates[best], alike, variances, facts=facts), options)
+
+
+def worst_variance(survey: Supports, n: int) -> Fraction:
+    """The variance of a share at which it is largest: where a report supports the category half of the time."""
+    true, false = survey.support
+    middle = min(max(Fraction(1, 2), false), true)
+    return survey.variance(n, (middle - false) / (true - false))
 
 
 def _reason(best: str, survey: FrequencyOracle, alike: list[str], variances: dict[str, Fraction], *, facts: str) -> str:

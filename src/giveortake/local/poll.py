@@ -1,4 +1,4 @@
-"""A question with yes or no for an answer: the poll of seed 002, and the program of seed 003."""
+"""A question with yes or no for an answer, randomised by coins (seed 002 eq. 6, seed 003 eq. 6)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from giveortake.errors import HIDDEN, DamagedReports, InvalidParameter
 from giveortake.exact import Number, log_up, open_probability, rational
 from giveortake.local.frequencies import Supports
 from giveortake.local.margins import USUAL, Interval, interval_of
-from giveortake.local.oracle import is_one, read_fraction, registered, source, written
+from giveortake.local.oracle import is_one, read_fraction, registered, source, survey_name, written
 from giveortake.local.rationals import MOST_EPSILON, ratio_below, survey_epsilon
 from giveortake.local.reports import Reports, as_array
 from giveortake.mechanisms.categories import elements
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _HALF = Fraction(1, 2)
 _YES_OR_NO = (False, True)
+_NEITHER = "is neither yes (True) nor no (False)"
+SPELLINGS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
 @registered
@@ -47,12 +49,18 @@ class Poll(Supports):
 
     truth: Fraction
     otherwise: Fraction
+    name: str
 
     kind: ClassVar[str] = "poll"
     citation: ClassVar[str] = "Warner: Randomized response, JASA 1965"
 
     def __init__(
-        self, truth: Number | None = None, *, epsilon: Number | None = None, otherwise: Number = _HALF
+        self,
+        truth: Number | None = None,
+        *,
+        epsilon: Number | None = None,
+        otherwise: Number = _HALF,
+        name: str = "",
     ) -> None:
         if (truth is None) == (epsilon is None):
             raise InvalidParameter("truth", truth, "and epsilon: give one of them", hint='Poll(truth="1/2")')
@@ -64,6 +72,7 @@ class Poll(Supports):
             honest = gain / (1 + gain)
         object.__setattr__(self, "truth", honest)
         object.__setattr__(self, "otherwise", lie)
+        object.__setattr__(self, "name", survey_name(name))
         if self.epsilon > MOST_EPSILON:
             raise InvalidParameter("truth", truth, "is so near to 1 that nobody is protected")
 
@@ -78,6 +87,7 @@ class Poll(Supports):
         return cls(
             truth=read_fraction("truth", parameters["truth"]),
             otherwise=read_fraction("otherwise", parameters["otherwise"]),
+            name=parameters.get("name", ""),
         )
 
     def parameters(self) -> dict[str, Any]:
@@ -105,7 +115,12 @@ class Poll(Supports):
         return value if flip(self.truth) else flip(self.otherwise)
 
     def randomize(self, values: Any, entropy: Entropy | None = None) -> Any:
-        """A report for one answer, or `Reports` for a list or a column of answers: yes or no, 1 or 0."""
+        """A report for one answer, or `Reports` for a list or a column of answers: yes or no, 1 or 0.
+
+        >>> poll = Poll(truth="1/2")
+        >>> len(poll.randomize(["yes", "No", True, 0]))
+        4
+        """
         answers = self._coded([values] if is_one(values) else values)
         coins = source(entropy)
         honest = bernoulli(self.truth, answers.size, coins)
@@ -120,10 +135,10 @@ class Poll(Supports):
         interval: Interval = "guaranteed",
         clip: bool = False,
     ) -> Estimate:
-        """The share of yes in the population, by seed 002 eq. 10, with an interval.
+        """The share of yes in the population, with an interval.
 
-        Unclipped, the estimate is unbiased and may be below 0 or above 1. The interval is "guaranteed" for every number
-        of respondents, or "normal": seed 002 eq. 14 and 15, right in the limit.
+        Unclipped, the estimate is unbiased (seed 002 eq. 10) and may be below 0 or above 1. The interval is
+        "guaranteed" for every number of respondents, or "normal" (seed 002 eq. 15): right in the limit.
         """
         data = self._data(reports)
         n, yes = data.size, int(data.sum())
@@ -156,12 +171,17 @@ class Poll(Supports):
     def _coded(values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
         if isinstance(values, np.ndarray) and values.dtype.kind in "biu" and values.ndim == 1:
             if not ((values == 0) | (values == 1)).all():
-                raise InvalidParameter("answer", HIDDEN, "is neither yes (True) nor no (False)")
+                raise InvalidParameter("answer", HIDDEN, _NEITHER)
             return values.astype(np.int64)
-        listed = elements(values)
+        listed = [_spelled(value) for value in elements(values)]
         if any(type(value) not in {bool, int} or value not in _YES_OR_NO for value in listed):
-            raise InvalidParameter("answer", HIDDEN, "is neither yes (True) nor no (False)")
+            raise InvalidParameter("answer", HIDDEN, _NEITHER)
         return np.array(listed, dtype=np.int64)
+
+
+def _spelled(value: Any) -> Any:
+    """A yes or a no that was written as a text; anything else as it is."""
+    return SPELLINGS.get(value.strip().lower(), value) if type(value) is str else value
 
 
 def truth_of(epsilon: Number) -> Fraction:

@@ -9,7 +9,7 @@ import numpy as np
 
 from giveortake.errors import DamagedReports, InvalidParameter
 from giveortake.local.frequencies import FrequencyOracle, survey_categories
-from giveortake.local.oracle import is_one, read_fraction, registered, source, written
+from giveortake.local.oracle import is_one, read_fraction, registered, source, survey_name, written
 from giveortake.local.rationals import ratio_below, survey_epsilon
 from giveortake.local.reports import Reports, whole_numbers
 from giveortake.mechanisms.categories import positions
@@ -41,21 +41,24 @@ class RandomizedResponse(FrequencyOracle):
     categories: tuple[Hashable, ...]
     epsilon: Fraction
     ratio: Fraction
+    name: str
 
     kind: ClassVar[str] = "randomized-response"
     citation: ClassVar[str] = (
         "Warner: Randomized response, JASA 1965; Kairouz, Oh, Viswanath: Extremal mechanisms, 2016"
     )
 
-    def __init__(self, categories: Iterable[Hashable], epsilon: Number) -> None:
+    def __init__(self, categories: Iterable[Hashable], epsilon: Number, *, name: str = "") -> None:
         object.__setattr__(self, "categories", survey_categories(categories))
+        object.__setattr__(self, "name", survey_name(name))
         object.__setattr__(self, "epsilon", survey_epsilon(epsilon))
         object.__setattr__(self, "ratio", ratio_below(self.epsilon))
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> RandomizedResponse:
         """The survey that `to_json` described."""
-        return cls(parameters["categories"], read_fraction("epsilon", parameters["epsilon"]))
+        epsilon = read_fraction("epsilon", parameters["epsilon"])
+        return cls(parameters["categories"], epsilon, name=parameters.get("name", ""))
 
     def parameters(self) -> dict[str, Any]:
         return {"categories": list(self.categories), "epsilon": written(self.epsilon)}

@@ -17,7 +17,7 @@ from giveortake.exact import Number, closed_probability, log_up, open_probabilit
 from giveortake.local.bits import set_bits
 from giveortake.local.decoding import decoded
 from giveortake.local.margins import USUAL, quantile
-from giveortake.local.oracle import Oracle, is_one, read_fraction, registered, source, written
+from giveortake.local.oracle import Oracle, is_one, read_fraction, registered, source, survey_name, written
 from giveortake.local.rationals import ratio_below, survey_epsilon
 from giveortake.local.reports import packed_rows
 from giveortake.local.texts import checked_texts, numbered
@@ -53,6 +53,7 @@ class Rappor(Oracle):
     hashes: int
     cohorts: int
     instantaneous: tuple[Fraction, Fraction]
+    name: str
 
     kind: ClassVar[str] = "rappor"
     in_rows: ClassVar[bool] = True
@@ -66,8 +67,10 @@ class Rappor(Oracle):
         hashes: int = 2,
         cohorts: int = 16,
         instantaneous: tuple[Number, Number] = ("1/4", "3/4"),
+        name: str = "",
     ) -> None:
         object.__setattr__(self, "epsilon", survey_epsilon(epsilon))
+        object.__setattr__(self, "name", survey_name(name))
         object.__setattr__(self, "size", whole("bits", bits, least=2))
         object.__setattr__(self, "hashes", whole("hashes", hashes))
         object.__setattr__(self, "cohorts", whole("cohorts", cohorts))
@@ -90,6 +93,7 @@ class Rappor(Oracle):
             hashes=parameters["hashes"],
             cohorts=parameters["cohorts"],
             instantaneous=(unset, set_),
+            name=parameters.get("name", ""),
         )
 
     def parameters(self) -> dict[str, Any]:

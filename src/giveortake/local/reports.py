@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from giveortake.errors import DamagedReports
+from giveortake.errors import DamagedReports, ForeignReports
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterator, Sequence
 
 _VERSION = 1
 
@@ -52,17 +52,44 @@ class Reports:
         return hash((self.survey, len(self)))
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} reports to survey {self.survey[:8]}>"
+        return f"<{counted(len(self))} to survey {self.survey[:8]}>"
+
+    def __add__(self, other: object) -> Reports:
+        return joined([self, other]) if isinstance(other, Reports) else NotImplemented
 
     def to_json(self) -> str:
         """One JSON object: the survey's fingerprint and the reports, rows of bytes in hexadecimal."""
         listed = self.data.tolist() if self.data.ndim == 1 else [bytes(row).hex() for row in self.data]
         return json.dumps({"version": _VERSION, "survey": self.survey, "reports": listed})
 
+    def with_data(self, data: np.ndarray[Any, np.dtype[Any]]) -> Reports:
+        """Other reports to the same survey."""
+        return Reports(self.survey, data, self._labels)
+
     def _shown(self, item: Any) -> Any:
         if self._labels:
             return self._labels[int(item)]
         return bytes(item).hex() if isinstance(item, np.ndarray) else int(item)
+
+
+def counted(number: int) -> str:
+    """How many reports, in words.
+
+    >>> counted(1), counted(1700)
+    ('1 report', '1,700 reports')
+    """
+    return f"{number:,} report{'' if number == 1 else 's'}"
+
+
+def joined(parts: Sequence[Reports]) -> Reports:
+    """All reports of several collections, which must belong to one survey."""
+    first = parts[0]
+    for part in parts:
+        if part.survey != first.survey:
+            raise ForeignReports(
+                f"reports to survey {part.survey[:8]} cannot be joined with those to {first.survey[:8]}"
+            )
+    return first.with_data(np.concatenate([part.data for part in parts]))
 
 
 def read_reports(text: str) -> tuple[str, list[Any]]:

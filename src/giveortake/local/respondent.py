@@ -10,6 +10,7 @@ import numpy as np
 from giveortake.errors import BudgetExceeded, DamagedReports, InvalidParameter
 from giveortake.exact import Number, positive, shown_up
 from giveortake.local.oracle import Oracle, from_json, source
+from giveortake.local.poll import SPELLINGS, Poll
 from giveortake.local.rappor import Rappor
 from giveortake.local.texts import checked_texts
 from giveortake.randomness import uniform_integers
@@ -48,6 +49,12 @@ class Respondent:
         self._paid = 0
         self._cohort: int | None = None
 
+    def __repr__(self) -> str:
+        """What was spent, and never what was answered."""
+        spent = f"ε = {shown_up(self._paid * self.survey.epsilon)}"
+        limit = "" if self.budget is None else f" of {shown_up(self.budget)}"
+        return f"<a respondent to survey {self.survey.fingerprint[:8]} ({self.survey.kind}): {spent}{limit} spent>"
+
     @property
     def paid(self) -> int:
         """How many times ε was spent: distinct values with memory, reports without."""
@@ -60,6 +67,8 @@ class Respondent:
 
     def report(self, value: Any, entropy: Entropy | None = None) -> Any:
         """A report for today's answer; refused, before anything is drawn, if it would exceed the budget."""
+        if isinstance(self.survey, Poll):
+            value = SPELLINGS.get(str(value).strip().lower(), value)  # yes, True and 1 are one answer
         key = json.dumps(value, ensure_ascii=False) if isinstance(value, str | int | float | bool) else repr(value)
         if self.memoise and key in self._memory:
             return self._fresh(self._memory[key], entropy)

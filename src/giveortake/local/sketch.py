@@ -18,7 +18,7 @@ from giveortake.local.affine import bucket, meeting
 from giveortake.local.bits import grouped_sums, set_bits
 from giveortake.local.frequencies import Supports
 from giveortake.local.margins import USUAL, FloatArray, Interval, quantile
-from giveortake.local.oracle import is_one, read_fraction, registered, source, written
+from giveortake.local.oracle import is_one, read_fraction, registered, source, survey_name, written
 from giveortake.local.rationals import ratio_below, survey_epsilon
 from giveortake.local.reports import packed_rows
 from giveortake.local.texts import PRIME, checked_texts, fingerprints, numbered
@@ -52,13 +52,23 @@ class CountMeanSketch(Supports):
     functions: int
     buckets: int
     seed: str
+    name: str
 
     kind: ClassVar[str] = "count-mean-sketch"
     in_rows: ClassVar[bool] = True
     citation: ClassVar[str] = "Apple Differential Privacy Team: Learning with privacy at scale, 2017"
 
-    def __init__(self, epsilon: Number, *, functions: int = 256, buckets: int = 1024, seed: str | None = None) -> None:
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        functions: int = 256,
+        buckets: int = 1024,
+        seed: str | None = None,
+        name: str = "",
+    ) -> None:
         object.__setattr__(self, "epsilon", survey_epsilon(epsilon))
+        object.__setattr__(self, "name", survey_name(name))
         object.__setattr__(self, "functions", whole("functions", functions))
         object.__setattr__(self, "buckets", whole("buckets", buckets, least=2))
         if self.functions > 1 << 16 or self.buckets > 1 << 16:
@@ -73,6 +83,7 @@ class CountMeanSketch(Supports):
             functions=parameters["functions"],
             buckets=parameters["buckets"],
             seed=parameters["seed"],
+            name=parameters.get("name", ""),
         )
 
     def parameters(self) -> dict[str, Any]:

@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import HIDDEN, DamagedReports, ForeignReports, InvalidParameter
-from giveortake.local.frequencies import FrequencyOracle
+from giveortake.local.frequencies import FrequencyOracle, listed_shortly
 from giveortake.local.mean import Mean
-from giveortake.local.poll import Poll
+from giveortake.local.poll import SPELLINGS, Poll
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from giveortake.local.oracle import Oracle
     from giveortake.local.reports import Reports
 
-_SPELLINGS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
-
-def answers_of(survey: Oracle, texts: Sequence[str]) -> list[Any]:
-    """What a column of texts answers; a text that is no answer is refused, and not quoted.
+def answers_of(survey: Oracle, texts: Sequence[str], place_of: Callable[[int], str] | None = None) -> list[Any]:
+    """What a column of texts answers; a text that is no answer is refused with its place, and not quoted.
 
     >>> answers_of(Poll(truth="1/2"), ["yes", "No", "1"])
     [True, False, True]
     """
     if isinstance(survey, Poll):
-        return [_found(_SPELLINGS, text.strip().lower()) for text in texts]
+        return _found(SPELLINGS, [text.strip().lower() for text in texts], place_of)
     if isinstance(survey, FrequencyOracle):
         known = {str(category): category for category in survey.categories}
-        return [_found(known, text) for text in texts]
+        return _found(known, [text if text in known else text.strip() for text in texts], place_of)
     if isinstance(survey, Mean):
-        try:
-            return [float(text) for text in texts]
-        except ValueError:
-            raise InvalidParameter("answer", HIDDEN, "is not a number") from None
+        return [_number(text, place, place_of) for place, text in enumerate(texts)]
     return list(texts)
 
 
@@ -58,8 +54,22 @@ def reports_of(survey: Oracle, rows: Sequence[tuple[str, str]]) -> Reports:
     return survey.received(texts)
 
 
-def _found(known: dict[str, Any], text: str) -> Any:
-    if text not in known:
-        shown = ", ".join(list(known)[:10])
-        raise InvalidParameter("answer", HIDDEN, f"is not one of {shown}")
-    return known[text]
+def _found(known: dict[str, Any], texts: list[str], place_of: Callable[[int], str] | None) -> list[Any]:
+    for place, text in enumerate(texts):
+        if text not in known:
+            raise InvalidParameter(_name(place, place_of), HIDDEN, f"is not one of {listed_shortly(list(known))}")
+    return [known[text] for text in texts]
+
+
+def _number(text: str, place: int, place_of: Callable[[int], str] | None) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if math.isnan(number):
+        raise InvalidParameter(_name(place, place_of), HIDDEN, "is not a number")
+    return number
+
+
+def _name(place: int, place_of: Callable[[int], str] | None) -> str:
+    return "answer" if place_of is None else f"answer in {place_of(place)}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from giveortake.local.bits import column_sums, set_bits
 from giveortake.local.frequencies import FrequencyOracle, survey_categories
-from giveortake.local.oracle import is_one, read_fraction, registered, source, written
+from giveortake.local.oracle import is_one, read_fraction, registered, source, survey_name, written
 from giveortake.local.rationals import ratio_below, survey_epsilon
 from giveortake.local.reports import packed_rows
 from giveortake.randomness import bernoulli, packed_bernoulli
@@ -42,13 +42,17 @@ class UnaryEncoding(FrequencyOracle):
     epsilon: Fraction
     symmetric: bool
     support: tuple[Fraction, Fraction]
+    name: str
 
     kind: ClassVar[str] = "unary-encoding"
     in_rows: ClassVar[bool] = True
     citation: ClassVar[str] = "Wang, Blocki, Li, Jha: Locally differentially private protocols, USENIX Security 2017"
 
-    def __init__(self, categories: Iterable[Hashable], epsilon: Number, *, symmetric: bool = False) -> None:
+    def __init__(
+        self, categories: Iterable[Hashable], epsilon: Number, *, symmetric: bool = False, name: str = ""
+    ) -> None:
         object.__setattr__(self, "categories", survey_categories(categories))
+        object.__setattr__(self, "name", survey_name(name))
         object.__setattr__(self, "epsilon", survey_epsilon(epsilon))
         object.__setattr__(self, "symmetric", bool(symmetric))
         whole_ratio, half_ratio = ratio_below(self.epsilon), ratio_below(self.epsilon / 2)
@@ -60,7 +64,8 @@ class UnaryEncoding(FrequencyOracle):
     def from_parameters(cls, parameters: Mapping[str, Any]) -> UnaryEncoding:
         """The survey that `to_json` described."""
         epsilon = read_fraction("epsilon", parameters["epsilon"])
-        return cls(parameters["categories"], epsilon, symmetric=parameters["symmetric"])
+        symmetric, name = parameters["symmetric"], parameters.get("name", "")
+        return cls(parameters["categories"], epsilon, symmetric=symmetric, name=name)
 
     def parameters(self) -> dict[str, Any]:
         return {
