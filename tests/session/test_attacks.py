@@ -165,3 +165,18 @@ def test_a_refusal_speaks_of_what_was_asked() -> None:
         s.sql("SELECT COUNT(*) AS n FROM t").answer(epsilon=2)
     with pytest.raises(gt.errors.BudgetExceeded, match="finding keys takes δ"):
         s.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k").answer(epsilon="0.1", key_delta="5e-7")
+
+
+def test_the_same_table_under_another_name_gets_no_second_budget(tmp_path: Path) -> None:
+    PEOPLE.write_parquet(tmp_path / "t.parquet")
+    with gt.ledger.open(tmp_path / "l") as book:
+        session(tmp_path / "t.parquet", ledger=book).close()
+        with pytest.raises(gt.errors.SameTable):
+            session(tmp_path / "t.parquet", ledger=book, name="again")
+        again = session(tmp_path / "t.parquet", ledger=book, name="again", population="people of t")
+        assert again.population == "people of t"
+
+
+def test_a_margin_can_be_asked_for_where_keys_are_found() -> None:
+    answer = session().sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k").quote(margin=30)
+    assert answer.margins["n"] is not None

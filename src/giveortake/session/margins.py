@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from giveortake.exact import Number
     from giveortake.session.query import Query
 
-_FINEST, _COARSEST = Fraction(1, 2**40), Fraction(2**20)
+_FINEST, _COARSEST = Fraction(1, 2**40), Fraction(2**10)
 _DIGITS = 48
 
 

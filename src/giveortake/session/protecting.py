@@ -142,7 +142,7 @@ def _private_tables(
         own = _own(said, called, several)
         loaded = engine.add(_checked_name(called), each, _kinds(own, whom), table=table)
         found.append(_declared_table(loaded, whom, own))
-        fingerprints.append(f"{called}:{loaded.fingerprint}")
+        fingerprints.append(loaded.fingerprint)
         used |= {column for column, _ in loaded.columns}
     plain = {name for name, value in said.items() if not (several and name in given and isinstance(value, Mapping))}
     unknown = plain - used
