@@ -52,7 +52,7 @@ def test_a_list_is_not_one_answer(name: str) -> None:
     survey, answers, _ = small()[name]
     person = Respondent(survey)
     for many in ([answers[0]] * 1000, (answers[0],), np.array([answers[0]] * 2), np.array(answers[0]), iter(answers)):
-        with pytest.raises(InvalidParameter, match="answer = <hidden> is (not|neither)"):
+        with pytest.raises(InvalidParameter, match=r"answer = <hidden> is (not|neither)"):
             person.report(many)
     assert person.paid == 0
     assert person.guarantee is None
@@ -67,7 +67,7 @@ def test_threads_do_not_spend_more_than_the_budget(memoise: bool) -> None:
     def ask() -> None:
         barrier.wait()
         try:
-            reports.append(person.report(7, Slow()))  # type: ignore[arg-type]
+            reports.append(person.report(7, Slow()))
         except BudgetExceeded as refusal:
             refusals.append(refusal)
 
@@ -90,7 +90,7 @@ def test_what_was_drawn_was_charged_before() -> None:
 
     person = Respondent(Poll(truth="1/2"))
     with pytest.raises(OSError, match="no coins"):
-        person.report(True, Broken())  # type: ignore[arg-type]
+        person.report(True, Broken())
     assert person.paid == 1
 
 
@@ -273,3 +273,33 @@ def test_arrays_of_labels_are_labels() -> None:
     assert list(survey.estimate(survey.read(reports.to_json()))["share"]) == shares
     with pytest.raises(DamagedReports):
         RandomizedResponse(["a", "b"], 1).estimate(np.array([0, 1]))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("functions", "buckets", "epsilon", "n"),
+    [(4, 2, 4, 10**5), (102, 1024, 8, 10**6), (6, 64, 8, 10**6), (256, 1024, 4, 10**6)],
+)
+def test_intervals_of_sketches_cover_if_all_others_have_one_text(
+    functions: int, buckets: int, epsilon: int, n: int
+) -> None:
+    generator, surveys, missed = np.random.default_rng(1), 1500, 0
+    for number in range(surveys):
+        survey = CountMeanSketch(epsilon, functions=functions, buckets=buckets, seed=str(number))
+        places = survey.places(["other", "candidate"])
+        meets = places[:, 0] == places[:, 1]
+        drawn = generator.multinomial(n, [1 / functions] * functions)
+        chances = np.where(meets, float(survey.support[0]), 1 - float(survey.support[0]))
+        _, low, high = survey.shares([generator.binomial(drawn, chances).sum()], n, "0.975", "guaranteed")
+        more, less = survey.collisions("0.975")
+        missed += not low[0] - more <= 0 <= high[0] + less
+    assert missed / surveys <= 0.05
+
+
+def test_intervals_of_sketches_cover_from_end_to_end() -> None:
+    missed = 0
+    for number in range(60):
+        survey = CountMeanSketch(8, functions=6, buckets=64, seed=f"r{number}")
+        answer: Any = survey.estimate(survey.randomize(["other"] * 2000), candidates=["candidate"])
+        missed += not answer.low <= 0 <= answer.high
+    assert missed <= 6

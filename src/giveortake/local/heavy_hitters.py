@@ -73,7 +73,7 @@ class HeavyHitters(Supports):
         object.__setattr__(self, "step", whole("step", step))
         if self.length % self.step or self.length > _LONGEST:
             raise InvalidParameter("length", length, f"is not a multiple of step = {step}, and at most {_LONGEST}")
-        if not isinstance(alphabet, str) or not is_unicode(alphabet):
+        if type(alphabet) is not str or not is_unicode(alphabet):
             raise InvalidParameter("alphabet", alphabet, "is not a text")
         if _END in alphabet or len(set(alphabet)) < max(2, len(alphabet)):
             raise InvalidParameter("alphabet", alphabet, "is not made of two or more different letters")
