@@ -32,6 +32,7 @@ from giveortake.local import (
     from_json,
 )
 from giveortake.randomness import SYSTEM_ENTROPY
+from recorded_entropy import RecordedEntropy
 
 
 class Slow:
@@ -303,3 +304,32 @@ def test_intervals_of_sketches_cover_from_end_to_end() -> None:
         answer: Any = survey.estimate(survey.randomize(["other"] * 2000), candidates=["candidate"])
         missed += not answer.low <= 0 <= answer.high
     assert missed <= 6
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("cohorts", "n"), [(16, 20_000), (4, 20_000), (64, 5_000)])
+def test_intervals_of_rappor_cover_if_half_of_the_people_have_a_text_that_is_not_listed(cohorts: int, n: int) -> None:
+    survey, truth, missed, runs = Rappor(6, cohorts=cohorts), {"a": 0.3, "b": 0.2, "c": 0, "d": 0, "e": 0}, 0, 60
+    for run in range(runs):
+        answers = ["a"] * (n * 3 // 10) + ["b"] * (n // 5) + [f"unlisted {run}"] * (n // 2)
+        answer = survey.estimate(survey.randomize(answers, RecordedEntropy(run)), candidates=truth)
+        column: Any = answer["share"]
+        triples = zip(truth.values(), column.triples(), strict=True)
+        missed += sum(not low <= share <= high for share, (_, low, high) in triples)
+        assert answer.recipe["fits"] == "no"
+        assert not any(answer["significant"])
+    assert missed / (5 * runs) <= 0.05 + 3 * (0.05 * 0.95 / (5 * runs)) ** 0.5
+
+
+def test_a_model_that_fits_says_what_is_significant() -> None:
+    survey = Rappor(6)
+    answers = ["a"] * 6000 + ["b"] * 4000
+    fits, invented = [], 0
+    for run in range(20):
+        answer = survey.estimate(survey.randomize(answers, RecordedEntropy(run)), candidates=["a", "b", "c"])
+        fits.append(answer.recipe["fits"] == "yes")
+        significant = list(answer["significant"])
+        assert not fits[-1] or significant[:2] == [True, True]
+        invented += significant[2] is True
+    assert sum(fits) >= 19
+    assert invented <= 3  # 20 · 0.05/3 are expected
