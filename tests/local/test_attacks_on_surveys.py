@@ -210,6 +210,7 @@ def test_keys_that_occur_twice_and_an_epsilon_that_is_not_the_own_are_refused() 
     [
         {"kind": "rappor", "epsilon": "1", "bits": 8, "hashes": 2, "cohorts": 2, "instantaneous": ["1/4"]},
         {"kind": "rappor", "epsilon": "1", "bits": 8, "hashes": 2, "cohorts": 2, "instantaneous": 3},
+        {"kind": "rappor", "epsilon": "1", "bits": 10**12, "hashes": 2, "cohorts": 2, "instantaneous": ["0", "1"]},
         {"kind": "heavy-hitters", "epsilon": "1", "length": 3, "step": 1, "alphabet": "ab", "prime": 10**30},
         {"kind": "heavy-hitters", "epsilon": "1", "length": 3, "step": 1, "alphabet": "ab", "prime": 2**33},
         {"kind": "heavy-hitters", "epsilon": "1", "length": 3, "step": 1, "alphabet": "ab", "prime": 6},
@@ -312,9 +313,8 @@ def test_intervals_of_rappor_cover_if_half_of_the_people_have_a_text_that_is_not
     survey, truth, missed, runs = Rappor(6, cohorts=cohorts), {"a": 0.3, "b": 0.2, "c": 0, "d": 0, "e": 0}, 0, 60
     for run in range(runs):
         answers = ["a"] * (n * 3 // 10) + ["b"] * (n // 5) + [f"unlisted {run}"] * (n // 2)
-        answer = survey.estimate(survey.randomize(answers, RecordedEntropy(run)), candidates=truth)
-        column: Any = answer["share"]
-        triples = zip(truth.values(), column.triples(), strict=True)
+        answer: Any = survey.estimate(survey.randomize(answers, RecordedEntropy(run)), candidates=truth)
+        triples = zip(truth.values(), answer["share"].triples(), strict=True)
         missed += sum(not low <= share <= high for share, (_, low, high) in triples)
         assert answer.recipe["fits"] == "no"
         assert not any(answer["significant"])
@@ -326,7 +326,7 @@ def test_a_model_that_fits_says_what_is_significant() -> None:
     answers = ["a"] * 6000 + ["b"] * 4000
     fits, invented = [], 0
     for run in range(20):
-        answer = survey.estimate(survey.randomize(answers, RecordedEntropy(run)), candidates=["a", "b", "c"])
+        answer: Any = survey.estimate(survey.randomize(answers, RecordedEntropy(run)), candidates=["a", "b", "c"])
         fits.append(answer.recipe["fits"] == "yes")
         significant = list(answer["significant"])
         assert not fits[-1] or significant[:2] == [True, True]

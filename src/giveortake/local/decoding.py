@@ -68,7 +68,9 @@ def decoded(survey: Rappor, texts: list[str], cohorts: Any, rows: Any) -> Decode
     weights = [one.size * inverse @ one.design.T for one in cells]
     pairs = list(zip(weights, cells, strict=True))
     shares = sum((weight @ one.mean for weight, one in pairs), np.zeros(1))
-    coins = sum((np.einsum("ij,jk,ik->i", weight, one.covariance, weight) / one.size for weight, one in pairs), 0.0)
+    coins = sum(
+        (np.einsum("ij,jk,ik->i", weight, one.covariance, weight) / one.size for weight, one in pairs), np.zeros(1)
+    )
     free = max(1, survey.size * len(cells) - len(texts) - 1)
     residual = sum(float(((one.mean - one.design @ shares) ** 2).sum()) for one in cells) / free
     noise = sum(float(np.trace(one.covariance)) / one.size for one in cells) / (survey.size * len(cells))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from giveortake.randomness import Entropy
 
-_MOST_COHORTS = 1 << 16
+_MOST_BITS = _MOST_COHORTS = 1 << 16
 _COHORT_BYTES = 2  # every report begins with its cohort
 
 
@@ -73,6 +73,8 @@ class Rappor(Oracle):
         object.__setattr__(self, "cohorts", whole("cohorts", cohorts))
         if self.cohorts > _MOST_COHORTS:
             raise InvalidParameter("cohorts", cohorts, f"is above {_MOST_COHORTS}")
+        if self.size > _MOST_BITS:
+            raise InvalidParameter("bits", bits, f"is above {_MOST_BITS}")
         if self.hashes > self.size:
             raise InvalidParameter("hashes", hashes, "is more than there are bits")
         unset, set_ = (closed_probability("instantaneous", chance) for chance in instantaneous)
