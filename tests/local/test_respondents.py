@@ -33,8 +33,8 @@ def test_with_memory_distinct_values_are_paid_for() -> None:
         person.report("red")
         person.report("blue")
     assert person.paid == 2
-    assert person.guarantee is not None
-    assert person.guarantee.epsilon == 2
+    assert person.guarantee_for_equal_patterns is not None
+    assert person.guarantee_for_equal_patterns.epsilon == 2
     assert len({person.report("red") for _ in range(50)}) == 1
 
 
@@ -52,15 +52,14 @@ def test_rappor_repeats_with_fresh_noise_from_one_permanent_response() -> None:
     assert ((abs(means - 0.25) < 0.15) | (abs(means - 0.75) < 0.15)).all()  # a permanent bit is either unset or set
 
 
-def test_a_budget_refuses_before_anything_is_drawn_and_known_values_stay_free() -> None:
-    person = Respondent(RandomizedResponse(COLOURS, 1), budget=2)
-    first = person.report("red")
+def test_a_budget_refuses_before_anything_is_drawn_without_memory() -> None:
+    person = Respondent(RandomizedResponse(COLOURS, 1), memoise=False, budget=2)
+    person.report("red")
     person.report("blue")
     with pytest.raises(BudgetExceeded, match="ε = 3 of 2") as refusal:
         person.report("green")
     assert refusal.value.remaining == 0
     assert "green" not in str(refusal.value)
-    assert person.report("red") == first
     assert person.paid == 2
 
 

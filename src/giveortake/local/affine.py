@@ -7,6 +7,8 @@ With a and b uniform mod P, the places (a·x + b) mod P of two different x are i
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
+from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +25,12 @@ def prime_from(least: int) -> int:
     while any(number % divisor == 0 for divisor in range(2, int(number**0.5) + 1)):
         number += 1
     return number
+
+
+@lru_cache(maxsize=64)
+def is_prime(number: int) -> bool:
+    """Whether a number below 2^32 is a prime."""
+    return number > 1 and all(number % divisor for divisor in range(2, isqrt(number) + 1))
 
 
 def meeting(prime: int, buckets: int) -> Fraction:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,26 +14,49 @@ if TYPE_CHECKING:
     from giveortake.local.rappor import Rappor
 
 
-def decoded(survey: Rappor, texts: list[str], cohorts: Any, rows: Any) -> tuple[FloatArray, FloatArray]:
-    """The share of every text and its standard error.
+_TOLERANCE = 4  # standard deviations
+
+
+class _Cohort(NamedTuple):
+    design: FloatArray
+    mean: FloatArray
+    covariance: FloatArray
+    size: int
+
+
+class Decoded(NamedTuple):
+    """The share of every text, its standard error from coins, the one from texts that are not listed, and the fit."""
+
+    shares: FloatArray
+    coins: FloatArray
+    misfit: FloatArray
+    fits: bool
+
+
+def decoded(survey: Rappor, texts: list[str], cohorts: Any, rows: Any) -> Decoded:
+    """The share of every text and its standard errors.
 
     In cohort i, the share of respondents whose bit j is truly set is Σ share(text)·[text sets j in i], plus a constant
-    for all other texts. Estimated bits are regressed on this with cohorts weighted by their size; the estimate is then
-    a fixed linear function of every cohort's mean report, and its variance is that of these means.
+    for all other texts, plus what a popular text that is not listed does to its own bits. Estimated bits are regressed
+    on this with cohorts weighted by their size; the estimate is then a fixed linear function of every cohort's mean
+    report, and its variance over coins is that of these means. Residuals over the cells (cohort × bit) that are larger
+    than coins explain are the model's error: it counts with the same weights, as if it fell on any cell alike. The
+    model fits if the mean square of residuals is within four standard deviations of what coins give.
     """
     unset, set_ = map(float, survey.reported)
-    present = [cohort for cohort in range(survey.cohorts) if (cohorts == cohort).any()]
-    designs, means, covariances, sizes = [], [], [], []
-    for cohort in present:
+    slope = set_ - unset
+    cells = []
+    for cohort in range(survey.cohorts):
         mine = rows[cohorts == cohort]
+        if not len(mine):
+            continue
         bits = np.unpackbits(mine, axis=1, bitorder="little", count=survey.size).astype(np.float64)
         mean = bits.mean(axis=0)
         centred = bits - mean
-        designs.append(_design(survey, texts, cohort))
-        means.append((mean - unset) / (set_ - unset))
-        covariances.append(centred.T @ centred / max(1, len(mine) - 1) / (set_ - unset) ** 2)
-        sizes.append(len(mine))
-    normal = sum((size * design.T @ design for size, design in zip(sizes, designs, strict=True)), np.zeros((1, 1)))
+        covariance = centred.T @ centred / (len(mine) - 1) if len(mine) > 1 else np.eye(survey.size) / 4
+        design = _design(survey, texts, cohort)
+        cells.append(_Cohort(design, (mean - unset) / slope, covariance / slope**2, len(mine)))
+    normal = sum((one.size * one.design.T @ one.design for one in cells), np.zeros((1, 1)))
     if np.linalg.matrix_rank(normal) < len(texts) + 1:
         raise InvalidParameter(
             "candidates",
@@ -41,12 +65,19 @@ def decoded(survey: Rappor, texts: list[str], cohorts: Any, rows: Any) -> tuple[
             hint="use more bits, more cohorts, or fewer texts",
         )
     inverse = np.linalg.inv(normal)
-    shares, variances = np.zeros(len(texts) + 1), np.zeros(len(texts) + 1)
-    for design, mean, covariance, size in zip(designs, means, covariances, sizes, strict=True):
-        weights = size * inverse @ design.T
-        shares += weights @ mean
-        variances += np.einsum("ij,jk,ik->i", weights, covariance, weights) / size
-    return shares[:-1], np.sqrt(variances[:-1])
+    weights = [one.size * inverse @ one.design.T for one in cells]
+    pairs = list(zip(weights, cells, strict=True))
+    shares = sum((weight @ one.mean for weight, one in pairs), np.zeros(1))
+    coins = sum(
+        (np.einsum("ij,jk,ik->i", weight, one.covariance, weight) / one.size for weight, one in pairs), np.zeros(1)
+    )
+    free = max(1, survey.size * len(cells) - len(texts) - 1)
+    residual = sum(float(((one.mean - one.design @ shares) ** 2).sum()) for one in cells) / free
+    noise = sum(float(np.trace(one.covariance)) / one.size for one in cells) / (survey.size * len(cells))
+    spread = sum(((weight**2).sum(axis=1) for weight, _ in pairs), np.zeros(1))
+    misfit = np.sqrt(max(0.0, residual - noise) * spread)
+    fits = residual <= noise * (1 + _TOLERANCE * math.sqrt(2 / free))
+    return Decoded(shares[:-1], np.sqrt(coins[:-1]), misfit[:-1], fits)
 
 
 def _design(survey: Rappor, texts: list[str], cohort: int) -> FloatArray:

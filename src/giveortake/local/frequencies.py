@@ -19,6 +19,7 @@ from giveortake.exact import Number, closed_probability, positive, whole
 from giveortake.local.consistency import Consistency, made_consistent
 from giveortake.local.margins import USUAL, FloatArray, Interval, checked_interval, interval_of, quantile
 from giveortake.local.oracle import Oracle
+from giveortake.local.texts import is_unicode
 from giveortake.mechanisms.categories import checked_categories, positions
 
 if TYPE_CHECKING:
@@ -137,6 +138,9 @@ class FrequencyOracle(Supports):
             **self._provenance(confidence, len(data), interval=interval, consistent=consistent or "no"),
         )
 
+    def code(self, value: Any) -> int:
+        return int(self.codes([value])[0])
+
     def codes(self, values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The place of every answer among the categories; an answer outside them is refused, and not quoted."""
         if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and self._are_places():
@@ -161,11 +165,17 @@ class FrequencyOracle(Supports):
 def survey_categories(categories: Iterable[Hashable]) -> tuple[Hashable, ...]:
     """At least two distinct categories that JSON can hold: texts, whole numbers or truth values."""
     found = checked_categories(categories, least=2)
+    if len(set(map(str, found))) < len(found):
+        raise InvalidParameter(
+            "categories", list(found), "look the same as texts", hint='1 and "1" cannot be told apart'
+        )
     for category in found:
         if type(category) not in {str, int, bool}:
             raise InvalidParameter(
                 "categories", category, "cannot be written to clients", hint="use texts, whole numbers or truth values"
             )
+        if type(category) is str and not is_unicode(category):
+            raise InvalidParameter("categories", category, "has half a letter (a lone surrogate)")
     return found
 
 

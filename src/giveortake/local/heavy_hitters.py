@@ -10,14 +10,14 @@ import numpy as np
 from giveortake.answers import Answer, Column
 from giveortake.errors import DamagedReports, InvalidParameter
 from giveortake.exact import Number, open_probability, whole
-from giveortake.local.affine import bucket, meeting, supports
+from giveortake.local.affine import bucket, is_prime, meeting, supports
 from giveortake.local.frequencies import Supports
 from giveortake.local.margins import USUAL, Interval, quantile
 from giveortake.local.oracle import is_one, read_fraction, registered, source, survey_name, written
 from giveortake.local.randomized_response import respond
 from giveortake.local.rationals import ratio_below, survey_epsilon
 from giveortake.local.reports import packed_rows
-from giveortake.local.texts import PRIME, checked_texts, fingerprints
+from giveortake.local.texts import PRIME, checked_texts, fingerprints, is_unicode
 from giveortake.randomness import uniform_integers
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-. "
 _END = "\0"  # ends every text, so that "an" and "and" are different leaves
 _CUT = "\1"  # stands for the rest of a text that is longer than is asked for
+_LONGEST = 4096  # letters
 _WORDS = 4  # of 32 bits in a report: level, a, b, y
 
 
@@ -76,10 +77,16 @@ class HeavyHitters(Supports):
         object.__setattr__(self, "name", survey_name(name))
         object.__setattr__(self, "length", whole("length", length))
         object.__setattr__(self, "step", whole("step", step))
+        if self.length % self.step or self.length > _LONGEST:
+            raise InvalidParameter("length", length, f"is not a multiple of step = {step}, and at most {_LONGEST}")
+        if type(alphabet) is not str or not is_unicode(alphabet):
+            raise InvalidParameter("alphabet", alphabet, "is not a text")
         if {_END, _CUT} & set(alphabet) or len(set(alphabet)) < max(2, len(alphabet)):
             raise InvalidParameter("alphabet", alphabet, "is not made of two or more different letters")
         object.__setattr__(self, "alphabet", alphabet)
         object.__setattr__(self, "prime", whole("prime", prime, least=2))
+        if self.prime > PRIME or not is_prime(self.prime):
+            raise InvalidParameter("prime", prime, "is not a prime of at most 2^31 − 1")
         object.__setattr__(self, "ratio", ratio_below(self.epsilon))
 
     @classmethod
@@ -118,6 +125,10 @@ class HeavyHitters(Supports):
         total = self.ratio + self.buckets - 1
         met = meeting(self.prime, self.buckets)
         return self.ratio / total, (met * self.ratio + (1 - met)) / total
+
+    def code(self, value: Any) -> str:
+        (text,) = self._padded(checked_texts([value]))
+        return text.rstrip(_END)
 
     def law(self, value: Any) -> dict[Hashable, Fraction]:
         """Of a survey over a small prime; the usual one has far too many functions to list."""

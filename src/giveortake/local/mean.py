@@ -99,6 +99,9 @@ class Mean(Oracle):
         """The greatest level; the least one is 0."""
         return self.outcomes - 1 - 2 * self.reach
 
+    def code(self, value: Any) -> int:
+        return int(self._steps([value])[0])
+
     def law(self, value: Any) -> dict[Hashable, Fraction]:
         level, rest = divmod(int(self._steps([value])[0]) * self.levels, 1 << _GRID)
         up = Fraction(rest, 1 << _GRID)
@@ -227,6 +230,8 @@ def _checked_bounds(bounds: tuple[Number, Number]) -> tuple[Fraction, Fraction]:
     low, high = (rational("bounds", end) for end in bounds)
     if low >= high or abs(low) > 10**15 or abs(high) > 10**15:
         raise InvalidParameter("bounds", bounds, "are not a lower and a greater number of at most 10^15")
+    if float(low) == float(high):
+        raise InvalidParameter("bounds", bounds, "are the same number in double precision")
     return low, high
 
 

@@ -7,9 +7,10 @@ import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from giveortake.errors import DamagedReports, ForeignReports, InvalidParameter
-from giveortake.exact import exp_up, log_up, rational, shown_up
+from giveortake.errors import DamagedReports, ForeignReports, GiveOrTakeError, InvalidParameter
+from giveortake.exact import exp_up, log_up, positive, rational, shown_up
 from giveortake.local.reports import Reports, joined, read_reports
+from giveortake.local.texts import checked_texts
 from giveortake.privacy import PureDP, events
 from giveortake.randomness import SYSTEM_ENTROPY
 
@@ -81,6 +82,11 @@ class Oracle(ABC):
     def checked(self, listed: Any) -> np.ndarray[Any, np.dtype[Any]]:
         """Reports that this survey's randomiser could have made; anything else is refused."""
 
+    def code(self, value: Any) -> int | str:
+        """What the randomiser takes one answer for: answers with the same code have the same law of reports."""
+        (text,) = checked_texts([value])
+        return text
+
     # -- what is promised -------------------------------------------------------------------------------------
 
     @property
@@ -126,7 +132,7 @@ class Oracle(ABC):
                 f"these reports belong to survey {survey[:8]}, and this is {self.fingerprint[:8]}",
                 hint="estimate them with the parameters they were made with",
             )
-        return self._reports(self.checked(self.from_plain(listed)))
+        return self._reports(self.stored(self.from_plain(listed)))
 
     def received(self, texts: list[str]) -> Reports:
         """Reports that came as texts: whole numbers, or rows of bits in hexadecimal."""
@@ -134,7 +140,11 @@ class Oracle(ABC):
             listed = texts if self.in_rows else [int(text) for text in texts]
         except ValueError:
             raise DamagedReports("a report to this survey is a whole number") from None
-        return self._reports(self.checked(self.from_plain(listed)))
+        return self._reports(self.stored(self.from_plain(listed)))
+
+    def stored(self, data: Any) -> np.ndarray[Any, np.dtype[Any]]:
+        """What `Reports` hold, checked; a survey that shows its reports as labels stores their places."""
+        return self.checked(data)
 
     def from_plain(self, listed: list[Any]) -> Any:
         """Reports as JSON holds them, in a form that `checked` takes."""
@@ -153,7 +163,7 @@ class Oracle(ABC):
                     f"these reports belong to survey {reports.survey[:8]}, and this is {self.fingerprint[:8]}",
                     hint="estimate them with the parameters they were made with",
                 )
-            found = self.checked(reports.data)
+            found = self.stored(reports.data)
         else:
             found = self.checked(reports)
         if not len(found):
@@ -184,20 +194,41 @@ def registered(kind: Kind) -> Kind:
     return kind
 
 
-def from_json(text: str) -> Any:
-    """The survey whose parameters `to_json` wrote."""
+def from_json(text: str, most_epsilon: Number | None = None) -> Any:
+    """The survey whose parameters `to_json` wrote; refused if one report would cost more than `most_epsilon`."""
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=without_repetition)
         kind = document.pop("kind")
         version = document.pop("version")
-    except (ValueError, KeyError, AttributeError, TypeError):
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        if isinstance(error, DamagedReports):
+            raise
         raise DamagedReports("this is not the JSON of a survey") from None
-    if version != _VERSION or kind not in _KINDS:
+    if type(version) is not int or version != _VERSION or not isinstance(kind, str) or kind not in _KINDS:
         raise DamagedReports(f"a survey of kind {kind!r} and version {version!r} is not known here")
     try:
-        return _KINDS[kind](document)
-    except (KeyError, TypeError):
+        survey = _KINDS[kind](document)
+        stated = rational("epsilon", document.get("epsilon", survey.epsilon))
+        survey.fingerprint  # noqa: B018 (parameters that cannot be written are not parameters)
+    except GiveOrTakeError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
         raise DamagedReports(f"the parameters of this survey of kind {kind!r} are not complete") from None
+    if stated != survey.epsilon:
+        raise DamagedReports("these parameters state another ε than they have")
+    if most_epsilon is not None and survey.epsilon > positive("most_epsilon", most_epsilon):
+        raise InvalidParameter(
+            "epsilon", shown_up(survey.epsilon), f"is more than {most_epsilon}, the most that was agreed to"
+        )
+    return survey
+
+
+def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object none of whose keys occurs twice: readers would disagree on which one counts."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise DamagedReports("a key occurs twice in this JSON")
+    return found
 
 
 def survey_name(name: str) -> str:

@@ -106,6 +106,9 @@ class Poll(Supports):
         lie = (1 - self.truth) * self.otherwise
         return self.truth + lie, lie
 
+    def code(self, value: Any) -> int:
+        return int(self._coded([value])[0])
+
     def law(self, value: Any) -> dict[Hashable, Fraction]:
         yes = self.support[0 if self._coded([value])[0] else 1]
         return {True: yes, False: 1 - yes}

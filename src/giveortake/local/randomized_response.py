@@ -88,12 +88,15 @@ class RandomizedResponse(FrequencyOracle):
         return np.bincount(data, minlength=len(self.categories))
 
     def checked(self, listed: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
-        if isinstance(listed, np.ndarray) and listed.dtype.kind in "iu":
+        if isinstance(listed, np.ndarray) and listed.dtype.kind in "iu" and self._are_places():
             return whole_numbers(listed, len(self.categories))
         try:
             return positions(listed, self.categories)
         except InvalidParameter:
             raise DamagedReports("a report is not one of the categories of this survey") from None
+
+    def stored(self, data: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+        return whole_numbers(data, len(self.categories))
 
     def from_plain(self, listed: list[Any]) -> Any:
         return whole_numbers(listed, len(self.categories))

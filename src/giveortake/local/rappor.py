@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from giveortake.randomness import Entropy
 
-_MOST_COHORTS = 1 << 16
+_MOST_BITS = _MOST_COHORTS = 1 << 16
 _COHORT_BYTES = 2  # every report begins with its cohort
 
 
@@ -76,6 +76,8 @@ class Rappor(Oracle):
         object.__setattr__(self, "cohorts", whole("cohorts", cohorts))
         if self.cohorts > _MOST_COHORTS:
             raise InvalidParameter("cohorts", cohorts, f"is above {_MOST_COHORTS}")
+        if self.size > _MOST_BITS:
+            raise InvalidParameter("bits", bits, f"is above {_MOST_BITS}")
         if self.hashes > self.size:
             raise InvalidParameter("hashes", hashes, "is more than there are bits")
         unset, set_ = (closed_probability("instantaneous", chance) for chance in instantaneous)
@@ -199,26 +201,30 @@ class Rappor(Oracle):
     def estimate(self, reports: Any, confidence: Number = USUAL, *, candidates: Iterable[str] | None = None) -> Answer:
         """The share of every candidate, by weighted regression of bits on Bloom filters, and whether it is significant.
 
-        Intervals are normal, from the bits' own covariances. A share is significant if it is above zero beyond what
-        `confidence` leaves to chance for all candidates together (Bonferroni). Texts that are no candidates are
-        caught by a constant.
+        Intervals are normal: from the bits' own covariances, and from the residuals of the regression as far as those
+        are larger. Texts that are no candidates are caught by a constant if there are many and none is popular. A
+        popular one leaves residuals that coins do not explain: the model then does not fit, intervals leave half of
+        the chance to that, and no share is called significant, since a candidate may have lent it its bits. Otherwise
+        a share is significant if it is above zero beyond what `confidence` leaves to chance for all candidates together
+        (Bonferroni). The recipe says whether the model fits.
         """
         if candidates is None:
             raise InvalidParameter("candidates", None, "is missing", hint="say which texts to look for")
         texts = checked_texts(list(candidates))
         data = self._data(reports)
         cohorts, rows = self._split(data)
-        shares, spreads = decoded(self, texts, cohorts, rows)
-        reach = quantile(confidence)
+        shares, coins, misfit, fits = decoded(self, texts, cohorts, rows)
         missed = 1 - open_probability("confidence", confidence)
+        spreads = np.hypot(coins, misfit)
+        reach = quantile(confidence) * spreads if fits else quantile(1 - missed / 2) * (coins + misfit)
         bar = quantile(1 - 2 * missed / max(2, len(texts)))
         return Answer(
             [
                 Column("text", texts, kind="text"),
-                Column("share", shares, shares - reach * spreads, shares + reach * spreads),
-                Column("significant", shares > bar * spreads),
+                Column("share", shares, shares - reach, shares + reach),
+                Column("significant", (shares > bar * spreads) & fits),
             ],
-            **self._provenance(confidence, len(data), candidates=len(texts)),
+            **self._provenance(confidence, len(data), candidates=len(texts), fits="yes" if fits else "no"),
         )
 
     def variance(self, n: int, frequency: Number) -> Fraction:

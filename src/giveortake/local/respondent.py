@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, final
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
 
-from giveortake.errors import BudgetExceeded, DamagedReports, InvalidParameter
+from giveortake.errors import (
+    HIDDEN,
+    BudgetExceeded,
+    DamagedReports,
+    GiveOrTakeError,
+    InvalidParameter,
+    SensitiveValue,
+    Unprovable,
+)
 from giveortake.exact import Number, positive, shown_up
-from giveortake.local.oracle import Oracle, from_json, source
+from giveortake.local.oracle import Oracle, from_json, is_one, source, without_repetition
 from giveortake.local.poll import SPELLINGS, Poll
 from giveortake.local.rappor import Rappor
 from giveortake.local.texts import checked_texts
@@ -21,17 +30,28 @@ if TYPE_CHECKING:
     from giveortake.privacy import PureDP
     from giveortake.randomness import Entropy
 
+_PATTERNS = (
+    "with memory, a report that changes tells that the answer did: the promise only compares lifetimes in which "
+    "answers repeat in the same places"
+)
+
 
 @final
 class Respondent:
     """Answers a survey repeatedly, and knows what that has cost.
 
-    Guarantee (seed 000 L1.2, [EPK14]): without memory every report is paid for, k reports cost kε. With memory the
-    first report on a value is kept and repeated, so a lifetime costs ε times the number of *distinct* values ever
-    reported, however often each is. With RAPPOR the permanent response is kept, and reports differ. That a value
-    changed can still be seen when the report does.
+    Guarantee (seed 000 L1.2, [EPK14]): without memory every report is paid for, and k reports cost kε, whatever the
+    answers are. With memory the first report on a value is kept and repeated. As long as one value was reported, that
+    costs ε among all lifetimes that keep to one value; with d distinct values it costs dε, but only among lifetimes in
+    which answers repeat in the same places: that an answer changed can be seen when the report does. With RAPPOR the
+    permanent response is kept, and reports differ.
 
-    The memory is private: it stays on the respondent's machine.
+    With memory and a budget, a new value that can no longer be paid for is not refused, which would tell that it is
+    new: the report that was kept last is repeated instead. Estimates over such respondents are biased towards what
+    they answered before. With a budget for one value, everything reported is made from the first report, and the
+    promise holds whatever the answers are.
+
+    The memory is private: it stays on the respondent's machine. Threads may share a respondent.
 
     >>> from giveortake.local import Poll
     >>> person = Respondent(Poll(truth="1/2"))
@@ -42,12 +62,15 @@ class Respondent:
     """
 
     def __init__(self, survey: Oracle, *, memoise: bool = True, budget: Number | None = None) -> None:
+        if not isinstance(memoise, bool):
+            raise InvalidParameter("memoise", memoise, "is neither True nor False")
         self.survey = survey
         self.memoise = memoise
         self.budget: Fraction | None = None if budget is None else positive("budget", budget)
         self._memory: dict[str, Any] = {}
         self._paid = 0
         self._cohort: int | None = None
+        self._lock = Lock()
 
     def __repr__(self) -> str:
         """What was spent, and never what was answered."""
@@ -62,57 +85,107 @@ class Respondent:
 
     @property
     def guarantee(self) -> PureDP | None:
-        """What is promised about everything reported so far; None if nothing was."""
+        """What is promised about everything reported so far; None if nothing was.
+
+        Without memory, among all lifetimes with so many answers; with memory, among those that keep to one value. Once
+        a second value was paid for with memory there is no such promise: see `guarantee_for_equal_patterns`.
+        """
+        if self.memoise and self._paid > 1:
+            raise Unprovable(_PATTERNS, hint="ask for `guarantee_for_equal_patterns`, or use memoise=False")
+        return self.guarantee_for_equal_patterns
+
+    @property
+    def guarantee_for_equal_patterns(self) -> PureDP | None:
+        """The promise among lifetimes whose answers repeat in the same places; None if nothing was reported."""
         return self.survey.asked(self._paid) if self._paid else None
 
     def report(self, value: Any, entropy: Entropy | None = None) -> Any:
-        """A report for today's answer; refused, before anything is drawn, if it would exceed the budget."""
+        """A report for today's answer.
+
+        Without memory, or before anything was kept, one that would exceed the budget is refused before anything is
+        drawn; with memory the report that was kept last is repeated. What is drawn was charged before.
+        """
+        if not is_one(value):
+            raise InvalidParameter("answer", HIDDEN, "is not one answer", hint="report one answer at a time")
         if isinstance(self.survey, Poll):
             value = SPELLINGS.get(str(value).strip().lower(), value)  # yes, True and 1 are one answer
-        key = json.dumps(value, ensure_ascii=False) if isinstance(value, str | int | float | bool) else repr(value)
-        if self.memoise and key in self._memory:
-            return self._fresh(self._memory[key], entropy)
-        cost = (self._paid + 1) * self.survey.epsilon
-        if self.budget is not None and cost > self.budget:
-            raise BudgetExceeded(
-                f"one more answer would bring this respondent to ε = {shown_up(cost)} of {shown_up(self.budget)}",
-                cost=self.survey.epsilon,
-                remaining=self.budget - self._paid * self.survey.epsilon,
-                hint="a value that was reported before costs nothing if answers are memoised",
-            )
-        kept = self._first(value, entropy)
-        self._paid += 1
-        if self.memoise:
-            self._memory[key] = kept
-        return self._fresh(kept, entropy)
+        key = json.dumps(self.survey.code(value), ensure_ascii=False)
+        with self._lock:
+            if self.memoise and key in self._memory:
+                return self._fresh(self._memory[key], entropy)
+            cost = (self._paid + 1) * self.survey.epsilon
+            if self.budget is not None and cost > self.budget:
+                if self._memory:
+                    return self._fresh(self._memory[next(reversed(self._memory))], entropy)
+                raise BudgetExceeded(
+                    f"one more answer would bring this respondent to ε = {shown_up(cost)} of {shown_up(self.budget)}",
+                    cost=self.survey.epsilon,
+                    remaining=self.budget - self._paid * self.survey.epsilon,
+                    hint="answers that are memoised cost nothing when they are repeated",
+                )
+            self._paid += 1
+            kept = self._first(value, entropy)
+            if self.memoise:
+                self._memory[key] = kept
+            return self._fresh(kept, entropy)
 
     def to_json(self) -> str:
         """The memory, for the respondent's own machine: it tells what was answered, and must not leave it."""
-        return json.dumps(
-            {
-                "survey": json.loads(self.survey.to_json()),
-                "memoise": self.memoise,
-                "budget": None if self.budget is None else str(self.budget),
-                "memory": self._memory,
-                "paid": self._paid,
-                "cohort": self._cohort,
-            },
-            ensure_ascii=False,
-        )
+        with self._lock:
+            return json.dumps(
+                {
+                    "survey": json.loads(self.survey.to_json()),
+                    "memoise": self.memoise,
+                    "budget": None if self.budget is None else str(self.budget),
+                    "memory": self._memory,
+                    "paid": self._paid,
+                    "cohort": self._cohort,
+                },
+                ensure_ascii=False,
+            )
 
     @classmethod
     def from_json(cls, text: str) -> Respondent:
-        """The respondent that `to_json` wrote."""
+        """The respondent that `to_json` wrote; a memory that no respondent could have is refused."""
         try:
-            document = json.loads(text)
+            document = json.loads(text, object_pairs_hook=without_repetition)
             survey = from_json(json.dumps(document["survey"]))
             found = cls(survey, memoise=document["memoise"], budget=document["budget"])
-            found._memory, found._paid, found._cohort = document["memory"], document["paid"], document["cohort"]
-        except (ValueError, KeyError, TypeError) as error:
-            if isinstance(error, InvalidParameter | DamagedReports):
-                raise
+            memory, paid, cohort = document["memory"], document["paid"], document["cohort"]
+            if not found._restored(memory, paid, cohort):
+                raise DamagedReports("no respondent to this survey could have this memory")
+        except GiveOrTakeError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise DamagedReports("this is not the memory of a respondent") from None
         return found
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Copies and pickles are refused: they would carry the answers away, and spend the budget twice."""
+        raise SensitiveValue(
+            "a respondent's memory tells what was answered, and is neither copied nor pickled",
+            hint="to_json and from_json keep it on the respondent's own machine",
+        )
+
+    def _restored(self, memory: Any, paid: Any, cohort: Any) -> bool:
+        whole = type(paid) is int and isinstance(memory, dict) and paid >= len(memory)
+        if not whole or (memory and not self.memoise):
+            return False
+        if self.budget is not None and paid * self.survey.epsilon > self.budget:
+            return False
+        self.survey.checked(list(memory.values()))
+        if isinstance(self.survey, Rappor):
+            heads = {int.from_bytes(bytes.fromhex(kept)[:2], "little") for kept in memory.values()}
+            if cohort is None and (heads or paid):
+                return False
+            if cohort is not None and (
+                type(cohort) is not int or not 0 <= cohort < self.survey.cohorts or heads - {cohort}
+            ):
+                return False
+        elif cohort is not None:
+            return False
+        self._memory, self._paid, self._cohort = memory, paid, cohort
+        return True
 
     def _first(self, value: Any, entropy: Entropy | None) -> Any:
         if not isinstance(self.survey, Rappor):

@@ -6,18 +6,18 @@ import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from math import prod, sqrt
+from math import log, prod
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
 from giveortake.answers import Answer, Column
 from giveortake.errors import DamagedReports, InvalidParameter
-from giveortake.exact import whole
+from giveortake.exact import open_probability, whole
 from giveortake.local.affine import bucket, meeting
 from giveortake.local.bits import grouped_sums, set_bits
 from giveortake.local.frequencies import Supports
-from giveortake.local.margins import USUAL, FloatArray, Interval, quantile
+from giveortake.local.margins import USUAL, Interval
 from giveortake.local.oracle import is_one, read_fraction, registered, source, survey_name, written
 from giveortake.local.rationals import ratio_below, survey_epsilon
 from giveortake.local.reports import packed_rows
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _ROW_BYTES = 2  # every report begins with the number of its hash function
 _SEED_BYTES = 16
+_STEPS = 64  # halvings of an interval that is at most 1 wide
 
 
 @registered
@@ -153,17 +154,18 @@ class CountMeanSketch(Supports):
     ) -> Answer:
         """The share of every candidate, unbiased over the draw of the hash functions, with intervals.
 
-        An interval holds the respondents' coins, and beside them what texts in the same bucket add: their number has
-        variance at most Σ share² / (functions · buckets), taken at the largest shares that the reports allow.
+        Half of what `confidence` leaves to chance is for the respondents' coins, and half for what texts in the same
+        buckets add to a share or take from it: see `collisions`.
         """
         if candidates is None:
             raise InvalidParameter("candidates", None, "is missing", hint="say which texts to look for")
         texts = checked_texts(list(candidates))
         data = self._data(reports)
-        shares, low, high = self.shares(self.counts(data, texts), len(data), confidence, interval)
-        slack = quantile(confidence) * self.collisions(low, high)
+        missed = (1 - open_probability("confidence", confidence)) / 2
+        shares, low, high = self.shares(self.counts(data, texts), len(data), 1 - missed, interval)
+        more, less = self.collisions(1 - missed)
         return Answer(
-            [Column("text", texts, kind="text"), Column("share", shares, low - slack, high + slack)],
+            [Column("text", texts, kind="text"), Column("share", shares, low - more, high + less)],
             **self._provenance(confidence, len(data), candidates=len(texts), interval=interval),
         )
 
@@ -174,11 +176,18 @@ class CountMeanSketch(Supports):
         counts: np.ndarray[Any, np.dtype[np.int64]] = np.take_along_axis(table, self.places(texts), axis=1).sum(axis=0)
         return counts
 
-    def collisions(self, low: FloatArray, high: FloatArray) -> float:
-        """A standard deviation of what other texts in the same buckets add to a share that lies in these intervals."""
-        known = float(np.clip(high, 0, 1) @ np.clip(high, 0, 1))
-        rest = max(0.0, 1 - float(np.clip(low, 0, 1).sum()))
-        return sqrt(min(1.0, known + rest**2) / (self.functions * self.buckets))
+    def collisions(self, confidence: Number = USUAL) -> tuple[float, float]:
+        """How much too large, and how much too small, a share may come out because texts meet in buckets.
+
+        Theorem: let a text meet the candidate under K of the F functions, K binomial (F, c), and let s be the shares of
+        the other texts. The share is then off by B = Σ s·(K/F − c)/(1 − c), of variance at most Σ s²·c/(F(1 − c)). By
+        Jensen E exp(tB) is greatest if one text has all, so that P[B ≥ (k − c)/(1 − c)] ≤ exp(−F·H(k, c)) [Hoe63],
+        and the same below; H is the divergence of coins. Nothing is assumed about the shares. Either side is given half
+        of what `confidence` leaves to chance.
+        """
+        met = float(meeting(PRIME, self.buckets))
+        reach = log(2 / float(1 - open_probability("confidence", confidence))) / self.functions
+        return (_farthest(met, 1.0, reach) - met) / (1 - met), (met - _farthest(met, 0.0, reach)) / (1 - met)
 
     def checked(self, listed: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
         rows = packed_rows(listed, 8 * _ROW_BYTES + self.buckets)
@@ -190,3 +199,19 @@ class CountMeanSketch(Supports):
     def _split(rows: np.ndarray[Any, np.dtype[np.uint8]]) -> tuple[Any, Any]:
         heads = np.ascontiguousarray(rows[:, :_ROW_BYTES]).view("<u2").reshape(-1)
         return heads, np.ascontiguousarray(rows[:, _ROW_BYTES:])
+
+
+def _farthest(chance: float, end: float, reach: float) -> float:
+    """The share of heads between a coin's chance and an end whose divergence is `reach`, or the end if none has it."""
+
+    def divergence(share: float) -> float:
+        pairs = ((share, chance), (1 - share, 1 - chance))
+        return sum(part * log(part / whole_part) for part, whole_part in pairs if part > 0)
+
+    if divergence(end) <= reach:
+        return end
+    near, far = chance, end
+    for _ in range(_STEPS):
+        middle = (near + far) / 2
+        near, far = (middle, far) if divergence(middle) <= reach else (near, middle)
+    return far

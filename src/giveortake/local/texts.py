@@ -15,12 +15,21 @@ PRIME = 2**31 - 1  # texts become numbers below it; two texts meet there with pr
 
 def checked_texts(values: Any) -> list[str]:
     """A list or a column of texts; anything else is refused, and not quoted."""
-    if type(values) is list and set(map(type, values)) == {str}:
-        return values
-    listed = elements(values)
+    listed = values if type(values) is list and set(map(type, values)) == {str} else elements(values)
     if set(map(type, listed)) - {str}:
         raise InvalidParameter("answer", HIDDEN, "is not a text")
+    if not is_unicode("".join(listed)):
+        raise InvalidParameter("answer", HIDDEN, "has half a letter (a lone surrogate)")
     return listed
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written: none of its letters is half of one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def numbered(texts: list[str]) -> tuple[list[str], np.ndarray[Any, np.dtype[np.int64]]]:
