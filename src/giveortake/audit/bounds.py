@@ -14,7 +14,7 @@ import numpy as np
 
 from giveortake.audit.binomial import greatest_probability, least_probability
 from giveortake.audit.events import best_event, best_score, beyond, difference, excess, log_ratio, thresholds
-from giveortake.audit.features import View, view
+from giveortake.audit.features import View, layout, view
 from giveortake.audit.findings import Evidence, Finding, LowerBound, TradeoffCurve
 from giveortake.audit.sampling import Bar, drawn
 from giveortake.errors import InvalidParameter
@@ -193,8 +193,10 @@ def _samples(
         raise InvalidParameter("samples", samples, f"is below {_FEWEST}, which no bound can rest on")
     pilot = total // 4
     bar = Bar(progress, 2 * total)
-    pilots = tuple(view(drawn(mechanism, end, pilot, bar.add)) for end in ends)
-    fresh = tuple(view(drawn(mechanism, end, total - pilot, bar.add)) for end in ends)
+    outputs = [drawn(mechanism, end, pilot, bar.add) for end in ends]
+    columns = layout(*outputs)
+    pilots = tuple(view(each, columns) for each in outputs)
+    fresh = tuple(view(drawn(mechanism, end, total - pilot, bar.add), columns) for end in ends)
     return (pilots[0], pilots[1]), (fresh[0], fresh[1]), pilot
 
 

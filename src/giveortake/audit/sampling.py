@@ -31,7 +31,7 @@ def sampler(mechanism: Any) -> Sampler:
     if isinstance(mechanism, AdditiveNoise):
         return lambda x, n: _bulk(mechanism, x, n)
     if isinstance(mechanism, RandomizedResponse):
-        return lambda x, n: np.asarray(mechanism.release([x] * n))
+        return lambda x, n: mechanism.release([x] * n)
     if isinstance(mechanism, Mechanism):
         return lambda x, n: [mechanism.release(x) for _ in range(n)]
     if not callable(mechanism):
@@ -59,8 +59,9 @@ def drawn(mechanism: Any, x: Any, samples: int, report: Callable[[int], None] | 
         if report is not None:
             report(size)
     _refuse_if_only_errors(parts)
-    if all(isinstance(part, np.ndarray) and part.dtype != object for part in parts):
-        return np.concatenate(parts)
+    arrays = [part for part in parts if isinstance(part, np.ndarray) and part.dtype.kind in "biuf"]
+    if len(arrays) == len(parts) and len({(part.dtype, part.shape[1:]) for part in arrays}) == 1:
+        return np.concatenate(arrays)  # of one type only: a common type may round what others are told apart by
     return [output for part in parts for output in part]
 
 

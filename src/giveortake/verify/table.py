@@ -13,7 +13,7 @@ from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.exact import LEAST, Number, closed_probability, rational, whole
 from giveortake.privacy import ApproxDP, PureDP
 from giveortake.verify import pairs as compare
-from giveortake.verify.enumeration import enumerate_paths, runner, takes_coins
+from giveortake.verify.enumeration import called, canonical, laws_of, refuse_if_different, runner, takes_coins
 from giveortake.verify.logarithms import Level, Log, LogSum, Ratio
 from giveortake.verify.pairs import ZERO
 from giveortake.verify.relations import Pair, Relation, neighbouring_pairs, within
@@ -37,7 +37,8 @@ class Table:
     __slots__ = ("_laws", "_pairs", "paths")
 
     def __init__(self, laws: Mapping[Hashable, Mapping[Hashable, Fraction]], pairs: Iterable[Pair], paths: int = 0):
-        self._laws = {x: {o: mass for o, mass in law.items() if mass} for x, law in laws.items()}
+        self._laws = {x: _checked(x, law) for x, law in laws.items()}
+        _refuse_equal_but_different(self._laws.values())
         self._pairs = tuple(pairs)
         self.paths = paths  # how many coin paths were enumerated to make it
 
@@ -60,7 +61,7 @@ class Table:
 
     def probability(self, x: Any, output: Any) -> Fraction:
         """P[output | x]."""
-        return self._law(x).get(output, ZERO)
+        return self._law(x).get(canonical(output), ZERO)
 
     def law(self, x: Any) -> dict[Any, Fraction]:
         """The law of the output on one input."""
@@ -202,12 +203,14 @@ class Table:
         g may be a mapping from every output to its image.
         """
         if isinstance(g, Mapping):
-            g = g.__getitem__
-        if takes_coins(g):
-            run = runner(g)
-            images = {output: enumerate_paths(partial(run, output))[0] for output in self.outputs}
+            image: Mapping[Any, Any] = g
+            runs = {output: partial(_looked_up, image, output) for output in self.outputs}
+        elif takes_coins(g):
+            runs = {output: partial(runner(g), output) for output in self.outputs}
         else:
-            images = {output: {g(output): Fraction(1)} for output in self.outputs}
+            runs = {output: partial(_without_coins, g, output) for output in self.outputs}
+        images, _, _ = laws_of(runs, called(g))
+        _refuse_equal_but_different(images.values())
         return self._mapped(lambda _, law: _mixed((mass, images[output]) for output, mass in law.items()))
 
     def compose(self, other: Table | Callable[[Any], Table]) -> Table:
@@ -242,7 +245,7 @@ class Table:
             column = [law.get(output, ZERO) for law in self._laws.values()]
             first = next(mass for mass in column if mass)
             image[output] = kinds.setdefault(tuple(mass / first for mass in column), output)
-        return self.post_process(lambda output: image[output])
+        return self._mapped(lambda _, law: _mixed((mass, {image[output]: Fraction(1)}) for output, mass in law.items()))
 
     def group(self, size: int) -> Table:
         """The same table where inputs up to `size` steps apart count as neighbours (seed 000 L1.7)."""
@@ -337,6 +340,30 @@ def table(rows: Rows, *, neighbours: Relation = None) -> Table:
                 f"the sum for input {x!r}", total, "is not 1", hint='write fractions as text, such as "1/3"'
             )
     return Table(laws, neighbouring_pairs(list(laws), neighbours))
+
+
+def _checked(x: Hashable, law: Mapping[Hashable, Fraction]) -> dict[Hashable, Fraction]:
+    """A law without what cannot happen. What is missing to 1 was not enumerated; nothing may be left over."""
+    if any(mass < 0 for mass in law.values()) or sum(law.values(), ZERO) > 1:
+        raise InvalidParameter(f"the law of input {x!r}", "this one", "is no law: its probabilities do not add up")
+    return {canonical(output): mass for output, mass in law.items() if mass}
+
+
+def _without_coins(g: Callable[[Any], Any], output: Any, _flip: Any) -> Any:
+    return g(output)
+
+
+def _looked_up(image: Mapping[Any, Any], output: Any, _flip: Any) -> Any:
+    return image[output]
+
+
+def _refuse_equal_but_different(laws: Iterable[Mapping[Hashable, Any]]) -> None:
+    first: dict[Hashable, Hashable] = {}
+    for law in laws:
+        for output in law:
+            known = first.setdefault(output, output)
+            if known is not output:
+                refuse_if_different(known, output)
 
 
 def _mixed(parts: Iterable[tuple[Fraction, Mapping[Hashable, Fraction]]]) -> dict[Hashable, Fraction]:
