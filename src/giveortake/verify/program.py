@@ -47,4 +47,4 @@ def program(
         )
     run = runner(f)
     laws, _, total = laws_of({x: partial(run, x) for x in listed}, called(f), depth=depth, paths=paths)
-    return Table(laws, neighbouring_pairs(listed, neighbours), total)
+    return Table(laws, neighbouring_pairs(listed, neighbours), total, neighbours)
