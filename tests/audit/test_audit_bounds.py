@@ -17,6 +17,7 @@ import giveortake as gt
 from giveortake import audit
 from giveortake.audit.binomial import beta_cdf, greatest_probability, least_probability
 from giveortake.audit.features import label, layout, view
+from giveortake.audit.findings import figure
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Gaussian, Laplace, RandomizedResponse
 from statistics_of_draws import ALPHA
@@ -199,10 +200,30 @@ def test_rare_outputs_of_another_kind_are_neither_evidence_nor_a_disguise() -> N
         harmless = audit.epsilon_lower_bound(
             lambda x: None if dice.random() < 1 / 3000 else dice.random(), 0, 1, samples=4000, confidence=CONFIDENCE
         )
-        assert harmless == 0
+        assert not harmless
     broken = audit.epsilon_lower_bound(
         lambda x: None if dice.random() < 0.01 else 1000 * x + dice.random(), 0, 1, samples=4000
     )
     assert broken > 5
     large = audit.epsilon_lower_bound(lambda x: 2**53 + (x ^ (dice.random() < 0.1)), 0, 1, samples=4000)
     assert large > 1.5
+
+
+def test_raising_on_one_input_only_is_seen_and_raising_on_both_is_a_mistake() -> None:
+    def shy(x: int) -> int:
+        if x:
+            raise ValueError("one")
+        return 0
+
+    assert audit.epsilon_lower_bound(shy, 0, 1, samples=1000) > 3
+    with pytest.raises(ValueError, match="one"):
+        audit.epsilon_lower_bound(shy, 1, 2, samples=1000)
+
+
+def test_a_number_is_the_epsilon_of_a_claim() -> None:
+    assert audit.check(Laplace(1), 0, 1, 1, samples=1000)
+    assert not audit.check(Laplace("1/4"), 0, 1, "1/2", samples=20_000)
+
+
+def test_small_numbers_are_written_as_people_write_them() -> None:
+    assert (figure(1e-6), figure(0.05), figure(1e-12)) == ("1e-6", "0.05", "1e-12")
