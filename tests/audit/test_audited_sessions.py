@@ -117,7 +117,11 @@ def _unclamped(patch: pytest.MonkeyPatch) -> None:
 
 def _any_number_of_keys(patch: pytest.MonkeyPatch) -> None:
     sound = Printer.first_groups
-    patch.setattr(Printer, "first_groups", lambda self, pairs, groups, *, small: sound(self, pairs, 1000, small=small))
+
+    def everything(self: Printer, rows: str, code: str, marks: str, groups: int, *, small: bool) -> str:
+        return sound(self, rows, code, marks, 1000, small=small)
+
+    patch.setattr(Printer, "first_groups", everything)
 
 
 def _rows_unlimited(patch: pytest.MonkeyPatch) -> None:
