@@ -226,7 +226,7 @@ class Coins:
     def run(self, run: Callable[[Flip], Any], flip: Flip) -> Any:
         """One run: what is written down is told again, coin by coin. A path that is too long has the output `_CUT`."""
         self._failure = None
-        replay = self._replay = zip(tuple(self._values), tuple(self._asked), strict=True)
+        replay = self._replay = zip(tuple(self._values), tuple(self._asked))  # noqa: B905 (of one length, and quicker so)
         try:
             output = run(flip)
         except _TooDeepError:
@@ -261,8 +261,12 @@ class Coins:
         """Move to the next path; False when there is none."""
         choices, sides = self._choices, self._sides
         while choices and choices[-1] + 1 == len(sides[-1]):
-            for stack in (choices, self._values, self._asked, sides, self._numerators, self._denominators):
-                stack.pop()
+            choices.pop()
+            self._values.pop()
+            self._asked.pop()
+            sides.pop()
+            self._numerators.pop()
+            self._denominators.pop()
         if not choices:
             return False
         choices[-1] += 1
