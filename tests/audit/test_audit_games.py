@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from pipelines import Pipeline, Rows
 
@@ -136,3 +139,46 @@ def test_observations_name_what_differs() -> None:
     assert not report
     assert "text is" in str(report)
     assert audit.observations(Shouting, ["sum"], tables=[p for p in audit.random_neighbours(30) if p.equal])
+
+
+@pytest.mark.statistical
+def test_what_an_adversary_keeps_between_games_tells_nothing() -> None:
+    """It counts its games, and says that the later ones are experiment 1: once, all of experiment 1 came later."""
+
+    @dataclass
+    class Counting:
+        games: int = 0
+
+        def move(self, view: Sequence[Round]) -> audit.Move | None:
+            self.games += not view
+            return None
+
+        def score(self, view: Sequence[Round]) -> float:
+            return float(self.games)
+
+    made = Counting()
+    found = audit.play(made, gt.PureDP("1/10"), rounds=2, trials=400, confidence=CONFIDENCE)
+    assert found
+    assert made.games == 0
+
+    games = [0]
+
+    def leaking(view: Sequence[Round]) -> None:
+        games[0] += not view
+
+    leaking.score = lambda view: float(games[0])  # type: ignore[attr-defined]
+    assert audit.play(leaking, gt.PureDP("1/10"), rounds=2, trials=400, confidence=CONFIDENCE)
+    assert games[0] >= 800
+
+
+def test_long_arrays_are_compared_to_the_last_number() -> None:
+    class Long:
+        def __init__(self, rows: Rows) -> None:
+            self.rows = rows
+
+        def observe(self, query: object) -> audit.Observation:
+            shape = np.zeros(5000)
+            shape[2500] = len(self.rows)
+            return audit.Observation("ok", shape=shape)
+
+    assert not audit.observations(Long, ["q"])

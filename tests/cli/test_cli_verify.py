@@ -23,6 +23,24 @@ noisy.neighbours = lambda x, y: abs(x - y) == 1
 spelled = {0: {"a": "3/4", "b": "1/4"}, 1: {"a": "1/4", "b": "3/4"}}
 made = verify.table(spelled)
 nothing = 7
+
+def typo(x, flip):
+    return flop()
+
+def coinless(x):
+    return x
+
+def greedy(x, flip, a, b, c, d):
+    return x
+
+def rnd(x, flip):
+    import secrets
+    return secrets.randbelow(2)
+
+def endless(x, flip):
+    while not flip():
+        pass
+    return 0
 """
 
 
@@ -56,7 +74,6 @@ def test_without_a_claim_the_numbers_are_derived(survey: str, capsys: pytest.Cap
     assert "ε = ln 3, ratio 3" in capsys.readouterr().out
     assert cli.main(["verify", f"{survey}::noisy"]) == 0
     assert "neighbouring pairs: 2," in capsys.readouterr().out
-    assert cli.main(["verify", f"{survey}::randomized_response", "--inputs", "[1]", "--epsilon", "0"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -68,10 +85,34 @@ def test_without_a_claim_the_numbers_are_derived(survey: str, capsys: pytest.Cap
         (["verify", "{}::nothing"], "is no mechanism"),
         (["verify", "{}::noisy", "--inputs", "range(3)"], "not a Python list"),
         (["verify", "{}::noisy", "--epsilon", "three"], "epsilon"),
+        (["verify", "{}::randomized_response", "--inputs", "[1]", "--epsilon", "0"], "no two inputs"),
+        (["verify", "{}::typo"], "survey.py:20 typo(0, flip) raised NameError: name 'flop' is not defined"),
+        (["verify", "{}::coinless"], "takes no coins: it has one argument"),
+        (["verify", "{}::greedy"], "missing 1 required positional argument: 'd'"),
+        (["verify", "{}::rnd", "--epsilon", "1"], "on the same input and the same coins"),
     ],
 )
 def test_what_cannot_be_verified_is_refused_with_a_hint(
     survey: str, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main([argument.format(survey) for argument in arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_what_is_not_shown_is_not_called_false(survey: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["verify", f"{survey}::endless", "--epsilon", "1", "--depth", "9"]) == 2
+    out = capsys.readouterr().out
+    assert "NOT SHOWN: a probability of 1/512" in out
+    assert "Counterexample" not in out
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("1 +", "broken.py:1 raised SyntaxError"), ("x = 1\nx / 0", "broken.py:2 raised ZeroDivisionError")],
+)
+def test_a_file_that_does_not_load_is_an_error_of_ours(
+    tmp_path: Path, text: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "broken.py").write_text(text, encoding="utf-8")
+    assert cli.main(["verify", f"{tmp_path / 'broken.py'}::f"]) == 2
     assert words in capsys.readouterr().err

@@ -99,3 +99,10 @@ def test_all_charts_of_a_promise_land_in_a_folder(tmp_path: Path) -> None:
         "composition.svg",
         "groups.svg",
     ]
+
+
+def test_one_number_is_one_promise_and_groups_say_how_often_they_fail() -> None:
+    assert gt.plot.posterior(1).to_dict() == gt.plot.posterior([1]).to_dict()
+    assert gt.plot.tradeoff("1/2").to_dict() == gt.plot.tradeoff(["1/2"]).to_dict()
+    assert "0.001" in str(gt.plot.groups(gt.ApproxDP(1, "1e-9")).to_dict()["title"])
+    assert "except" not in str(gt.plot.groups(1).to_dict()["title"])

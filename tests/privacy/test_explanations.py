@@ -81,3 +81,33 @@ def test_the_command_saves_charts(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_a_promise_that_is_none_is_refused(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["explain", *options]) == 2
     assert "error" in capsys.readouterr().err
+
+
+def test_groups_say_how_often_their_beliefs_fail() -> None:
+    told = gt.ApproxDP("1/10", "1e-9").explain(group=3)
+    assert "group of 3 people" in told.group
+    assert "except for outputs of probability 0.001" in told.group
+    assert "except" not in gt.PureDP("1/10").explain(group=3).group
+
+
+def test_a_weak_promise_is_called_weak() -> None:
+    assert "looks almost the same" in gt.PureDP("0.1").explain().plainly
+    assert "may look different" in gt.PureDP(1).explain().plainly
+    assert "protects hardly anybody" in gt.PureDP(6).explain().plainly
+    assert "protects nobody" in gt.PureDP(21).explain().plainly
+    assert "protects" not in gt.PureDP(4).explain().plainly
+    assert "not bounded by this promise" in gt.ApproxDP(1, "0.1").explain().belief
+
+
+def test_percentages_are_exact_however_long_the_fraction() -> None:
+    """A quotient of 28 decimals would have been rounded to 50 % before it was rounded up."""
+    assert percent_up(Fraction(1, 2) + Fraction(1, 10**40)) == "50.1 %"
+    assert percent_down(Fraction(1, 2) - Fraction(1, 10**40)) == "49.9 %"
+
+
+def test_a_logarithm_is_refused_with_a_way_out(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explain", "--epsilon", "ln 3"]) == 2
+    assert "round it up" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["explain", "--help"])
+    assert "what is hidden" in capsys.readouterr().out

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import itertools
+import random
+import secrets
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from giveortake.errors import GiveOrTakeError, InvalidParameter, Unprovable
-from giveortake.verify import Flip, program
+from giveortake.verify import Flip, Table, family, program
 from giveortake.verify.polynomials import Polynomial, never_negative
 
 
@@ -101,3 +106,118 @@ def test_dividing_polynomials_leaves_a_smaller_rest(a: Polynomial, b: Polynomial
     quotient, rest = divmod(a, b)
     assert quotient * b + rest == a
     assert rest.degree < b.degree or not rest
+
+
+def rnd(x: int, flip: Flip) -> int:
+    return int(random.random() < 0.5)  # noqa: S311
+
+
+def rolled_by_numpy(x: int, flip: Flip) -> int:
+    np.random.random()
+    return flip()
+
+
+def test_dice_that_are_not_of_flip_are_found() -> None:
+    with pytest.raises(Unprovable, match=r"rnd gave [01] and then [01] on the same input and the same coins") as told:
+        program(rnd, [0, 1])
+    assert told.value.hint == "take every random choice from flip: flip(p), flip.choose(n), flip.categorical(weights)"
+    with pytest.raises(Unprovable, match=r"drew from numpy.random"):
+        program(rolled_by_numpy, [0, 1])
+    with pytest.raises(Unprovable, match="and then"):
+        program(lambda x, flip: secrets.randbelow(2), [0, 1])
+    counter = itertools.count()
+    with pytest.raises(Unprovable, match="and then"):
+        program(lambda x, flip: (flip() + next(counter)) % 2, [0, 1])
+    t = program(lambda x, flip: x if flip() else flip(), [0, 1])
+    with pytest.raises(Unprovable, match="and then"):
+        t.post_process(lambda output: secrets.randbelow(2))
+
+
+def test_other_coins_on_the_same_path_are_found() -> None:
+    biases = itertools.cycle(["1/2", "1/3", "1/5"])
+    with pytest.raises(InvalidParameter, match="does not do the same"):
+        program(lambda x, flip: flip(next(biases)) + flip(next(biases)), [0, 1])
+
+
+def test_a_cut_that_the_program_swallows_is_still_a_cut() -> None:
+    def swallows(x: int, flip: Flip) -> int:
+        try:
+            while True:
+                if flip():
+                    return 7
+        except:  # noqa: E722
+            return x
+
+    t = program(swallows, [0, 1], depth=4)
+    assert t.remainder() == Fraction(1, 16)
+    assert t.outputs == (7,)
+
+
+def test_a_flip_is_used_where_it_belongs() -> None:
+    with pytest.raises(InvalidParameter, match="outside of this loop"):
+        program(lambda x, flip: flip.until(lambda inner: flip() or inner()), [0])
+    with pytest.raises(InvalidParameter, match="outside of this loop"):
+        program(lambda x, flip: flip.until(lambda inner: inner.choose(3), lambda n: n and flip()), [0])
+    kept: list[Flip] = []
+
+    def late(x: int, flip: Flip) -> int:
+        kept.append(flip)
+        return flip()
+
+    program(late, [0])
+    with pytest.raises(InvalidParameter, match="kept after its run"):
+        kept[0]()
+
+
+def test_choices_are_of_the_objects_of_this_run() -> None:
+    def fresh(x: int, flip: Flip) -> int:
+        boxes: list[list[int]] = [[0], [1]]
+        chosen = flip.choose(boxes)
+        chosen.append(flip())
+        return sum(len(box) for box in boxes) - 2
+
+    assert program(fresh, [0]).law(0) == {1: 1}
+
+
+@pytest.mark.parametrize("pair", [(True, 1), (0.0, -0.0), ((1, True), (1, 1)), (1, 1.0)])
+def test_outputs_that_only_python_calls_equal_are_refused(pair: tuple[object, object]) -> None:
+    with pytest.raises(InvalidParameter, match="calls equal"):
+        program(lambda x, flip: pair[flip()], [0])
+    with pytest.raises(InvalidParameter, match="calls equal"):
+        program(lambda x, flip: pair[x], [0, 1])
+    t = program(lambda x, flip: x if flip() else flip(), [0, 1])
+    with pytest.raises(InvalidParameter, match="calls equal"):
+        t.post_process(lambda output: pair[output])
+
+
+def test_not_a_number_is_one_output() -> None:
+    t = program(lambda x, flip: (float("nan"), flip("1/3")) if flip() else float("nan"), [0, 1])
+    assert t.probability(1, float("nan")) == Fraction(1, 2)
+    assert t.epsilon() == 0
+
+
+def test_a_coin_is_known_by_its_type_too() -> None:
+    """0.1 is one tenth as written; the fraction that Python calls equal to it is not."""
+    law = program(lambda x, flip: flip(0.1) if x else flip(Fraction(0.1)), [1, 0]).law(1)
+    both = program(lambda x, flip: (flip(0.1), flip(Fraction(0.1))), [0]).law(0)
+    assert law[1] == Fraction(1, 10)
+    assert both[1, 1] == Fraction(1, 10) * Fraction(0.1)
+
+
+def test_a_family_is_whole_and_made_of_probabilities() -> None:
+    def loop(x: int, flip: Flip, p: Any) -> int:
+        return next((x for _ in range(6) if flip(p)), 1 - x)
+
+    with pytest.raises(Unprovable, match="more than 4 coins"):
+        family(loop, depth=4)
+    assert family(loop, depth=6).ratios()
+    for wrong in (lambda p: 2 * p, lambda p: p - 1, lambda p: p + Fraction(1, 2)):
+        with pytest.raises(InvalidParameter, match="no probability"):
+            family(lambda x, flip, p, wrong=wrong: x if flip(wrong(p)) else flip())
+
+
+def test_laws_that_are_none_make_no_table() -> None:
+    with pytest.raises(InvalidParameter, match="is no law"):
+        Table({0: {0: Fraction(2)}, 1: {0: Fraction(1)}}, [(0, 1)])
+    with pytest.raises(InvalidParameter, match="is no law"):
+        Table({0: {0: Fraction(2), 1: Fraction(-1)}, 1: {0: Fraction(1)}}, [(0, 1)])

@@ -13,6 +13,7 @@ import giveortake as gt
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.privacy import PureDP
 from giveortake.verify import Log, LogSum, Table
+from giveortake.verify.logarithms import Level
 
 ratios = st.fractions(1, 8, max_denominator=6)
 deltas = st.fractions(0, 1, max_denominator=12)
@@ -157,7 +158,8 @@ def test_posteriors_follow_bayes_and_stay_within_seed_002_equation_5(t: Table, p
 def test_beliefs_with_and_without_a_person_stay_within_two_epsilon(t: Table, prior: list[int]) -> None:
     """Seed 000 Theorem 2.1, for every prior: persons are the two bits of the input, and the first is left out."""
     if t.ratio() < math.inf:
-        assert t.belief_ratio(prior, lambda x: x & 1) <= t.ratio() ** 2
+        shares = [Fraction(weight, sum(prior)) for weight in prior]
+        assert t.belief_ratio(shares, lambda x: x & 1) <= t.ratio() ** 2
 
 
 def test_a_group_is_as_far_as_its_steps() -> None:
@@ -254,6 +256,86 @@ def test_a_table_makes_a_promise_that_explains_itself() -> None:
     assert t.promise().epsilon < Fraction("1.09861229")
     assert t.promise("1/4").epsilon_at("1/4") >= t.epsilon("1/4")
     assert "In plain words" in str(t.promise().explain())
-    assert t.post_process({0: "a", 1: "a"}).promise() == PureDP(Fraction(1, 10**300))
+    assert t.post_process({0: "a", 1: "a"}).promise() == PureDP(Fraction(1, 10**300), neighbours="change-one")
     with pytest.raises(Unprovable, match="gives its input away"):
         gt.verify.table({0: {0: 1}, 1: {1: 1}}).promise()
+
+
+def failures(x: int, flip: gt.verify.Flip) -> int:
+    while not flip("1/3"):
+        x += 1
+    return x
+
+
+def test_a_claim_that_paths_were_cut_off_from_is_neither_true_nor_false() -> None:
+    t = gt.verify.program(failures, [0, 1], depth=20)
+    open_ = t.check(100, "1/10")
+    assert not open_.holds
+    assert open_.counterexample is None
+    assert str(open_).startswith("NOT SHOWN: a probability of ")
+    refuted = t.check("1/10", "1/100")
+    assert str(refuted).startswith("FALSE")
+    case = refuted.counterexample
+    assert case is not None
+    assert case.p > Fraction("1.1") * (case.q + t.remainder(case.y)) + Fraction(1, 100)
+    assert "was not enumerated and counts" not in str(refuted)
+
+
+def test_a_true_claim_with_delta_shows_the_set_that_needs_it() -> None:
+    t = gt.verify.program(lambda x, flip: ("name", x) if flip("1/20") else flip(), [0, 1])
+    told = str(t.check(0, "1/20"))
+    assert told.startswith("true: the mechanism is (0, 1/20)-DP")
+    assert "infinitely" not in told
+    assert "('name', 0) has probability 1/20 on the first and 0 on the second, 1/20 more" in told
+
+
+def test_a_claim_is_printed_as_it_was_made() -> None:
+    t = gt.verify.program(lambda x, flip: x if flip() else flip())
+    assert t.check("1.09861228866810969139").claim == "(109861228866810969139/100000000000000000000)-DP"
+    assert t.check(2, "0.1234567890123").claim == "(2, 1234567890123/10000000000000)-DP"
+    assert t.check(PureDP(2)).claim == "(2)-DP"
+    assert t.check(gt.ApproxDP(1, "1/10")).claim == "(1, 1/10)-DP"
+    with pytest.raises(InvalidParameter, match="no claim about"):
+        t.check(gt.ZCDP(1))
+
+
+def test_no_counterexample_is_smaller_even_if_the_exponential_is_hard_to_tell() -> None:
+    """The best output alone exceeds δ by less than 2^−192: a second one must not be added for safety."""
+    low, high = Level(1).between(4096)
+    q = Fraction(1, 10)
+    p = high * q + Fraction(1, 100) + Fraction(1, 2**260)
+    t = gt.verify.table({0: {0: p, 1: 1 - p}, 1: {0: q, 1: 1 - q}})
+    case = t.check(1, "1/100").counterexample
+    assert case is not None
+    assert case.outputs == (0,)
+    assert low < high
+
+
+def test_nothing_is_true_of_no_neighbours() -> None:
+    t = gt.verify.program(lambda x, flip: x, [0])
+    for ask in (lambda: t.check(0), t.promise):
+        with pytest.raises(Unprovable, match="no two inputs are neighbours"):
+            ask()
+
+
+def test_a_promise_names_the_relation_that_it_was_proved_for() -> None:
+    t = gt.verify.program(lambda x, flip: x if flip() else flip())
+    assert t.promise().neighbours == "change-one"
+    sizes = gt.verify.program(lambda rows, flip: len(rows) + flip("1/3"), [(), (1,)], neighbours="add-remove")
+    assert sizes.promise("2/3").neighbours == "add-remove"
+    assert sizes.under("add-remove").post_process(lambda n: 0).promise().neighbours == "add-remove"
+    with pytest.raises(Unprovable, match="group"):
+        t.group(2).promise()
+    assert t.group(1).promise() == t.promise()
+
+
+def test_beliefs_need_a_prior_and_know_infinite_bounds() -> None:
+    t = gt.verify.program(lambda x, flip: x if flip() else flip())
+    with pytest.raises(InvalidParameter, match="add up to one"):
+        t.posterior({0: "1/2", 1: "1/3"}, 0)
+    with pytest.raises(InvalidParameter, match="add up to one"):
+        t.belief_ratio([1, 1], lambda x: 0)
+    with pytest.raises(InvalidParameter, match="is not in the table"):
+        t.belief_ratio(["1/2", "1/2"], lambda x: 7)
+    half = gt.verify.table({0: {0: 1}, 1: {0: "1/2", 1: "1/2"}})
+    assert half.kl(0, 1) <= half.kl_bound(0, 1) == math.inf

@@ -101,7 +101,7 @@ def test_name_and_shame_keeps_additive_secrecy_and_nothing_else() -> None:
     assert t.epsilon().ratio == math.inf
     somebody = t.post_process(lambda reports: any(report != "⊥" for report in reports))
     assert somebody.probability((0, 0, 0), True) == 1 - Fraction(9, 10) ** 3
-    even = dict.fromkeys(people, 1)
+    even = dict.fromkeys(people, Fraction(1, 8))
     assert t.belief_ratio(even, without=lambda rows: (0, *rows[1:])) == math.inf
     private = program(lambda rows, flip: tuple(randomized_response(row, flip) for row in rows), people)
     assert private.under("change-one").belief_ratio(even, without=lambda rows: (0, *rows[1:])) <= 9

@@ -14,11 +14,12 @@ import numpy as np
 
 from giveortake.audit.binomial import greatest_probability, least_probability
 from giveortake.audit.events import best_event, best_score, beyond, difference, excess, log_ratio, thresholds
-from giveortake.audit.features import View, view
+from giveortake.audit.features import View, layout, view
 from giveortake.audit.findings import Evidence, Finding, LowerBound, TradeoffCurve
-from giveortake.audit.sampling import Bar, drawn
+from giveortake.audit.sampling import Bar, drawn, error_of
 from giveortake.errors import InvalidParameter
 from giveortake.exact import closed_probability, non_negative, open_probability, whole
+from giveortake.privacy import Guarantee, PureDP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from giveortake.audit.features import Column
     from giveortake.audit.sampling import Progress
     from giveortake.exact import Number
-    from giveortake.privacy import Guarantee
 
 SAMPLES = 100_000
 _FEWEST = 200
@@ -108,7 +108,7 @@ def check(
     mechanism: Any,
     x: Any,
     y: Any,
-    promise: Guarantee,
+    promise: Guarantee | Number,
     *,
     samples: int = SAMPLES,
     confidence: Number = 0.95,
@@ -118,9 +118,10 @@ def check(
 
     Guarantee [CP34], [DRS22]: a mechanism that keeps the promise is called violated with probability at most
     1 − confidence. A test that says x on the event S has a false-positive rate of Q[S] and misses 1 − P[S]; the
-    promise leaves P[S] ≤ 1 − f(Q[S]), so p > 1 − f(q) contradicts it.
+    promise leaves P[S] ≤ 1 − f(Q[S]), so p > 1 − f(q) contradicts it. A number is the ε of a pure promise.
     """
     alpha = _alpha(confidence)
+    promise = promise if isinstance(promise, Guarantee) else PureDP(promise)
     allowed = _allowed(promise)
     evidence = _evidence(mechanism, (x, y), samples, alpha=alpha, objective=beyond(allowed), progress=progress)
     return _judged(promise, evidence)
@@ -193,8 +194,13 @@ def _samples(
         raise InvalidParameter("samples", samples, f"is below {_FEWEST}, which no bound can rest on")
     pilot = total // 4
     bar = Bar(progress, 2 * total)
-    pilots = tuple(view(drawn(mechanism, end, pilot, bar.add)) for end in ends)
-    fresh = tuple(view(drawn(mechanism, end, total - pilot, bar.add)) for end in ends)
+    outputs = [drawn(mechanism, end, pilot, bar.add) for end in ends]
+    errors = [error_of(each) for each in outputs]
+    if errors[0] is not None and errors[1] is not None:
+        raise errors[0]  # a function that never answers is called in the wrong way
+    columns = layout(*outputs)
+    pilots = tuple(view(each, columns) for each in outputs)
+    fresh = tuple(view(drawn(mechanism, end, total - pilot, bar.add), columns) for end in ends)
     return (pilots[0], pilots[1]), (fresh[0], fresh[1]), pilot
 
 

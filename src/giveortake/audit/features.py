@@ -1,14 +1,18 @@
-"""What an attacker can look at in an output: numbers, and labels.
+"""What an attacker can look at in an output: numbers, and a label.
 
-Whatever a mechanism returns becomes columns of numbers (one for a scalar, one for each coordinate of a vector, one for
-each key of a table) and a label (a small value itself, the keys of a table). What is missing is not-a-number.
+Every number and every label is a function of one output alone, whatever the outputs beside it are; otherwise an event
+would mean one thing on the pilot sample and another on fresh ones, and a bound would rest on nothing. Which columns
+there are (one for a scalar, one for each coordinate of a vector, one for each key of a table) is laid down by the pilot
+sample and never changes after it. What an output does not have is not-a-number there.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping
+from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, final
 
 import numpy as np
 
@@ -18,9 +22,12 @@ if TYPE_CHECKING:
     from giveortake.audit.sampling import Outputs
 
 Column: TypeAlias = "npt.NDArray[np.float64]"
-Labels: TypeAlias = "Callable[[int, int], list[Hashable] | Column]"
+Labels: TypeAlias = "Callable[[int, int], list[Hashable] | npt.NDArray[Any]]"
+Layout: TypeAlias = "Mapping[str, Callable[[Any], float]]"  # the name of a column, and how to read it off one output
 
-_MOST_COLUMNS, _WIDEST_LABEL = 64, 12
+_MOST_COLUMNS = 64
+_NUMERIC = "biuf"  # kinds of arrays whose elements are real numbers
+NOT_A_NUMBER = "nan"  # the label of every not-a-number
 
 
 @final
@@ -35,8 +42,8 @@ class View:
         self._labels = labels
         self._start = start
 
-    def labels(self, most: int | None = None) -> list[Hashable] | Column:
-        """The labels of all outputs, or of the first so many; none if outputs of this kind have no labels."""
+    def labels(self, most: int | None = None) -> list[Hashable] | npt.NDArray[Any]:
+        """The labels of all outputs, or of the first so many; in an array, not-a-number stands for its label."""
         count = self.size if most is None else min(most, self.size)
         return self._labels(self._start, self._start + count)
 
@@ -46,71 +53,141 @@ class View:
         return View(columns, self._labels, stop - start, self._start + start)
 
 
-def view(outputs: Outputs) -> View:
-    """Outputs of any kind as numbers and labels."""
-    if isinstance(outputs, np.ndarray) and outputs.dtype != object:
-        return _array_view(outputs)
+def layout(*samples: Outputs) -> Layout:
+    """The columns of these outputs, of all kinds that occur among them."""
+    found: dict[str, Callable[[Any], float]] = {}
+    widths: set[int] = set()
+    sizes: set[int] = set()
+    keys: dict[Hashable, None] = {}
+    scalar = False
+    for outputs in samples:
+        if _is_numeric(outputs):
+            scalar = scalar or outputs.ndim == 1
+            widths |= {math.prod(outputs.shape[1:])} if outputs.ndim > 1 else set()
+            continue
+        for output in outputs:
+            scalar = scalar or _is_number(output)
+            if isinstance(output, Mapping):
+                sizes.add(len(output))
+                keys.update(dict.fromkeys(output))
+            elif _is_row(output):
+                widths.add(len(_coordinates(output)))
+    if scalar:
+        found["output"] = _number
+    for place in range(min(_MOST_COLUMNS, max(widths, default=0))):
+        found[f"output[{place}]"] = _Item(place)
+    for key in sorted(keys, key=repr)[:_MOST_COLUMNS]:
+        found[f"output[{key!r}]"] = _Item(key)
+    if len(widths) > 1:
+        found["length"] = _length
+    if len(sizes) > 1:
+        found["number of keys"] = _keys
+    return found
+
+
+def view(outputs: Outputs, columns: Layout | None = None) -> View:
+    """Outputs of any kind as numbers and labels, in the columns of a pilot sample, or in their own."""
+    columns = layout(outputs) if columns is None else columns
+    if _is_numeric(outputs):
+        return _array_view(outputs, columns)
     listed = list(outputs)
-    if all(_is_number(output) for output in listed):
-        return _array_view(np.array([float(output) for output in listed]))
-    if all(isinstance(output, Mapping) for output in listed):
-        return _table_view(listed)
-    if all(_is_row(output) for output in listed):
-        return _row_view(listed)
-    return View({}, lambda i, j: [_label(output) for output in listed[i:j]], len(listed))
+    found = {name: np.array([read(output) for output in listed], dtype=np.float64) for name, read in columns.items()}
+    return View(found, lambda i, j: [label(output) for output in listed[i:j]], len(listed))
 
 
-def _array_view(outputs: npt.NDArray[Any]) -> View:
-    numbers = outputs.astype(np.float64)
-    if numbers.ndim == 1:
-        return View({"output": numbers}, lambda start, stop: numbers[start:stop], len(numbers))
-    flat = numbers.reshape(len(numbers), -1)
-    columns = {f"output[{i}]": np.ascontiguousarray(flat[:, i]) for i in range(min(flat.shape[1], _MOST_COLUMNS))}
+def label(output: Any) -> Hashable:
+    """An output as one thing that equal outputs share; of a table, its keys."""
+    return frozenset(map(_label, output)) if isinstance(output, Mapping) else _label(output)
+
+
+def _array_view(outputs: npt.NDArray[Any], columns: Layout) -> View:
+    """The same as for a list of the elements, but quicker."""
+    size = len(outputs)
+    if outputs.ndim == 1:
+        numbers = outputs.astype(np.float64)
+        found = {name: numbers if name == "output" else np.full(size, np.nan) for name in columns}
+        return View(found, lambda start, stop: outputs[start:stop], size)
+    flat = outputs.reshape(size, -1)
+    found = {}
+    for name, read in columns.items():
+        place = read.key if isinstance(read, _Item) else None
+        if isinstance(place, int) and not isinstance(place, bool) and 0 <= place < flat.shape[1]:
+            found[name] = flat[:, place].astype(np.float64)
+        else:
+            found[name] = np.full(size, float(flat.shape[1]) if name == "length" else np.nan)
 
     def labels(start: int, stop: int) -> list[Hashable]:
-        return list(map(tuple, flat[start:stop].tolist())) if flat.shape[1] <= _WIDEST_LABEL else []
+        rows = flat[start:stop]
+        plain = rows.dtype.kind != "f" or not np.isnan(rows).any()
+        return list(map(tuple, rows.tolist())) if plain else [tuple(map(_label, row)) for row in rows.tolist()]
 
-    return View(columns, labels, len(numbers))
-
-
-def _table_view(outputs: list[Any]) -> View:
-    keys = sorted({key for output in outputs for key in output}, key=repr)
-    columns = {
-        f"output[{key!r}]": np.array([_number(output.get(key)) for output in outputs]) for key in keys[:_MOST_COLUMNS]
-    }
-    columns["number of keys"] = np.array([float(len(output)) for output in outputs])
-    return View(columns, lambda i, j: [frozenset(map(_label, output)) for output in outputs[i:j]], len(outputs))
+    return View(found, labels, size)
 
 
-def _row_view(outputs: list[Any]) -> View:
-    width = max((len(output) for output in outputs), default=0)
-    columns = {
-        f"output[{i}]": np.array([_number(output[i]) if i < len(output) else np.nan for output in outputs])
-        for i in range(min(width, _MOST_COLUMNS))
-    }
-    columns["length"] = np.array([float(len(output)) for output in outputs])
-    return View(columns, lambda i, j: [tuple(map(_label, output)) for output in outputs[i:j]], len(outputs))
+@final
+class _Item:
+    """Reads one coordinate of a vector, or one key of a table."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: Hashable) -> None:
+        self.key = key
+
+    def __call__(self, output: Any) -> float:
+        if isinstance(output, Mapping):
+            return _number(output.get(self.key))
+        if not _is_row(output) or not isinstance(self.key, int) or isinstance(self.key, bool):
+            return math.nan
+        row = _coordinates(output)
+        return _number(row[self.key]) if 0 <= self.key < len(row) else math.nan
+
+
+def _length(output: Any) -> float:
+    return float(len(_coordinates(output))) if _is_row(output) else math.nan
+
+
+def _keys(output: Any) -> float:
+    return float(len(output)) if isinstance(output, Mapping) else math.nan
+
+
+def _is_numeric(outputs: Any) -> TypeGuard[npt.NDArray[Any]]:
+    return isinstance(outputs, np.ndarray) and outputs.ndim > 0 and outputs.dtype.kind in _NUMERIC
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real | np.bool_)
+    return isinstance(value, Real | Decimal | np.bool_) or (
+        isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in _NUMERIC
+    )
 
 
 def _is_row(value: Any) -> bool:
-    return isinstance(value, tuple | list | np.ndarray)
+    return isinstance(value, tuple | list) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
+def _coordinates(row: Any) -> Any:
+    return row.reshape(-1) if isinstance(row, np.ndarray) else row
 
 
 def _number(value: Any) -> float:
-    return float(value) if _is_number(value) else np.nan
+    if not _is_number(value):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:  # an integer or a fraction beyond all doubles
+        return math.inf if value > 0 else -math.inf
 
 
 def _label(value: Any) -> Hashable:
-    if isinstance(value, np.ndarray | list):
+    if isinstance(value, np.ndarray):
+        value = value.reshape(-1).tolist() if value.ndim else value.item()
+    if isinstance(value, tuple | list):
         return tuple(map(_label, value))
     if isinstance(value, Mapping):
         return frozenset((_label(key), _label(item)) for key, item in value.items())
+    if isinstance(value, set | frozenset):
+        return frozenset(map(_label, value))
     try:
         hash(value)
     except TypeError:
         return repr(value)
-    return value if value == value else "nan"  # noqa: PLR0124 (not-a-number is one label, not many)
+    return value if value == value else NOT_A_NUMBER  # noqa: PLR0124 (not-a-number is one label, not many)

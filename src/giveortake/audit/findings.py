@@ -9,6 +9,11 @@ if TYPE_CHECKING:
     from giveortake.privacy import Guarantee
 
 
+def figure(number: float) -> str:
+    """A number in a few digits, with 1e-6 for a millionth."""
+    return f"{number:g}".replace("e-0", "e-").replace("e+0", "e+")
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -60,7 +65,7 @@ class LowerBound(float):
         return self.evidence.event
 
     def __str__(self) -> str:
-        at = f" at δ = {self.delta:g}" if self.of == "ε" and self.delta else ""
+        at = f" at δ = {figure(self.delta)}" if self.of == "ε" and self.delta else ""
         sure = f"with {100 * self.confidence:g} % confidence"
         return (
             f"{self.of} is at least {float(self):.6g}{at} {sure}: {self.evidence}. "

@@ -8,8 +8,10 @@ adversary has seen at the end must be as private with respect to b as the filter
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Real
+from secrets import randbelow
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final, runtime_checkable
 
 from giveortake import accounting
@@ -163,14 +165,22 @@ def play(
     every game. `filter` is a budget, a filter (every game begins with a copy) or a function that makes a new guard.
 
     Guarantee [CP34], seed 004 Algorithm 1: a filter that keeps its promise is called violated with probability at most
-    1 − confidence, whatever the adversary does.
+    1 − confidence, whatever the adversary does, as long as it keeps nothing between games and is charged truthfully.
+    Every game is played by a copy of the adversary, and games of the two experiments come in a random order.
     """
     most, fresh = whole("rounds", rounds), _factory(filter)
     promise = fresh().budget
     counts = [0, 0]
+    played: tuple[list[tuple[float, int, int]], ...] = ([], [])
 
     def experiment(b: int) -> tuple[float, int, int]:
-        player = adversary() if isinstance(adversary, type) else adversary
+        while not played[b]:  # whatever leaks from game to game tells nothing about b
+            toss = randbelow(2)
+            played[toss].append(game(toss))
+        return played[b].pop(0)
+
+    def game(b: int) -> tuple[float, int, int]:
+        player = adversary() if isinstance(adversary, type) else deepcopy(adversary)
         move, score = _methods(player)
         view = _game(move, fresh(), b, most)
         admitted = sum(not each.refused for each in view)

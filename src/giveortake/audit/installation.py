@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 Run: TypeAlias = Callable[[float, float], "Outcome"]  # how much work, 1 in full, and the failure probability
 
+_NOTHING = "too few samples to see anything"
 _REACH = 200  # every law that is looked at lives within
 _HALF, _THIRD, _TAIL = Fraction(1, 2), Fraction(1, 3), Fraction(1, 100)
 
@@ -207,7 +208,7 @@ def _promise(group: str, name: str, mechanism: Any, x: Any, y: Any, promise: Gua
         finding = check(mechanism, x, y, promise, samples=count, confidence=sure)
         bound = epsilon_lower_bound(mechanism, x, y, samples=count, confidence=sure, delta=delta)
         at = f", δ = {shown(delta)}" if delta else ""
-        found = f"ε ≥ {float(bound):.3f} of {shown(promised, 4)}{at}"
+        found = f"ε ≥ {float(bound):.3f} of {shown(promised, 4)}{at}" if bound else _NOTHING
         return Outcome(bool(finding) and bound <= promised, repr(promise), found)
 
     return Check(group, name, run)
@@ -262,7 +263,7 @@ def _traces() -> Iterator[Check]:
     def bits(effort: float, alpha: float) -> Outcome:
         count = max(2000, int(200_000 * effort))
         bound = low_bits(_float_release, 0.0, 1.0, samples=count, confidence=1 - alpha)
-        return Outcome(bound <= 1.001, "ε = 1 from low bits at most", f"ε ≥ {float(bound):.3g}")
+        return Outcome(bound <= 1.001, "ε = 1 from low bits at most", f"ε ≥ {float(bound):.3g}" if bound else _NOTHING)
 
     def again(_effort: float, _alpha: float) -> Outcome:
         found = repetition(m.Laplace(10**6), 0)

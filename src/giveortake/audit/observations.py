@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol, final
+
+import numpy as np
 
 from giveortake.audit.neighbours import Neighbours, Rows, random_neighbours
 from giveortake.audit.replay import closed, made
@@ -75,11 +78,22 @@ def observations(
             asked += 1
             for each in fields(Observation):
                 seen = getattr(one, each.name), getattr(other, each.name)
-                if repr(seen[0]) != repr(seen[1]):
+                if _visible(seen[0]) != _visible(seen[1]):
                     what = f"{query!r}: {each.name} is {seen[0]!r} on one table and {seen[1]!r} on the other"
                     differences.append(f"{what} ({pair.kind})")
                     break
     return Observations(tuple(differences), asked)
+
+
+def _visible(value: Any) -> Any:
+    """A value as something that differs wherever anybody can see a difference; long arrays in full."""
+    if isinstance(value, np.ndarray):
+        return "array", str(value.dtype), value.shape, [_visible(each) for each in value.reshape(-1).tolist()]
+    if isinstance(value, Mapping):
+        return type(value), [(_visible(key), _visible(each)) for key, each in value.items()]
+    if isinstance(value, tuple | list):
+        return type(value), [_visible(each) for each in value]
+    return type(value), repr(value)
 
 
 def _observed(factory: Callable[[Rows], Observable], rows: Rows, queries: list[Any]) -> list[Observation]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -31,7 +31,7 @@ def sampler(mechanism: Any) -> Sampler:
     if isinstance(mechanism, AdditiveNoise):
         return lambda x, n: _bulk(mechanism, x, n)
     if isinstance(mechanism, RandomizedResponse):
-        return lambda x, n: np.asarray(mechanism.release([x] * n))
+        return lambda x, n: mechanism.release([x] * n)
     if isinstance(mechanism, Mechanism):
         return lambda x, n: [mechanism.release(x) for _ in range(n)]
     if not callable(mechanism):
@@ -58,9 +58,9 @@ def drawn(mechanism: Any, x: Any, samples: int, report: Callable[[int], None] | 
         parts.append(part)
         if report is not None:
             report(size)
-    _refuse_if_only_errors(parts)
-    if all(isinstance(part, np.ndarray) and part.dtype != object for part in parts):
-        return np.concatenate(parts)
+    arrays = [part for part in parts if isinstance(part, np.ndarray) and part.dtype.kind in "biuf"]
+    if len(arrays) == len(parts) and len({(part.dtype, part.shape[1:]) for part in arrays}) == 1:
+        return np.concatenate(arrays)  # of one type only: a common type may round what others are told apart by
     return [output for part in parts for output in part]
 
 
@@ -151,8 +151,9 @@ def _answer(mechanism: Callable[[Any], Any], x: Any) -> Any:
         return Raised(error)
 
 
-def _refuse_if_only_errors(parts: Sequence[Outputs]) -> None:
-    """A function that never answers is called in the wrong way."""
-    outputs = [output for part in parts if isinstance(part, list) for output in part]
-    if outputs and all(isinstance(output, Raised) for output in outputs):
-        raise outputs[0].error
+def error_of(outputs: Outputs) -> Exception | None:
+    """The first error, if there is nothing but errors."""
+    listed = [] if isinstance(outputs, np.ndarray) else outputs
+    if listed and all(isinstance(output, Raised) for output in listed):
+        return listed[0].error  # type: ignore[no-any-return]
+    return None

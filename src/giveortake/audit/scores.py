@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.audit.features import Column, View
+from giveortake.audit.features import Column, View, label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,12 +124,12 @@ class ByLabel:
         labels = view.labels()
         if isinstance(labels, np.ndarray):
             values, places = np.unique(labels, return_inverse=True)
-            return np.array([self.ratios.get(value, 0.0) for value in values.tolist()])[places]
-        return np.array([self.ratios.get(label, 0.0) for label in labels]) if labels else np.zeros(view.size)
+            return np.array([self.ratios.get(each, 0.0) for each in map(label, values.tolist())])[places]
+        return np.array([self.ratios.get(each, 0.0) for each in labels]) if labels else np.zeros(view.size)
 
     def chosen(self, least: float, *, above: bool) -> list[Hashable]:
         """The labels on one side of a threshold."""
-        return [label for label, ratio in self.ratios.items() if (ratio >= least if above else ratio <= least)]
+        return [each for each, ratio in self.ratios.items() if (ratio >= least if above else ratio <= least)]
 
     def __str__(self) -> str:
         return "the likelihood of the output"
@@ -168,9 +168,10 @@ def scores(x: View, y: View, exact: tuple[Any, Any]) -> Iterator[Score]:
         yield ByCells(tuple(cells))
         for kind in ("sum", "least", "greatest", "place of the greatest"):
             yield BySum(kind, names)
-    ends = tuple(_coordinates(end, len(names)) for end in exact)
-    if ends[0] is not None and ends[1] is not None and len(names) > 1:
-        yield ByDistance(names, ends[0], ends[1])
+    places = tuple(name for name in names if name.startswith("output["))
+    ends = tuple(_coordinates(end, len(places)) for end in exact)
+    if ends[0] is not None and ends[1] is not None and len(places) > 1:
+        yield ByDistance(places, ends[0], ends[1])
     labels = _labels(x, y)
     if labels is not None:
         yield labels
@@ -186,8 +187,8 @@ def _labels(x: View, y: View) -> ByLabel | None:
     scale = np.log(x.size / max(1, y.size))
     return ByLabel(
         {
-            label: float(np.log(counts[0][label] + 1.0) - np.log(counts[1][label] + 1.0) - scale)
-            for label in counts[0] | counts[1]
+            each: float(np.log(counts[0][each] + 1.0) - np.log(counts[1][each] + 1.0) - scale)
+            for each in counts[0] | counts[1]
         }
     )
 
@@ -195,8 +196,11 @@ def _labels(x: View, y: View) -> ByLabel | None:
 def _counted(view: View) -> Counter[Hashable]:
     labels = view.labels()
     if isinstance(labels, np.ndarray):
-        values, counts = np.unique(labels[~np.isnan(labels)], return_counts=True)
-        return Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        values, counts = np.unique(labels, return_counts=True)
+        found: Counter[Hashable] = Counter()
+        for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+            found[label(value)] += count
+        return found
     return Counter(labels)
 
 

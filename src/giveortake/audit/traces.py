@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from giveortake.audit.bounds import epsilon_lower_bound
-from giveortake.audit.features import view
+from giveortake.audit.features import layout, view
 from giveortake.audit.sampling import drawn
+from giveortake.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _LAST_BITS = 4
 _DRAWS = 16
+_PEEK = 200
 
 
 def low_bits(
@@ -36,9 +38,12 @@ def low_bits(
     Looks at which power of two every output is a multiple of, within its own binade, and at its last bits. For noise
     on a public lattice none of that depends on the value, and the bound is that of the noise's size at most.
     """
+    columns = layout(*(drawn(mechanism, end, _PEEK) for end in (x, y)))
+    if not columns:
+        raise InvalidParameter("mechanism", mechanism, "gives no numbers whose bits could be looked at")
 
     def traces(value: Any, size: int) -> npt.NDArray[np.float64]:
-        outputs = view(drawn(mechanism, value, size))
+        outputs = view(drawn(mechanism, value, size), columns)
         return np.column_stack([column for each in outputs.columns.values() for column in _bits(each)])
 
     return epsilon_lower_bound(traces, x, y, samples=samples, confidence=confidence, delta=delta)

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from giveortake.audit.findings import figure
 from giveortake.audit.installation import Check, Outcome, checks
 from giveortake.cli.command import Command, terminal
 from giveortake.errors import InvalidParameter
@@ -87,8 +88,8 @@ def _conclude(out: Console, found: list[tuple[Check, Outcome]], seconds: float) 
     suspects = [check.name for check, outcome in found if not outcome.sound]
     out.print(
         f"{len(found)} checks in {seconds:.0f} s. If everything is as promised, an audit like this one suspects "
-        f"something with probability at most {ALPHA:g}. It looks from outside, at samples: [bold]finding nothing is no "
-        "proof[/]."
+        f"something with probability at most {figure(ALPHA)}. It looks from outside, at samples: "
+        "[bold]finding nothing is no proof[/]."
     )
     if suspects:
         out.print(Text(f"Suspected: {', '.join(suspects)}", style="bold red"))

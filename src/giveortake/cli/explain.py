@@ -57,6 +57,11 @@ def _promise(arguments: argparse.Namespace) -> Guarantee:
         raise InvalidParameter("epsilon, rho, mu", given, "does not name exactly one promise", hint="--epsilon 1")
     if arguments.epsilon is None and arguments.delta is not None:
         raise InvalidParameter("delta", arguments.delta, "goes with --epsilon only")
+    value = str(getattr(arguments, given[0])).strip()
+    if value.startswith(("ln", "log")):
+        raise InvalidParameter(
+            given[0], value, "is no rational number, and promises are", hint='round it up, such as 1.0987 for "ln 3"'
+        )
     match given[0]:
         case "rho":
             return gt.ZCDP(arguments.rho, **terms)
@@ -155,7 +160,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prior", default="1/2", metavar="P", help="what an attacker believes beforehand, from 0 to 1")
     parser.add_argument("--group", default="4", metavar="K", help="people who belong together")
     parser.add_argument("--unit", metavar="COLUMN", help="whom the promise protects; one row if left out")
-    parser.add_argument("--neighbours", choices=["add-remove", "change-one"], default="add-remove")
+    parser.add_argument(
+        "--neighbours",
+        choices=["add-remove", "change-one"],
+        default="add-remove",
+        help="what is hidden: that somebody is in the data at all, or what their entry is",
+    )
     parser.add_argument("--plot", metavar="FOLDER", help="save the charts there (needs the extra [plot])")
     parser.add_argument("--format", choices=["svg", "png", "html"], default="svg", help="of the charts")
 

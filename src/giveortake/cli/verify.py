@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 import sys
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +32,7 @@ _MOST_ROWS, _MOST_COLUMNS = 16, 6
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the table, the verdict and the worst case; exit code 1 if the claim is false."""
+    """Print the table, the verdict and the worst case; exit code 1 if the claim is false, 2 if nothing is shown."""
     file, _, name = arguments.mechanism.partition("::")
     if not name:
         raise InvalidParameter("mechanism", arguments.mechanism, "names no mechanism", hint="write file.py::mechanism")
@@ -42,11 +45,11 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     verdict = table.check(arguments.epsilon, arguments.delta)
     _print_table(out, table, verdict)
-    style = "bold green" if verdict.holds else "bold red"
+    style = "bold green" if verdict.holds else "bold yellow" if verdict.counterexample is None else "bold red"
     out.print(Text(verdict.headline(), style=style))
     for reason in verdict.reasons():
         out.print(Text(reason))
-    return 0 if verdict.holds else 1
+    return 0 if verdict.holds else 2 if verdict.counterexample is None else 1
 
 
 def load(path: Path) -> ModuleType:
@@ -56,8 +59,41 @@ def load(path: Path) -> ModuleType:
         raise NotFound(f"there is no Python file {path}", hint="write file.py::mechanism")
     module = importlib.util.module_from_spec(specification)
     sys.modules.setdefault(path.stem, module)
-    specification.loader.exec_module(module)
+    try:
+        specification.loader.exec_module(module)
+    except GiveOrTakeError:
+        raise
+    except (Exception, SystemExit) as error:
+        sys.modules.pop(path.stem, None)
+        raise _told(path, "", error) from error
     return module
+
+
+def _told(path: Path, call: str, error: BaseException, line: int | None = None) -> GiveOrTakeError:
+    """An error of somebody's file as one sentence: where, what was called, and what it raised."""
+    if isinstance(error, SyntaxError):
+        line = error.lineno
+    for frame in traceback.extract_tb(error.__traceback__):
+        line = frame.lineno if Path(frame.filename).resolve() == path.resolve() else line
+    place = path.name if line is None else f"{path.name}:{line}"
+    return GiveOrTakeError(" ".join(filter(None, [place, call, f"raised {type(error).__name__}: {error}"])))
+
+
+def _reported(path: Path, program: Callable[..., Any]) -> Callable[..., Any]:
+    """The same program, of which every error ends as one of ours."""
+    code = getattr(program, "__code__", None)
+
+    @wraps(program)
+    def run(x: Any, *coins: Any) -> Any:
+        try:
+            return program(x, *coins)
+        except GiveOrTakeError:
+            raise
+        except Exception as error:
+            call = f"{getattr(program, '__name__', 'the mechanism')}({x!r}, flip)"
+            raise _told(path, call, error, getattr(code, "co_firstlineno", None)) from error
+
+    return run
 
 
 def _table(module: ModuleType, name: str, arguments: argparse.Namespace) -> Table:
@@ -79,6 +115,15 @@ def _table(module: ModuleType, name: str, arguments: argparse.Namespace) -> Tabl
             raise InvalidParameter(
                 "inputs", arguments.inputs, "is not a Python list", hint='--inputs "[0, 1]"'
             ) from None
+    try:
+        wanted = [p for p in inspect.signature(found).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    except (TypeError, ValueError):
+        wanted = []
+    if len(wanted) == 1 and wanted[0].kind is not inspect.Parameter.VAR_POSITIONAL:
+        raise InvalidParameter(
+            "mechanism", name, "takes no coins: it has one argument", hint=f"write def {name}({wanted[0].name}, flip)"
+        )
+    found = _reported(Path(arguments.mechanism.partition("::")[0]), found)
     return verify.program(found, inputs, neighbours=relation, depth=arguments.depth, paths=arguments.paths)
 
 

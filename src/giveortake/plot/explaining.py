@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from giveortake import accounting, mechanisms
 from giveortake.errors import Unprovable
@@ -15,8 +16,10 @@ from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, ev
 from giveortake.privacy.explaining import FAILURE, beliefs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
+
+Promises: TypeAlias = "Guarantee | Number | Iterable[Guarantee | Number]"  # a number is the ε of a pure promise
 
 EPSILONS: tuple[Number, ...] = ("0.1", "0.5", 1, 2, 5)
 METHODS = {
@@ -33,7 +36,7 @@ _SHOWN_DELTA = 1e-10
 _PEOPLE, _SHARES = [100, 1000, 10_000, 100_000, 1_000_000], [1, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6, 1e-7]
 
 
-def posterior(promises: Guarantee | Iterable[Guarantee | Number] = EPSILONS) -> Any:
+def posterior(promises: Promises = EPSILONS) -> Any:
     """Belief after against belief before: everything an attacker can come to think lies between a pair of lines."""
     alt = altair()
     listed = _promises(promises)
@@ -56,7 +59,7 @@ def posterior(promises: Guarantee | Iterable[Guarantee | Number] = EPSILONS) -> 
     )
 
 
-def tradeoff(promises: Guarantee | Iterable[Guarantee | Number] = EPSILONS) -> Any:
+def tradeoff(promises: Promises = EPSILONS) -> Any:
     """The best that any attacker can do: true-positive against false-positive rate."""
     alt = altair()
     listed = _promises(promises)
@@ -83,12 +86,14 @@ def groups(promise: Guarantee | Number = 1, sizes: Sequence[int] = tuple(range(1
     alt = altair()
     (single,) = _promises([promise])
     rows = []
+    cautious = False
     for size in sizes:
         for prior in (Fraction(1, 10), Fraction(1, 2)):
             try:
                 found = beliefs(single.group(whole("size", size)), prior)
             except Unprovable:
                 found = None
+            cautious = cautious or (found is not None and found[2] is not None)
             high = Fraction(1) if found is None else found[1]
             rows.append({"size": size, "high": float(high), "before": f"{shown(100 * prior)} % before", "side": "high"})
     return lines(
@@ -98,6 +103,7 @@ def groups(promise: Guarantee | Number = 1, sizes: Sequence[int] = tuple(range(1
         by="before",
         order=["10 % before", "50 % before"],
         title=f"Groups under {name(single)}",
+        subtitle=f"except for outputs of probability {shown(FAILURE)}" if cautious else None,
     )
 
 
@@ -156,7 +162,7 @@ def accuracy(epsilons: Iterable[Number] = ("0.01", "0.1", 1, 10), people: Sequen
     )
 
 
-def profile(promises: Guarantee | Iterable[Guarantee | Number] = EPSILONS, *, most: Number = 6) -> Any:
+def profile(promises: Promises = EPSILONS, *, most: Number = 6) -> Any:
     """The whole curve δ(ε) of each promise."""
     alt = altair()
     listed = _promises(promises)
@@ -219,6 +225,7 @@ def _kink(promise: Guarantee) -> Fraction:
     return (1 - delta) / (1 + Fraction(math.exp(min(50.0, float(promise.epsilon)))))
 
 
-def _promises(given: Guarantee | Iterable[Guarantee | Number]) -> list[Guarantee]:
-    listed: list[Any] = [given] if isinstance(given, Guarantee) else list(given)
+def _promises(given: Promises) -> list[Guarantee]:
+    one = isinstance(given, Guarantee | str) or not isinstance(given, Iterable)
+    listed: list[Any] = [given] if one else list(given)  # type: ignore[arg-type]
     return [each if isinstance(each, Guarantee) else PureDP(each) for each in listed]

@@ -64,7 +64,12 @@ def configured(chart: Any) -> Any:
         chart.configure(font=_FONT, background="white")
         .configure_view(stroke=None)
         .configure_axis(
-            gridColor="#dddddd", domainColor="#333333", tickColor="#333333", labelFontSize=12, titleFontSize=13
+            labelFlush=False,
+            gridColor="#dddddd",
+            domainColor="#333333",
+            tickColor="#333333",
+            labelFontSize=12,
+            titleFontSize=13,
         )
         .configure_legend(labelFontSize=12, orient="right")
         .configure_title(fontSize=15, subtitleFontSize=12, subtitleColor="#333333", offset=12)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from html import escape
+from math import ceil, floor
 from typing import TYPE_CHECKING, final
 
 from giveortake.errors import Unprovable
@@ -24,6 +25,9 @@ FAILURE = Fraction(1, 1000)  # outputs that beliefs are not bounded for, where a
 PRIORS = tuple(Fraction(k, 100) for k in (1, 10, 50, 90))
 RATES = tuple(Fraction(k, 100) for k in (1, 5, 10))
 _DECIMALS = 1
+_SMALL = Fraction(1, 4)  # an advantage up to which outputs look almost the same
+_HARDLY = Fraction("0.9866")  # tanh(5/2), the advantage that ε = 5 allows
+_NOBODY = 1 - Fraction(1, 2 * 10**8)  # about tanh(20/2)
 
 
 @final
@@ -80,12 +84,12 @@ def beliefs(promise: Guarantee, prior: Number) -> tuple[Fraction, Fraction, Frac
 
 def percent_up(share: Fraction) -> str:
     """A percentage that is never below the share."""
-    return _percent(share, ROUND_CEILING)
+    return _percent(share, up=True)
 
 
 def percent_down(share: Fraction) -> str:
     """A percentage that is never above the share."""
-    return _percent(share, ROUND_FLOOR)
+    return _percent(share, up=False)
 
 
 def _plainly(promise: Guarantee) -> str:
@@ -95,9 +99,15 @@ def _plainly(promise: Guarantee) -> str:
     everybody = "everybody, whatever else they know and however long they compute"
     if isinstance(promise, ComputationalDP):
         everybody = "everybody whose computing power is bounded, whatever else they know"
+    advantage = promise.advantage()
+    looks = "looks almost the same" if advantage <= _SMALL else "may look different, but only as much as is said below,"
+    weak = ""
+    if advantage > _HARDLY:
+        looks = "may look entirely different"
+        weak = f" So large a promise protects {'nobody' if advantage > _NOBODY else 'hardly anybody'}."
     return (
-        f"In plain words: whatever is published looks almost the same whether or not {you} ({promise.step}). It does "
-        f"not rest on attackers knowing little: it holds against {everybody}."
+        f"In plain words: whatever is published {looks} whether or not {you} ({promise.step}).{weak} It does not rest "
+        f"on attackers knowing little: it holds against {everybody}."
     )
 
 
@@ -105,14 +115,15 @@ def _belief(promise: Guarantee, prior: Number) -> str:
     asked = closed_probability("prior", prior)
     found = beliefs(promise, asked)
     if found is None:
-        return ""
+        return (
+            "How far an attacker's belief may move is not bounded by this promise: after an output it may be anything."
+        )
     low, high, failure = found
-    except_for = f", except for outputs of probability {shown(failure)} for each of the two bounds" if failure else ""
     you = "you are in the data" if promise.neighbours == "add-remove" else "your entry is this and not that"
     return (
         f"Somebody who thought with {shown(100 * asked)} % that {you}, and knows everybody else in it, will after "
         f"seeing all that is published think so with {percent_down(low)} at the least and {percent_up(high)} at the "
-        f"most{except_for}."
+        f"most{_except_for(failure)}."
     )
 
 
@@ -135,13 +146,19 @@ def _group(promise: Guarantee, size: int, prior: Number) -> str:
     except Unprovable:
         return f"About {count} people at once this promises nothing useful."
     if found is None:
-        return f"About {count} people at once: {together}"
-    low, high, _ = found
+        return f"About {count} people at once no belief is bounded: {together}"
+    low, high, failure = found
+    whole_group = "are all in the data or all not" if promise.neighbours == "add-remove" else "change their entries"
+    they = "they are" if promise.neighbours == "add-remove" else "their entries are these and not those"
     return (
-        f"For {count} people who are all in the data or all not, a family for example, the same belief stays between "
-        f"{percent_down(low)} and {percent_up(high)}: protection fades with the size of a group, and what large groups "
-        "have in common is what statistics are for."
+        f"For a group of {count} people who {whole_group}, a family for example, the belief that {they} stays between "
+        f"{percent_down(low)} and {percent_up(high)}{_except_for(failure)}: protection fades with the size of a group, "
+        "and what large groups have in common is what statistics are for."
     )
+
+
+def _except_for(failure: Fraction | None) -> str:
+    return f", except for outputs of probability {shown(failure)} for each of the two bounds" if failure else ""
 
 
 _LIMITS = (
@@ -154,9 +171,10 @@ def _listed(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])}, {words[-1]}"
 
 
-def _percent(share: Fraction, rounding: str) -> str:
-    exactly = Decimal((100 * share).numerator) / Decimal((100 * share).denominator)
-    digits = exactly.quantize(Decimal(1).scaleb(-_decimals(share)), rounding=rounding)
+def _percent(share: Fraction, *, up: bool) -> str:
+    decimals = _decimals(share)
+    scaled = 100 * share * 10**decimals  # integers from here on: a quotient of decimals would be rounded once more
+    digits = Decimal(ceil(scaled) if up else floor(scaled)).scaleb(-decimals)
     return f"{digits.normalize():f} %" if digits else "0 %"
 
 

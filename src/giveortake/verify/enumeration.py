@@ -8,14 +8,19 @@ after it are drawn anew, so a program of k paths costs k runs and about two mult
 from __future__ import annotations
 
 import inspect
+import random
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
-from typing import Any, Protocol, TypeAlias, final
+from math import copysign, lcm, nan
+from random import Random
+from typing import Any, Protocol, TypeAlias, TypeVar, final
+
+import numpy as np
 
 from giveortake.errors import GiveOrTakeError, InvalidParameter, Unprovable
 from giveortake.exact import Number, closed_probability, rational, whole
-from giveortake.verify.polynomials import Polynomial
+from giveortake.verify.polynomials import Polynomial, never_negative
 
 Law: TypeAlias = dict[Hashable, Fraction]
 Chance: TypeAlias = "Number | Polynomial"
@@ -24,10 +29,44 @@ Weights: TypeAlias = "Sequence[Number] | Mapping[Any, Number]"
 HALF = Fraction(1, 2)
 _COIN = ((1, 1), (0, 1))  # heads first, each with numerator 1 of 2
 DEPTH, PATHS = 64, 4_000_000
+NAN = nan  # the one not-a-number that stands for all in a table
+
+
+_E = TypeVar("_E", bound=BaseException)
 
 
 class _TooDeepError(BaseException):
     """This path has tossed more coins than were allowed; its probability becomes part of the remainder."""
+
+
+_CUT = object()  # stands for the output of a path that was cut
+_RERUN, _FEWEST_RERUN = 1000, 64
+_HINT = "take every random choice from flip: flip(p), flip.choose(n), flip.categorical(weights)"
+
+
+@final
+class _Refusing:
+    """In place of the coins that are written down, where no coin may be tossed: after a run, and inside a loop."""
+
+    __slots__ = ("_coins", "_words")
+
+    def __init__(self, coins: Coins, words: str) -> None:
+        self._coins, self._words = coins, words
+
+    def __iter__(self) -> _Refusing:
+        return self
+
+    def __next__(self) -> Any:
+        raise self._coins.failed(InvalidParameter("flip", "this one", self._words))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """The coins of one path, with what was asked of each, and the output at its end."""
+
+    script: tuple[tuple[Any, Any], ...]
+    output: Any
 
 
 class Flip(Protocol):
@@ -53,13 +92,18 @@ class Flip(Protocol):
 class Coins:
     """What stands behind `flip`: the path that is being taken, and the next one."""
 
-    __slots__ = ("_choices", "_coins", "_denominators", "_depth", "_numerators", "_replay", "_sides", "_values")
+    __slots__ = (
+        "_asked", "_choices", "_coins", "_denominators", "_depth", "_failure", "_numerators", "_replay", "_sides",
+        "_values",
+    )  # fmt: skip
 
     def __init__(self, depth: int) -> None:
         self._depth = depth
         self._replay: Iterator[Any] = iter(())  # outcomes that are written down for this run and not asked for yet
+        self._failure: BaseException | None = None  # what was raised to the program, which may have swallowed it
         self._choices: list[int] = []  # which outcome each coin of this path takes …
-        self._values: list[Any] = []  # … and the outcome itself
+        self._values: list[Any] = []  # … and the outcome itself, as a number
+        self._asked: list[Any] = []  # what the program asked for, to be compared when it asks again
         self._sides: list[Sequence[tuple[Any, Any]]] = []  # the outcomes of each coin with their numerators
         self._numerators: list[Any] = [1]  # of the path's probability up to each coin; polynomials if p is unknown
         self._denominators: list[int] = [1]
@@ -69,9 +113,11 @@ class Coins:
         """The coins as a plain function with attributes: calling one is twice as fast as calling an object."""
 
         def flip(p: Chance = HALF) -> Any:
-            for value in self._replay:  # the quickest way to take one more element, if there is one
-                return value
-            return self._extended(_COIN, 2) if p is HALF else self._extended(*self._coin(p))
+            for value, asked in self._replay:  # the quickest way to take one more element, if there is one
+                if asked is p or (type(asked) is type(p) and asked == p):
+                    return value
+                raise self._other_coins()
+            return self._extended(p, _COIN, 2) if p is HALF else self._extended(p, *self._coin(p))
 
         toss: Any = flip
         toss.choose, toss.categorical, toss.until = self.choose, self.categorical, self.until
@@ -79,24 +125,27 @@ class Coins:
 
     def choose(self, options: int | Sequence[Any]) -> Any:
         """One of 0 … n − 1, or one element of a sequence, each equally likely."""
-        for value in self._replay:
-            return value
         listed: Sequence[Any] = range(whole("options", options)) if isinstance(options, int) else options
-        if not len(listed):
+        count = len(listed)
+        if not count:
             raise InvalidParameter("options", options, "is empty")
-        return self._extended([(option, 1) for option in listed], len(listed))
+        place = self._replayed(("choose", count))
+        if place is None:
+            place = self._extended(("choose", count), [(each, 1) for each in range(count)], count)
+        return listed[place]
 
     def categorical(self, weights: Weights) -> Any:
         """A key of a mapping, or an index of a sequence, with probability proportional to its weight."""
-        for value in self._replay:
-            return value
         items = list(weights.items()) if isinstance(weights, Mapping) else list(enumerate(weights))
-        exactly = [(key, rational("weights", weight)) for key, weight in items]
-        if any(weight < 0 for _, weight in exactly) or not any(weight for _, weight in exactly):
+        exactly = [rational("weights", weight) for _, weight in items]
+        if any(weight < 0 for weight in exactly) or not any(exactly):
             raise InvalidParameter("weights", weights, "is not a list of non-negative weights with a positive sum")
-        common = lcm(*(weight.denominator for _, weight in exactly))
-        sides = [(key, int(weight * common)) for key, weight in exactly if weight]
-        return self._extended(sides, sum(numerator for _, numerator in sides))
+        common = lcm(*(weight.denominator for weight in exactly))
+        sides = [(place, int(weight * common)) for place, weight in enumerate(exactly) if weight]
+        place = self._replayed(("categorical", sides))
+        if place is None:
+            place = self._extended(("categorical", sides), sides, sum(numerator for _, numerator in sides))
+        return items[place][0]
 
     def until(self, body: Callable[[Flip], Any], accept: Callable[[Any], Any] = bool) -> Any:
         """Run `body(flip)` again and again until `accept` holds of its result: an endless loop, exactly.
@@ -104,53 +153,117 @@ class Coins:
         Theorem: with a = P[accept] > 0, round n accepts result v with probability (1 − a)^(n−1)·P[v], and the
         geometric series sums to P[v]/a: nothing remains. `body` must depend on its coins alone.
         """
-        law, remainder, _ = enumerate_paths(body, depth=self._depth)
+        outside = self._replay
+        self._replay = _Refusing(self, "belongs outside of this loop: use the flip that the body is called with")
+        try:
+            law, remainder, _ = enumerate_paths(body, depth=self._depth)
+            accepted = {value: mass for value, mass in law.items() if accept(value)}
+        finally:
+            self._replay = outside
+        if self._failure is not None:
+            raise self._failure
         if remainder:
-            raise Unprovable(
-                "the body of the loop has endless paths of its own", hint="write inner loops with flip.until too"
+            raise self.failed(
+                Unprovable(
+                    "the body of the loop has endless paths of its own", hint="write inner loops with flip.until too"
+                )
             )
-        accepted = {value: mass for value, mass in law.items() if accept(value)}
         if not accepted:
-            raise Unprovable("the loop never ends: no result of its body is accepted")
+            raise self.failed(Unprovable("the loop never ends: no result of its body is accepted"))
         return self.categorical(accepted)
 
+    def failed(self, error: _E) -> _E:
+        """Remember what is about to be raised: a program that swallows it is no less wrong."""
+        if self._failure is None or isinstance(self._failure, _TooDeepError):
+            self._failure = error
+        return error
+
     def _coin(self, p: Chance) -> tuple[Sequence[tuple[Any, Any]], int]:
+        try:
+            known = self._coins.get((type(p), p))
+        except TypeError:  # no number at all
+            known = None
+        if known is not None:
+            return known
         if isinstance(p, Polynomial):
-            return ((1, p), (0, 1 - p)), 1
-        known = self._coins.get(p)
-        if known is None or isinstance(p, bool):
+            if not never_negative(p) or not never_negative(1 - p):
+                raise self.failed(InvalidParameter("p", p, "is no probability for every 0 < p < 1"))
+            known = ((1, p), (0, 1 - p)), 1
+        else:
             chance = closed_probability("p", p)
             heads, tails = chance.numerator, chance.denominator - chance.numerator
             sides = _COIN if heads == tails == 1 else tuple((s, n) for s, n in ((1, heads), (0, tails)) if n)
-            known = self._coins[p] = (sides, chance.denominator)
+            known = sides, chance.denominator
+        self._coins[type(p), p] = known
         return known
 
-    def _extended(self, sides: Sequence[tuple[Any, Any]], total: int) -> Any:
+    def _replayed(self, question: Any) -> Any:
+        """The outcome that is written down for the next coin; None if there is none."""
+        for value, asked in self._replay:
+            if type(asked) is tuple and asked == question:
+                return value
+            raise self._other_coins()
+        return None
+
+    def _other_coins(self) -> InvalidParameter:
+        return self.failed(
+            InvalidParameter(
+                "program", "this one", "does not do the same again when its coins fall the same", hint=_HINT
+            )
+        )
+
+    def _extended(self, question: Any, sides: Sequence[tuple[Any, Any]], total: int) -> Any:
         if len(self._values) >= self._depth:
-            raise _TooDeepError
+            raise self.failed(_TooDeepError())
         self._choices.append(0)
         self._values.append(sides[0][0])
+        self._asked.append(question)
         self._sides.append(sides)
         self._numerators.append(self._numerators[-1] * sides[0][1])
         self._denominators.append(self._denominators[-1] * total)
         return sides[0][0]
 
-    def _start(self) -> None:
-        """Begin a run: what is written down is told again, coin by coin."""
-        self._replay = iter(self._values)
+    def run(self, run: Callable[[Flip], Any], flip: Flip) -> Any:
+        """One run: what is written down is told again, coin by coin. A path that is too long has the output `_CUT`."""
+        self._failure = None
+        replay = self._replay = zip(tuple(self._values), tuple(self._asked))  # noqa: B905 (of one length, and quicker so)
+        try:
+            output = run(flip)
+        except _TooDeepError:
+            output = _CUT
+        finally:
+            self._replay = _Refusing(self, "was kept after its run had ended")
+        if self._failure is not None:  # the program may have swallowed it and gone on
+            if not isinstance(self._failure, _TooDeepError):
+                raise self._failure
+            output = _CUT
+        for _ in replay:
+            raise self._other_coins()
+        return output
 
-    def _mass(self) -> tuple[Any, int]:
+    def follow(self, path: _Path, run: Callable[[Flip], Any], flip: Flip) -> Any:
+        """One run along a path that was recorded."""
+        self._values, self._asked = ([each[side] for each in path.script] for side in (0, 1))
+        output = self.run(run, flip)
+        if len(self._values) > len(path.script):
+            raise self._other_coins()
+        return output
+
+    def path(self, output: Any) -> _Path:
+        """The path that was just taken."""
+        return _Path(tuple(zip(self._values, self._asked, strict=True)), output)
+
+    def mass(self) -> tuple[Any, int]:
         """The probability of the path that a run has just ended, as a numerator and a denominator."""
-        for _ in self._replay:
-            raise InvalidParameter("program", self, "does not do the same again when its coins fall the same")
         return self._numerators[-1], self._denominators[-1]
 
-    def _advance(self) -> bool:
+    def advance(self) -> bool:
         """Move to the next path; False when there is none."""
         choices, sides = self._choices, self._sides
         while choices and choices[-1] + 1 == len(sides[-1]):
             choices.pop()
             self._values.pop()
+            self._asked.pop()
             sides.pop()
             self._numerators.pop()
             self._denominators.pop()
@@ -162,30 +275,130 @@ class Coins:
         return True
 
 
-def enumerate_paths(run: Callable[[Flip], Any], *, depth: int = DEPTH, paths: int = PATHS) -> tuple[Law, Fraction, int]:
-    """The exact law of what `run` returns, the probability of paths cut at `depth` coins, and the number of paths."""
+def enumerate_paths(
+    run: Callable[[Flip], Any], *, depth: int = DEPTH, paths: int = PATHS, recorded: list[_Path] | None = None
+) -> tuple[Law, Fraction, int]:
+    """The exact law of what `run` returns, the probability of paths cut at `depth` coins, and the number of paths.
+
+    Some of the paths, at most a thousand and evenly spread, are recorded if that is asked for.
+    """
     coins = Coins(whole("depth", depth))
     flip = coins.flip()
-    sums: dict[Hashable, dict[int, Any]] = {}  # output → denominator → sum of numerators
+    sums: dict[Hashable, tuple[Any, dict[int, Any]]] = {}  # output → itself, and denominator → sum of numerators
     cut: dict[int, Any] = {}
-    count = 0
-    start, advance, mass = coins._start, coins._advance, coins._mass  # noqa: SLF001 (this function drives the coins)
+    count, stride = 0, 1
     while True:
-        start()
-        try:
-            tally = _tally(sums, run(flip))
-        except _TooDeepError:
-            tally = cut
-        numerator, denominator = mass()
+        output = coins.run(run, flip)
+        tally = cut if output is _CUT else _tally(sums, output)
+        numerator, denominator = coins.mass()
         tally[denominator] = tally.get(denominator, 0) + numerator
+        if recorded is not None and count % stride == 0:
+            recorded.append(coins.path(output))
+            if len(recorded) > _RERUN:
+                del recorded[1::2]
+                stride *= 2
         count += 1
-        if not advance():
+        if not coins.advance():
             break
         if count >= paths:
             raise Unprovable(
                 f"the program has more than {paths:,} paths", hint="toss fewer coins, or pass a larger `paths`"
             )
-    return {output: _sum(tally) for output, tally in sums.items()}, _sum(cut), count
+    return {output: _sum(tally) for output, (_, tally) in sums.items()}, _sum(cut), count
+
+
+def laws_of(
+    runs: Mapping[Any, Callable[[Flip], Any]], name: str, *, depth: int = DEPTH, paths: int = PATHS
+) -> tuple[dict[Any, Law], dict[Any, Fraction], int]:
+    """The law of each run, what was cut off of each, and the number of paths of all.
+
+    Nothing follows from a program that rolls dice of its own, or remembers. So up to a thousand paths are run again,
+    in another order and with all inputs mixed, and must give the same; and Python's and NumPy's generators must stand
+    where they stood before. That catches mistakes, not somebody who hides what they do.
+    """
+    before = _generators()
+    laws: dict[Any, Law] = {}
+    cut: dict[Any, Fraction] = {}
+    again: list[tuple[Any, _Path]] = []
+    total = 0
+    try:
+        for x, run in runs.items():
+            recorded: list[_Path] = []
+            laws[x], cut[x], count = enumerate_paths(run, depth=depth, paths=paths, recorded=recorded)
+            again += [(x, path) for path in recorded]
+            total += count
+        _run_again(runs, again, name, depth)
+    finally:
+        moved = _moved(before)
+    if moved:
+        raise Unprovable(f"{name} drew from {moved}, so nothing can be proved about it", hint=_HINT)
+    return laws, cut, total
+
+
+def _run_again(
+    runs: Mapping[Any, Callable[[Flip], Any]], recorded: list[tuple[Any, _Path]], name: str, depth: int
+) -> None:
+    dice = Random(1)  # noqa: S311 (an order, not noise)
+    some = dice.sample(recorded, min(_RERUN, len(recorded)))
+    coins = Coins(depth)
+    flip = coins.flip()
+    for turn in range(max(1, _FEWEST_RERUN // max(1, len(some)))):
+        for x, path in some if turn == 0 else dice.sample(some, len(some)):
+            output = coins.follow(path, runs[x], flip)
+            if not (output is path.output or same(canonical(output), canonical(path.output))):
+                one, other = ("nothing" if each is _CUT else repr(each) for each in (path.output, output))
+                raise Unprovable(
+                    f"{name} gave {one} and then {other} on the same input and the same coins, so nothing can be "
+                    "proved about it",
+                    hint=_HINT,
+                )
+
+
+def _generators() -> tuple[Any, Any]:
+    return random.getstate(), np.random.get_state()
+
+
+def _moved(before: tuple[Any, Any]) -> str:
+    now = _generators()
+    if now[0] != before[0]:
+        return "Python's random"
+    return "" if all(map(np.array_equal, now[1], before[1])) else "numpy.random"
+
+
+def called(program: object) -> str:
+    """What a program is called in an error."""
+    return str(getattr(program, "__name__", type(program).__name__))
+
+
+def canonical(output: Any) -> Any:
+    """The output itself, with one not-a-number in place of all."""
+    if isinstance(output, tuple) and type(output) is tuple:
+        return tuple(map(canonical, output))
+    return NAN if output != output else output  # noqa: PLR0124
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether nobody can tell them apart: equal, and of the same type, and zeros of the same sign."""
+    if one is other:
+        return True
+    if type(one) is not type(other) or one != other:
+        return False
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, frozenset):
+        return sorted(map(repr, one)) == sorted(map(repr, other))
+    return not isinstance(one, float) or copysign(1, one) == copysign(1, other)
+
+
+def refuse_if_different(one: Any, other: Any) -> None:
+    """Two outputs that Python calls equal must be the same."""
+    if not same(one, other):
+        raise InvalidParameter(
+            "output",
+            (one, other),
+            "are two outputs that Python calls equal and a reader does not",
+            hint="return one type only, such as int(answer)",
+        )
 
 
 def runner(program: Callable[..., Any]) -> Callable[[Any, Flip], Any]:
@@ -228,10 +441,14 @@ def _sum(tally: dict[int, Any]) -> Fraction:
     return sum((Fraction(1, denominator) * numerator for denominator, numerator in tally.items()), Fraction(0))
 
 
-def _tally(sums: dict[Hashable, dict[int, Any]], output: Any) -> dict[int, Any]:
+def _tally(sums: dict[Hashable, tuple[Any, dict[int, Any]]], output: Any) -> dict[int, Any]:
+    output = canonical(output)
     try:
-        return sums.setdefault(output, {})
+        first, tally = sums.setdefault(output, (output, {}))
     except TypeError:
         raise GiveOrTakeError(
             f"the program returned a {type(output).__name__}, which cannot be counted", hint="return a tuple, or text"
         ) from None
+    if first is not output:
+        refuse_if_different(first, output)
+    return tally

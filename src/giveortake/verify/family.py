@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.errors import Unprovable
 from giveortake.exact import Number, open_probability
-from giveortake.verify.enumeration import enumerate_paths
+from giveortake.verify.enumeration import DEPTH, called, laws_of
 from giveortake.verify.polynomials import Polynomial, common_divisor, never_negative
 from giveortake.verify.relations import Pair, Relation, neighbouring_pairs
 from giveortake.verify.table import Table
@@ -89,7 +90,9 @@ class Family:
         return sorted(_greatest(found), key=repr)
 
 
-def family(f: Callable[..., Any], inputs: Iterable[Hashable] = (0, 1), *, neighbours: Relation = None) -> Family:
+def family(
+    f: Callable[..., Any], inputs: Iterable[Hashable] = (0, 1), *, neighbours: Relation = None, depth: int = DEPTH
+) -> Family:
     """Run `f(x, flip, p)` over every path, with p unknown: only `flip(p)` and polynomials in p may use it.
 
     >>> def randomized_response(x, flip, p):
@@ -98,7 +101,12 @@ def family(f: Callable[..., Any], inputs: Iterable[Hashable] = (0, 1), *, neighb
     [(1 − p + p²) / (1 − 2p + p²), (2 − p) / (1 − p)]
     """
     listed = list(inputs)
-    laws = {x: enumerate_paths(partial(_run, f, x))[0] for x in listed}
+    laws, cut, _ = laws_of({x: partial(_run, f, x) for x in listed}, called(f), depth=depth)
+    if any(cut.values()):
+        raise Unprovable(
+            f"some paths of {called(f)} toss more than {depth} coins, and were not enumerated",
+            hint="pass a larger `depth`, or write endless loops with flip.until",
+        )
     return Family(laws, neighbouring_pairs(listed, neighbours))
 
 

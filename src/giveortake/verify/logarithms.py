@@ -220,6 +220,8 @@ class LogSum:
         """Certified: true only if this is at most the other for sure."""
         if self.terms == (other.terms if isinstance(other, LogSum) else None):
             return True
+        if isinstance(other, float) and not math.isfinite(other):
+            return other == math.inf
         return self.up() <= (other.down() if isinstance(other, LogSum) else Fraction(other))
 
     def __eq__(self, other: object) -> bool:
@@ -276,7 +278,10 @@ class Level:
         return self.ratio == math.inf
 
     def __repr__(self) -> str:
-        return repr(self.epsilon) if isinstance(self.epsilon, Log) else shown(self.epsilon, 12)
+        if isinstance(self.epsilon, Log):
+            return repr(self.epsilon)
+        text = shown(self.epsilon, 12)
+        return text if rational("epsilon", text) == self.epsilon else str(self.epsilon)
 
 
 def compared_with_exp(ratio: Ratio, exponent: Fraction) -> int:

@@ -96,29 +96,49 @@ def kinks(p: Law, q: Law) -> Iterator[Fraction]:
 
 
 def fewest_outputs(p: Law, q: Law, level: Level, delta: Fraction) -> list[Hashable] | None:
-    """The smallest set S with P[S] > e^ε·Q[S] + δ; None if there is none.
+    """The smallest set S with P[S] > e^ε·(Q[S] + r) + δ, r the remainder of Q; None if there is none.
 
-    Sets are made of the outputs that gain most, so none of fewer outputs does. With a remainder, S may be empty.
+    Only what was enumerated counts: whatever the paths do that were cut off, S is a counterexample. Sets are made of
+    the outputs that gain most, so none of fewer outputs does.
     """
     if level.infinite:
-        return [] if remainder(p) > delta else None
+        return None
+    bits = 192
+    while True:
+        low, high = level.between(bits)
+        fewest, most = (_prefix(p, q, ratio, delta + ratio * remainder(q)) for ratio in (low, high))
+        if fewest is None or (most is not None and len(fewest) == len(most)):
+            return None if fewest is None else most
+        bits *= 2  # e^ε is irrational here, and what is compared with it is rational, so that the two agree at last
+
+
+def kept(p: Law, q: Law, level: Level, delta: Fraction) -> bool:
+    """Whether P[S] ≤ e^ε·Q[S] + δ for every set S, even if what was cut off gives everything away."""
+    if level.infinite:
+        return remainder(p) <= delta
     bits = 192
     while True:
         low, high = level.between(bits)
         if excess(p, q, low) <= delta:
-            return None
+            return True
         if excess(p, q, high) > delta:
-            break
+            return False
         bits *= 2  # e^ε is irrational here, so that one of the two holds at last
-    gains = [(mass - high * q.get(output, ZERO), position, output) for position, (output, mass) in enumerate(p.items())]
+
+
+def _prefix(p: Law, q: Law, ratio: Fraction, limit: Fraction) -> list[Hashable] | None:
+    """The fewest outputs of which P − ratio·Q adds up to more than a limit."""
+    gains = [(mass - ratio * q.get(output, ZERO), output) for output, mass in p.items()]
     chosen: list[Hashable] = []
-    total = remainder(p)
-    for gain, _, output in sorted(gains, key=lambda item: (-item[0], item[1])):
-        if total > delta:
+    total = ZERO
+    for gain, output in sorted(gains, key=lambda item: -item[0]):
+        if gain <= 0:
             break
         chosen.append(output)
         total += gain
-    return chosen
+        if total > limit:
+            return chosen
+    return None
 
 
 def _by_ratio(p: Law, q: Law) -> list[tuple[Ratio, Hashable]]:

@@ -6,13 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import InvalidParameter
-from giveortake.verify.enumeration import DEPTH, PATHS, enumerate_paths, runner
+from giveortake.verify.enumeration import DEPTH, PATHS, called, laws_of, runner
 from giveortake.verify.relations import Relation, neighbouring_pairs
 from giveortake.verify.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
-    from fractions import Fraction
 
 
 def program(
@@ -26,8 +25,9 @@ def program(
     """Run `f(x, flip)` over every path that its coins can take, on every input.
 
     `f` may also take `choose` and `categorical`, which are `flip.choose` and `flip.categorical`. It must return
-    something that can be a key of a dictionary, and depend on its input and its coins alone. Paths of more than `depth`
-    coins are cut off; their probability, summed exactly, is the remainder of the table, which counts against it.
+    something that can be a key of a dictionary, and depend on its input and its coins alone: some paths are run a
+    second time to see whether it does. Paths of more than `depth` coins are cut off; their probability, summed exactly,
+    is the remainder of the table, which counts against it.
     `paths` bounds the work on each input.
 
     >>> def randomized_response(x, flip):
@@ -46,9 +46,5 @@ def program(
             "program", (f, listed), "is not a function with a list of different inputs", hint="pass inputs=[0, 1]"
         )
     run = runner(f)
-    laws: dict[Hashable, dict[Hashable, Fraction]] = {}
-    total = 0
-    for x in listed:
-        laws[x], _, count = enumerate_paths(partial(run, x), depth=depth, paths=paths)
-        total += count
-    return Table(laws, neighbouring_pairs(listed, neighbours), total)
+    laws, _, total = laws_of({x: partial(run, x) for x in listed}, called(f), depth=depth, paths=paths)
+    return Table(laws, neighbouring_pairs(listed, neighbours), total, neighbours)

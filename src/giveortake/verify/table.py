@@ -11,9 +11,9 @@ from typing import Any, TypeAlias, final
 
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.exact import LEAST, Number, closed_probability, rational, whole
-from giveortake.privacy import ApproxDP, PureDP
+from giveortake.privacy import ApproxDP, Guarantee, PureDP
 from giveortake.verify import pairs as compare
-from giveortake.verify.enumeration import enumerate_paths, runner, takes_coins
+from giveortake.verify.enumeration import called, canonical, laws_of, refuse_if_different, runner, takes_coins
 from giveortake.verify.logarithms import Level, Log, LogSum, Ratio
 from giveortake.verify.pairs import ZERO
 from giveortake.verify.relations import Pair, Relation, neighbouring_pairs, within
@@ -23,6 +23,7 @@ Rows: TypeAlias = "Mapping[Any, Mapping[Any, Number]]"
 Prior: TypeAlias = "Mapping[Any, Number] | Sequence[Number] | Number"
 
 _MOST_OUTPUTS = 1_000_000
+_GROUPED = "group"
 
 
 @final
@@ -34,10 +35,18 @@ class Table:
     and δ is rounded up. A remainder (paths that were cut off) counts as if it gave everything away.
     """
 
-    __slots__ = ("_laws", "_pairs", "paths")
+    __slots__ = ("_laws", "_pairs", "_relation", "paths")
 
-    def __init__(self, laws: Mapping[Hashable, Mapping[Hashable, Fraction]], pairs: Iterable[Pair], paths: int = 0):
-        self._laws = {x: {o: mass for o, mass in law.items() if mass} for x, law in laws.items()}
+    def __init__(
+        self,
+        laws: Mapping[Hashable, Mapping[Hashable, Fraction]],
+        pairs: Iterable[Pair],
+        paths: int = 0,
+        relation: object = None,
+    ) -> None:
+        self._relation = relation if isinstance(relation, str) else None  # its name, where it has one
+        self._laws = {x: _checked(x, law) for x, law in laws.items()}
+        _refuse_equal_but_different(self._laws.values())
         self._pairs = tuple(pairs)
         self.paths = paths  # how many coin paths were enumerated to make it
 
@@ -60,7 +69,7 @@ class Table:
 
     def probability(self, x: Any, output: Any) -> Fraction:
         """P[output | x]."""
-        return self._law(x).get(output, ZERO)
+        return self._law(x).get(canonical(output), ZERO)
 
     def law(self, x: Any) -> dict[Any, Fraction]:
         """The law of the output on one input."""
@@ -160,7 +169,7 @@ class Table:
     ) -> dict[Any, Fraction]:
         """What an attacker believes about the input after seeing an output (seed 000 eq. 4), by Bayes' rule.
 
-        `prior` maps inputs to probabilities (weights are normalised), or lists them in order; one number is the
+        `prior` maps inputs to probabilities that add up to one, or lists them in order; one number is the
         probability of the first of two inputs. `without` maps an input to the one in which a person's entry was
         replaced by a default: the belief is then that of the world in which the person was left out (eq. 5).
         """
@@ -178,20 +187,22 @@ class Table:
 
         Theorem (seed 000 Thm 2.1): at most e^2ε. Where an output cannot occur without the person it is infinite.
         """
+        if self.remainder():
+            raise Unprovable("where paths were cut off, beliefs are not known exactly")
+        believed = self._prior(prior)
+        left_out = {x: self._law(without(x)) for x in believed}
         greatest: Ratio = Fraction(1)
         for output in self.outputs:
-            try:
-                real = self.posterior(prior, output)
-            except InvalidParameter:
+            real = _believed({x: self.probability(x, output) * mass for x, mass in believed.items()})
+            if real is None:
                 continue  # nobody who holds this prior will see that output
-            try:
-                left_out = self.posterior(prior, output, without=without)
-            except InvalidParameter:
+            other = _believed({x: left_out[x].get(output, ZERO) * mass for x, mass in believed.items()})
+            if other is None:
                 return math.inf
             for x, mass in real.items():
-                for one, other in ((mass, left_out[x]), (left_out[x], mass)):
+                for one, two in ((mass, other[x]), (other[x], mass)):
                     if one:
-                        greatest = max(greatest, compare.ratio_of(one, other))
+                        greatest = max(greatest, compare.ratio_of(one, two))
         return greatest
 
     # -- new tables from old ----------------------------------------------------------------------------------
@@ -202,12 +213,14 @@ class Table:
         g may be a mapping from every output to its image.
         """
         if isinstance(g, Mapping):
-            g = g.__getitem__
-        if takes_coins(g):
-            run = runner(g)
-            images = {output: enumerate_paths(partial(run, output))[0] for output in self.outputs}
+            image: Mapping[Any, Any] = g
+            runs = {output: partial(_looked_up, image, output) for output in self.outputs}
+        elif takes_coins(g):
+            runs = {output: partial(runner(g), output) for output in self.outputs}
         else:
-            images = {output: {g(output): Fraction(1)} for output in self.outputs}
+            runs = {output: partial(_without_coins, g, output) for output in self.outputs}
+        images, _, _ = laws_of(runs, called(g))
+        _refuse_equal_but_different(images.values())
         return self._mapped(lambda _, law: _mixed((mass, images[output]) for output, mass in law.items()))
 
     def compose(self, other: Table | Callable[[Any], Table]) -> Table:
@@ -242,46 +255,85 @@ class Table:
             column = [law.get(output, ZERO) for law in self._laws.values()]
             first = next(mass for mass in column if mass)
             image[output] = kinds.setdefault(tuple(mass / first for mass in column), output)
-        return self.post_process(lambda output: image[output])
+        return self._mapped(lambda _, law: _mixed((mass, {image[output]: Fraction(1)}) for output, mass in law.items()))
 
     def group(self, size: int) -> Table:
         """The same table where inputs up to `size` steps apart count as neighbours (seed 000 L1.7)."""
-        return Table(self._laws, within(self.inputs, self._pairs, whole("size", size)), self.paths)
+        steps = whole("size", size)
+        relation = _GROUPED if steps > 1 else self._relation
+        return Table(self._laws, within(self.inputs, self._pairs, steps), self.paths, relation)
 
     def under(self, neighbours: Relation) -> Table:
         """The same table with another relation between neighbours."""
-        return Table(self._laws, neighbouring_pairs(self.inputs, neighbours), self.paths)
+        return Table(self._laws, neighbouring_pairs(self.inputs, neighbours), self.paths, neighbours)
 
     # -- a claim ----------------------------------------------------------------------------------------------
 
-    def check(self, epsilon: Log | Number, delta: Number = 0) -> Verdict:
-        """Whether it is (ε, δ)-DP; if not, with a counterexample of as few outputs as there can be."""
+    def check(self, epsilon: Log | Number | Guarantee, delta: Number = 0) -> Verdict:
+        """Whether it is (ε, δ)-DP; if not, with a counterexample of as few outputs as there can be.
+
+        In place of ε it takes a PureDP or an ApproxDP. Where paths were cut off, the answer may be that neither is
+        shown.
+        """
+        if isinstance(epsilon, Guarantee):
+            epsilon, delta = _claimed(epsilon)
         level, allowed = Level(epsilon), closed_probability("delta", delta)
+        self._refuse_if_vacuous()
         broken: list[Counterexample] = []
         for x, y in self._pairs:
             found = compare.fewest_outputs(self._law(x), self._law(y), level, allowed)
             if found is not None:
                 broken.append(self._example(x, y, found))
         least = min(broken, key=lambda case: (len(case.outputs), -case.ratio), default=None)
-        return Verdict(self, level, allowed, least, None if least else self._worst())
+        if least is not None:
+            return Verdict(self, level, allowed, least, None)
+        shown = all(compare.kept(self._law(x), self._law(y), level, allowed) for x, y in self._pairs)
+        return Verdict(self, level, allowed, None, self._worst(level, allowed), shown=shown)
 
     def promise(self, delta: Number = 0) -> PureDP | ApproxDP:
-        """The tight promise as a value that composes and explains itself; ε is rounded up."""
+        """The tight promise as a value that composes and explains itself; ε is rounded up.
+
+        It is about the relation that the table was made with if that has a name; otherwise one unit's input is taken
+        to change, which is "change-one".
+        """
         allowed = closed_probability("delta", delta)
+        self._refuse_if_vacuous()
+        if self._relation == _GROUPED:
+            raise Unprovable(
+                "what a group is promised is not what a promise about one unit says",
+                hint="ask the table of single steps, and use .group() of its promise; or .epsilon() of this one",
+            )
+        terms: Any = {"neighbours": self._relation or "change-one"}
         tight = self.epsilon(allowed)
         if tight.ratio == math.inf:
             raise Unprovable("some output gives its input away: no finite ε holds", hint="ask at a larger δ")
-        return ApproxDP(tight.up(), allowed) if allowed else PureDP(max(LEAST, tight.up()))
+        return ApproxDP(tight.up(), allowed, **terms) if allowed else PureDP(max(LEAST, tight.up()), **terms)
 
     def _example(self, x: Hashable, y: Hashable, outputs: Iterable[Hashable]) -> Counterexample:
         chosen = tuple(outputs)
         p, q = (sum((self.probability(end, o) for o in chosen), ZERO) for end in (x, y))
         return Counterexample(x, y, chosen, p, q, self.remainder(x))
 
-    def _worst(self) -> Counterexample | None:
-        """The single output that tells two neighbours apart best."""
+    def _worst(self, level: Level, delta: Fraction) -> Counterexample | None:
+        """The set that needs most of δ, if any is needed; otherwise the output that tells two neighbours apart best."""
+        if delta and not level.infinite:
+            low, _ = level.between()
+            sets = [
+                (x, y, [o for o, mass in self._law(x).items() if mass > low * self.probability(y, o)])
+                for x, y in self._pairs
+            ]
+            needed = [self._example(*each) for each in sets if each[2]]
+            if needed:
+                return max(needed, key=lambda case: case.p - low * case.q)
         singles = (self._example(x, y, [output]) for x, y in self._pairs for output in self._law(x))
         return max(singles, key=lambda case: case.ratio, default=None)
+
+    def _refuse_if_vacuous(self) -> None:
+        if not self._pairs:
+            raise Unprovable(
+                "no two inputs are neighbours, so that every claim would be true of nothing",
+                hint="pass two inputs at least, and neighbours that relate them",
+            )
 
     # -- inside -----------------------------------------------------------------------------------------------
 
@@ -304,10 +356,12 @@ class Table:
         found = {x: rational("prior", mass) for x, mass in prior.items()}
         if any(x not in self._laws for x in found) or any(mass < 0 for mass in found.values()):
             raise InvalidParameter("prior", prior, "does not map inputs of the table to probabilities")
+        if sum(found.values(), ZERO) != 1:
+            raise InvalidParameter("prior", prior, "does not add up to one", hint='write thirds as text, such as "1/3"')
         return found
 
     def _mapped(self, image: Callable[[Hashable, Mapping[Hashable, Fraction]], dict[Hashable, Fraction]]) -> Table:
-        return Table({x: image(x, law) for x, law in self._laws.items()}, self._pairs, self.paths)
+        return Table({x: image(x, law) for x, law in self._laws.items()}, self._pairs, self.paths, self._relation)
 
     def _crossings(self, left: Fraction, right: Fraction) -> list[Fraction]:
         """Where, between two bends, one pair of inputs becomes worse than another: all lines are straight there."""
@@ -336,7 +390,43 @@ def table(rows: Rows, *, neighbours: Relation = None) -> Table:
             raise InvalidParameter(
                 f"the sum for input {x!r}", total, "is not 1", hint='write fractions as text, such as "1/3"'
             )
-    return Table(laws, neighbouring_pairs(list(laws), neighbours))
+    return Table(laws, neighbouring_pairs(list(laws), neighbours), relation=neighbours)
+
+
+def _believed(weights: Mapping[Hashable, Fraction]) -> dict[Hashable, Fraction] | None:
+    """Bayes' rule; None of what cannot occur."""
+    total = sum(weights.values(), ZERO)
+    return {x: weight / total for x, weight in weights.items()} if total else None
+
+
+def _claimed(promise: Guarantee) -> tuple[Fraction, Fraction]:
+    if type(promise) not in {PureDP, ApproxDP}:
+        raise InvalidParameter("claim", promise, "is no claim about ε and δ", hint="check PureDP, or ApproxDP")
+    return promise.epsilon, getattr(promise, "delta", ZERO)  # type: ignore[attr-defined]
+
+
+def _checked(x: Hashable, law: Mapping[Hashable, Fraction]) -> dict[Hashable, Fraction]:
+    """A law without what cannot happen. What is missing to 1 was not enumerated; nothing may be left over."""
+    if any(mass < 0 for mass in law.values()) or sum(law.values(), ZERO) > 1:
+        raise InvalidParameter(f"the law of input {x!r}", "this one", "is no law: its probabilities do not add up")
+    return {canonical(output): mass for output, mass in law.items() if mass}
+
+
+def _without_coins(g: Callable[[Any], Any], output: Any, _flip: Any) -> Any:
+    return g(output)
+
+
+def _looked_up(image: Mapping[Any, Any], output: Any, _flip: Any) -> Any:
+    return image[output]
+
+
+def _refuse_equal_but_different(laws: Iterable[Mapping[Hashable, Any]]) -> None:
+    first: dict[Hashable, Hashable] = {}
+    for law in laws:
+        for output in law:
+            known = first.setdefault(output, output)
+            if known is not output:
+                refuse_if_different(known, output)
 
 
 def _mixed(parts: Iterable[tuple[Fraction, Mapping[Hashable, Fraction]]]) -> dict[Hashable, Fraction]:

@@ -39,18 +39,19 @@ class Counterexample:
 @final
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a mechanism is (ε, δ)-DP. It is true or false as the claim is."""
+    """Whether a mechanism is (ε, δ)-DP: true, false with a counterexample, or not shown, which counts as false."""
 
     table: Table
     level: Level
     delta: Fraction
     counterexample: Counterexample | None
     worst: Counterexample | None
+    shown: bool = True
 
     @property
     def holds(self) -> bool:
-        """Whether the claim is true."""
-        return self.counterexample is None
+        """Whether the claim is true for sure."""
+        return self.counterexample is None and self.shown
 
     def __bool__(self) -> bool:
         return self.holds
@@ -58,38 +59,58 @@ class Verdict:
     @property
     def claim(self) -> str:
         """What was claimed, in a few signs."""
-        return f"({self.level!r}{f', {exactly(self.delta)}' if self.delta else ''})-DP"
+        return f"({self.level!r}{f', {self.delta}' if self.delta else ''})-DP"
 
     def __str__(self) -> str:
         return "\n".join([self.headline(), *self.reasons()])
 
     def headline(self) -> str:
         """The verdict in one line."""
+        if self.counterexample is None and not self.shown:
+            cut = exactly(self.table.remainder())
+            return f"NOT SHOWN: a probability of {cut} was not enumerated, so {self.claim} is neither true nor false"
         return f"{'true' if self.holds else 'FALSE'}: the mechanism is {'' if self.holds else 'not '}{self.claim}"
 
     def reasons(self) -> list[str]:
         """Why, as sentences."""
-        tight = self._tight()
         case = self.counterexample
+        if case is None and not self.shown:
+            return [
+                "Enumerate deeper, write endless loops with flip.until, or claim a δ above what was not enumerated."
+            ]
+        tight = self._tight()
         if case is None:
             if self.worst is None:
                 return ["There are no two neighbours with different outputs."]
-            return [tight, f"Worst pair of inputs: {self.worst.x!r} and {self.worst.y!r}; {_compared(self.worst)}"]
-        allowed = f"e^ε · {exactly(case.q)}" + (f" + {exactly(self.delta)}" if self.delta else "")
+            if self.delta and not self.level.infinite:
+                gain = self.worst.p - self.level.between()[0] * self.worst.q
+                if gain > 0:
+                    return [tight, f"{_ends(self.worst)}{self._needed(self.worst, gain)}"]
+            return [tight, f"{_ends(self.worst)}{_compared(self.worst)}"]
+        unknown = self.table.remainder(case.y)
+        other = f"({exactly(case.q)} + {exactly(unknown)})" if unknown else exactly(case.q)
+        allowed = f"e^ε · {other}" + (f" + {exactly(self.delta)}" if self.delta else "")
         found = f"on input {case.x!r} the output {_one_of(case.outputs)} has probability {exactly(case.p)}"
         lines = [
             f"Counterexample: {found}; on its neighbour {case.y!r} it has {exactly(case.q)}.",
             f"The claim allows at most {allowed} = {self._allowed(case)}.",
         ]
-        if case.remainder:
-            lines.append(f"A probability of {exactly(case.remainder)} was not enumerated and counts against the claim.")
+        if unknown:
+            lines.append(f"That is so even if all that was not enumerated there, {exactly(unknown)}, is in the set.")
         return [*lines, "No counterexample has fewer outputs.", tight]
+
+    def _needed(self, case: Counterexample, gain: Fraction) -> str:
+        about = exactly(gain) if self.level.ratio is not None else f"≈{shown(gain)}"
+        return (
+            f"the output {_one_of(case.outputs)} has probability {exactly(case.p)} on the first and {exactly(case.q)} "
+            f"on the second, {about} more than e^ε times as much, where δ allows {exactly(self.delta)}."
+        )
 
     def _allowed(self, case: Counterexample) -> str:
         if self.level.infinite:
             return "everything"
         _, high = self.level.between()
-        allowed = high * case.q + self.delta
+        allowed = high * (case.q + self.table.remainder(case.y)) + self.delta
         return exactly(allowed) if self.level.ratio is not None else shown(allowed, 9)
 
     def _tight(self) -> str:
@@ -133,6 +154,10 @@ def _one_of(outputs: Sequence[Any]) -> str:
         return _short(outputs[0])
     listed = ", ".join(_short(output) for output in outputs[:6])
     return f"in {{{listed}{', …' if len(outputs) > 6 else ''}}}"
+
+
+def _ends(case: Counterexample) -> str:
+    return f"Worst pair of inputs: {case.x!r} and {case.y!r}; "
 
 
 def _compared(case: Counterexample) -> str:
