@@ -166,7 +166,7 @@ def test_a_refusal_costs_nothing(arguments: list[str], words: str, capsys: pytes
 def test_a_refused_question_registers_nothing_in_a_ledger_of_other_tables(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (folder / "tours.csv").write_text(ROWS)
+    (folder / "tours.csv").write_text(ROWS + "600,north,1\n")
     assert query(COUNT, "--epsilon", "0.1", "--ledger", "all.ledger") == 0
     tours = ["query", "tours.csv", "--unit", "user_id", "--budget", "1", "--ledger", "all.ledger", "--epsilon", "0.1"]
     mean = "SELECT AVG(amount) AS mean FROM tours"
@@ -264,7 +264,7 @@ def test_a_quote_finds_a_table_whose_name_is_not_that_of_its_file(
 def test_a_quote_registers_nothing_in_a_ledger_of_other_tables(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (folder / "tours.csv").write_text(ROWS)
+    (folder / "tours.csv").write_text(ROWS + "600,north,1\n")
     assert query(COUNT, "--epsilon", "0.1", "--ledger", "all.ledger") == 0
     tours = ["quote", "tours.csv", "SELECT COUNT(*) FROM tours", "--ledger", "all.ledger", "--epsilon", "0.1"]
     assert cli.main([*tours, *PROTECTED]) == 0

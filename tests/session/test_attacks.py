@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,6 @@ def test_wide_keys_choose_the_same_keys_of_a_person_as_narrow_ones(monkeypatch: 
 
 
 def _spend() -> Any:
-    from fractions import Fraction  # noqa: PLC0415
 
     from giveortake.compile import Spend  # noqa: PLC0415
 
@@ -180,3 +180,14 @@ def test_the_same_table_under_another_name_gets_no_second_budget(tmp_path: Path)
 def test_a_margin_can_be_asked_for_where_keys_are_found() -> None:
     answer = session().sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k").quote(margin=30)
     assert answer.margins["n"] is not None
+
+
+@pytest.mark.parametrize("spend", [{"epsilon": 1, "delta": "1e-7"}, {"rho": "0.1"}, {"mu": "0.5"}], ids=repr)
+def test_found_keys_and_gaussian_noise_are_answered_with_one_promise(spend: dict[str, Any]) -> None:
+    q = session(budget=gt.ApproxDP(10, "1e-5")).sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k")
+    assert isinstance(q.quote(**spend).cost, gt.ApproxDP)
+    answer = q.answer(**spend)
+    assert isinstance(answer.guarantee, gt.ApproxDP)
+    if "epsilon" in spend:
+        assert answer.guarantee.epsilon <= Fraction(1) + Fraction(1, 10**6)
+        assert answer.guarantee.delta <= Fraction(1, 10**7)

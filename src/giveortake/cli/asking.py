@@ -281,8 +281,9 @@ def in_options(arguments: argparse.Namespace) -> Iterator[None]:
     except GiveOrTakeError as error:
         hint = error.hint
         if isinstance(error, BudgetExceeded):
-            hint = "`giveortake ledger show PATH` says what is left; its owner can change a budget in Python, with "
-            hint += "`ledger.change_budget`"
+            hint = (
+                f"{hint or ''}, with `ledger.change_budget` in Python; `giveortake ledger show PATH` says what is left"
+            )
         given = [name for name in known if getattr(arguments, name, None) or "is missing" in error.message]
         hint = None if hint is None else _in_options(hint, known)
         GiveOrTakeError.__init__(error, _in_options(error.message, given or ["epsilon"]), hint=hint)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from giveortake.compile.spends import Spend
     from giveortake.engines import Engine
     from giveortake.plan import Question, Value
+    from giveortake.privacy import Guarantee, Unit
     from giveortake.privacy.events import Event
     from giveortake.privacy.units import Neighbours
     from giveortake.randomness import Entropy
@@ -89,6 +90,16 @@ class Measurement:
         if selection is not None:
             parts.insert(0, selection.event())
         return composed(parts)
+
+    def promise(self, spend: Spend, unit: Unit) -> Guarantee:
+        """What the whole release promises. Found keys and Gaussian values meet in (ε, δ), at the δ of the spend."""
+        terms: Any = {"unit": unit, "neighbours": self.stability.neighbours}
+        if self.selection is None or spend.is_pure:
+            return self.event.guarantee(**terms)
+        values = self._event(self.measures, None).guarantee(**terms)
+        keys = spend.keys or Fraction(0)
+        left = spend.delta - keys if spend.delta is not None else keys
+        return self.selection.event().guarantee(**terms).compose(values.approximate(left))
 
     def digest(self) -> str:
         """What names the question: the relation, the keys, what is measured and the bounds. Free parts are left out."""

@@ -113,6 +113,12 @@ class Ledger:
         with self._chain.looking() as draft:
             return list(draft.book.dataset(dataset).versions)
 
+    def holder(self, fingerprint: str) -> tuple[str, str] | None:
+        """The data set that a table's content was first registered as, and its population, if it was."""
+        with self._chain.looking() as draft:
+            name = draft.book.fingerprints.get(fingerprint)
+            return None if name is None else (name, draft.book.dataset(name).population)
+
     def analyst(
         self,
         name: str,

@@ -84,7 +84,7 @@ def dataset(
         _same(draft, known.level, content, "data set", ignore=("version", "fingerprint"))
         _same_table(known, name, fingerprint)
         return
-    content["owner_confirms"] = _confirmed(draft, name, population_name, fingerprint, owner_confirms)
+    content["owner_confirms"] = _confirmed(draft, name, fingerprint, owner_confirms)
     _add(draft, "dataset", content, budget, whom)
 
 
@@ -101,7 +101,7 @@ def new_version(draft: Draft, name: str, version: str, fingerprint: str | None, 
             "name": name,
             "version": named("version", version),
             "fingerprint": None if fingerprint is None else named("fingerprint", fingerprint),
-            "owner_confirms": _confirmed(draft, name, known.population, fingerprint, owner_confirms),
+            "owner_confirms": _confirmed(draft, name, fingerprint, owner_confirms),
         },
     )
 
@@ -280,16 +280,11 @@ def _same_table(known: DataSet, name: str, fingerprint: str | None) -> None:
         )
 
 
-def _confirmed(
-    draft: Draft, name: str, population_name: str, fingerprint: str | None, owner_confirms: str | None
-) -> str | None:
+def _confirmed(draft: Draft, name: str, fingerprint: str | None, owner_confirms: str | None) -> str | None:
     """The owner's word that the same table under a second name is meant, if it is needed."""
     other = None if fingerprint is None else draft.book.fingerprints.get(fingerprint)
     if other is None or other == name:
         return None
-    known = draft.book.datasets[other]
-    if known.population == population_name and known.level.budget is None:
-        return None  # the same people pay from the same budget
     if owner_confirms is None:
         raise SameTable(
             f"the table of {name!r} is registered as {other!r} already: the same people would pay from two budgets",

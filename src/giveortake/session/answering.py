@@ -87,7 +87,7 @@ def too_dear(
     costs = " and ".join(str(spend) for spend in spends)
     left = session.affordable or Fraction(0)
     message = f"{costs} does not fit the budget of the {session.population} any more; nothing was charged"
-    hint = f"a pure ε of up to {shown(left, 4)} would fit (session.affordable); the owner can raise the budget"
+    hint = f"a pure ε of up to {shown(left, 4)} would fit; the owner can raise the budget"
     pot = session.remaining.get("δ") if isinstance(session.remaining, dict) else None
     needed = sum((made.selection.event().delta for made in asked if made.selection is not None), Fraction(0))
     if isinstance(refusal, Unpriced):
@@ -168,7 +168,7 @@ class _Asked:
             each = evaluated(formula, measures, miss, len(rows))
             columns.append(Column(name, _listed(each.values), _listed(each.low), _listed(each.high)))
         budget = self.session.budget
-        promise = self.made.event.guarantee(unit=budget.unit, neighbours=budget.neighbours)
+        promise = self.made.promise(self.spend, budget.unit)
         return Answer(
             arranged(self.made, columns, rows, measures, miss),
             guarantee=promise,

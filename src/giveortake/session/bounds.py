@@ -84,7 +84,7 @@ def suggested(
     for column in columns:
         power = powers[f"column {column}"]
         reach = 2**power if power >= 0 else 2.0**power
-        some = int(answered[f"below zero {column}"].low) > 0  # type: ignore[arg-type]
+        some = _beyond_noise(answered[f"below zero {column}"])[0] > 0
         bounds[column] = (-reach if some else 0, reach)
     rows = 2 ** powers["rows"] if "rows" in powers else None
     return Suggestion(
@@ -218,12 +218,17 @@ def _histogram(relation: Relation, column: str, powers: range) -> Question:
 def _power(answer: Answer, share: Fraction) -> int:
     """The least power up to which that share of the noisy total lies."""
     powers = [int(power) for power in answer["power"].values]  # type: ignore[arg-type]
-    counts = [max(0, int(count)) for count in answer["people"].values]  # type: ignore[arg-type]
-    half = max(0, int(answer["people"].high[0]) - int(answer["people"].values[0]))  # type: ignore[index, arg-type]
-    seen = [count if count > half else 0 for count in counts]  # bins that are nothing but noise
+    seen = _beyond_noise(answer)
     needed, reached = share * sum(seen), 0
     for power, count in zip(powers, seen, strict=True):
         reached += count
         if reached >= needed and count:
             return power
     return powers[-1] if sum(seen) else powers[0]
+
+
+def _beyond_noise(answer: Answer) -> list[int]:
+    """Noisy numbers of people, zero where they are nothing but noise: three margins, exceeded once in 16,000 times."""
+    counts = [int(count) for count in answer["people"].values]  # type: ignore[arg-type]
+    margin = int(answer["people"].high[0]) - counts[0]  # type: ignore[index, arg-type]
+    return [count if count > 3 * margin else 0 for count in counts]

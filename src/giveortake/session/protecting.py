@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
 from giveortake.compile import Caps
-from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound
+from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.plan import Domain, Kind, PrivateTable, PublicTable
 from giveortake.plan.domains import declared
 from giveortake.privacy import ROW, Guarantee, Unit
@@ -264,6 +264,7 @@ def _register(
     owner_confirms: str | None,
 ) -> str:
     """Write the promise and the table into the ledger, or find them there as said; other data is a new version."""
+    owner_confirms = _confirmed(book, name, population, fingerprint, owner_confirms)
     book.population(population, budget=budget, unit=whom)
     domains = {each.name: {column: domain.to_dict() for column, domain in each.columns} for each in tables}
     registered: dict[str, Any] = {"population": population, "unit": whom, "domains": domains}
@@ -286,6 +287,21 @@ def _register(
                 raise
             continue  # somebody else was faster
         return version
+
+
+def _confirmed(
+    book: ledgers.Ledger, name: str, population: str, fingerprint: str, owner_confirms: str | None
+) -> str | None:
+    """The same table under a second name pays from the budget of the same people, or the owner says otherwise."""
+    holder = book.holder(fingerprint)
+    if holder is None or holder[0] == name or owner_confirms is not None:
+        return owner_confirms
+    if holder[1] == population:
+        return f"the same people: {population}"
+    raise SameTable(
+        f"the table of {name!r} is registered as {holder[0]!r} already: the same people would pay from two budgets",
+        hint=f"use that name, or population={holder[1]!r}; or pass owner_confirms=, which is recorded",
+    )
 
 
 def _versions(book: ledgers.Ledger, name: str) -> list[tuple[str, str | None]]:

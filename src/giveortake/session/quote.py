@@ -78,7 +78,7 @@ def quoted(session: Session, made: Measurement, spend: Spend, confidence: Number
     level = session.standing()
     share = _share(session, made)
     return Quote(
-        cost=made.event.guarantee(unit=session.budget.unit, neighbours=session.budget.neighbours),
+        cost=made.promise(spend, session.budget.unit),
         spend=str(spend),
         share=share,
         margins=margins,
