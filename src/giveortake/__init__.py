@@ -95,24 +95,6 @@ __all__ = [
 ]
 
 _ROOMS = frozenset({"audit", "frame", "local", "plot", "session", "verify"})  # entered when somebody needs them
-_FRAME = frozenset(
-    {
-        "col",
-        "count",
-        "count_distinct",
-        "count_if",
-        "lit",
-        "maximum",
-        "mean",
-        "median",
-        "minimum",
-        "quantile",
-        "stddev",
-        "sum",
-        "variance",
-        "when",
-    }
-)
 
 
 def __getattr__(name: str) -> Any:
@@ -120,7 +102,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"giveortake.{name}")
     if name == "protect":
         return import_module("giveortake.session").protect
-    if name in _FRAME:
+    if name in __all__:  # and not found above: a word of the frames
         return getattr(import_module("giveortake.frame"), name)
     raise AttributeError(f"module 'giveortake' has no attribute {name!r}")
 

@@ -191,3 +191,39 @@ def test_found_keys_and_gaussian_noise_are_answered_with_one_promise(spend: dict
     if "epsilon" in spend:
         assert answer.guarantee.epsilon <= Fraction(1) + Fraction(1, 10**6)
         assert answer.guarantee.delta <= Fraction(1, 10**7)
+
+
+def test_keys_that_were_drawn_are_not_drawn_again_by_a_retry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were they, each retry under one charge would tell something about another draw."""
+    from giveortake.compile import Measurement  # noqa: PLC0415
+    from giveortake.engines import tally  # noqa: PLC0415
+
+    monkeypatch.setattr(tally, "WIDEST", 2)
+    drawn: list[int] = []
+    sound = Measurement.find_keys
+
+    def counted(*given: Any) -> Any:
+        drawn.append(1)
+        return sound(*given)
+
+    monkeypatch.setattr(Measurement, "find_keys", counted)
+    s = session()
+    q = s.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k")
+    for _ in range(3):
+        with pytest.raises(gt.errors.QueryFailed, match="64 bits"):
+            q.answer(epsilon=50, key="mine", key_delta="1e-8")
+    assert len(drawn) == 1
+
+
+@pytest.mark.parametrize("spend", [{"epsilon": 1}, {"mu": 1}], ids=repr)
+def test_a_confidence_close_to_one_is_answered(spend: dict[str, Any]) -> None:
+    q = session().sql("SELECT COUNT(*) AS n, AVG(x) AS m FROM t")
+    assert len(q.answer(**spend, confidence="0.99999999999999999999")) == 1
+
+
+def test_an_analysts_own_cap_refuses_in_its_own_name() -> None:
+    with gt.ledger.open(":memory:") as book:
+        session(ledger=book).close()
+        book.analyst("ana", datasets=["t"], budget=gt.PureDP(1))
+        with pytest.raises(gt.errors.BudgetExceeded, match="analyst 'ana'"):
+            session(ledger=book, analyst="ana").sql("SELECT COUNT(*) AS n FROM t").answer(epsilon=2)

@@ -7,15 +7,14 @@ auditor brings) and must make a new subject from each. A subject that says it is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, Protocol, TypeAlias, final
+from typing import Any, Literal, Protocol, final
 
 from giveortake.audit.neighbours import Neighbours, Rows, random_neighbours
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 
-Exact: TypeAlias = "float | Sequence[float] | Mapping[Any, float]"
 _TABLES = 200
 _MOST_KEPT = 100
 

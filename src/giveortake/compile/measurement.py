@@ -7,6 +7,7 @@ import itertools
 import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
@@ -15,8 +16,9 @@ from giveortake import exact
 from giveortake.compile.measures import Measure, Measures, Stability
 from giveortake.compile.releases import Release, nodes_of
 from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
-from giveortake.errors import InvalidParameter, QueryFailed, QueryRefused, Unprovable
+from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import DiscoveredHistogram, Gaussian, Laplace
+from giveortake.plan import Measured
 from giveortake.plan.domains import MOST_KEYS
 from giveortake.privacy import ApproxDP, events, gaussian_mu
 
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
 
     Noise: TypeAlias = Laplace | Gaussian
 
-_WIDEST = 1 << 62
 _MEAN_OF_PURE = Fraction(12534, 10000)  # μ of an ε-DP release is at most this times ε: √(2π)/2, rounded up
 
 
@@ -136,11 +137,11 @@ class Measurement:
             tally = Tally(self.question.relation, keys, summands, self.stability.bounding)
             exact_sums = engine.tally(tally)
             for place, (index, _) in enumerate(linear):
-                arrays[index] = self.noises[index].release(_item(exact_sums, place), entropy)
+                arrays[index] = self.noises[index].release(exact_sums.map(itemgetter(place)), entropy)
         for index, each in enumerate(self.measures):
             if each.kind == "bins":
                 leaves = engine.bins(self._bins(each, keys))
-                arrays[index] = self.noises[index].release(_mapped(leaves, nodes_of), entropy)
+                arrays[index] = self.noises[index].release(leaves.map(nodes_of), entropy)
             elif each.kind == "distinct":
                 assert each.of is not None  # noqa: S101 (distinct values of something)
                 counts = engine.distinct(Distinct(self.question.relation, keys, each.of, self.stability.bounding))
@@ -203,10 +204,6 @@ def with_keys(made: Measurement, found: Iterable[tuple[Value, ...]]) -> Keys:
             code = code * len(values[i]) + places[i][value]
         codes.add(code)
     columns = tuple(replace(column, values=tuple(each)) for column, each in zip(made.columns, values, strict=True))
-    if Keys(columns).product >= _WIDEST:  # decided by keys that were released, and so by nothing that is not public
-        raise QueryFailed(
-            "the keys that were found combine to more than 64 bits; the charge stands", hint="fewer columns"
-        )
     return Keys(columns, tuple(sorted(codes)))
 
 
@@ -234,8 +231,6 @@ def measure_event(measure: Measure, noise: Noise) -> Event:
 
 def _hidden_formulas(question: Question, found: Measures) -> None:
     """Measures that only HAVING needs."""
-    from giveortake.plan import Measured  # noqa: PLC0415
-
     for aggregate in question.aggregates():
         found.formula(Measured(aggregate))
 
@@ -342,11 +337,3 @@ def _described(measure: Measure) -> list[Any]:
 def _ordered(values: set[Value]) -> list[Value]:
     present: list[Any] = sorted((value for value in values if value is not None), key=lambda v: (type(v).__name__, v))
     return [*present, None] if None in values else present
-
-
-def _item(sensitive: Any, place: int) -> Any:
-    return sensitive.map(lambda arrays: arrays[place])
-
-
-def _mapped(sensitive: Any, function: Any) -> Any:
-    return sensitive.map(function)

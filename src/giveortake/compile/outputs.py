@@ -27,7 +27,6 @@ Floats: TypeAlias = "npt.NDArray[np.float64]"
 _INT64 = 1 << 62
 _HALVINGS = 44  # of a stretch that ends are searched in
 _DOUBLINGS = 80
-_SLACK = 1e-9  # of doubles, relative
 
 
 @final

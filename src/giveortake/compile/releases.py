@@ -63,7 +63,7 @@ class Combined:
     def whole_margin(self, miss: float) -> int:
         """The exact margin of whole numbers that were released once."""
         assert self.noise is not None  # noqa: S101 (asked only where whole_values is there)
-        return self.noise.margin(1 - Fraction(miss).limit_denominator(10**9))
+        return self.noise.margin(1 - Fraction(miss))
 
 
 def combined(measures: Sequence[Measure], releases: Sequence[Release]) -> Mapping[int, Combined]:

@@ -78,7 +78,7 @@ def plausible(away: Floats, scales: Sequence[tuple[str, Floats]], miss: float) -
 
 
 def _normal_quantile(miss: float) -> float:
-    return NormalDist().inv_cdf(1 - miss / 2)
+    return -NormalDist().inv_cdf(miss / 2)
 
 
 def _deviation(scales: Sequence[Floats], like: Floats) -> Floats:

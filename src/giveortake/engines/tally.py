@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from giveortake.plan import Expression, Relation, Value
 
+WIDEST = 1 << 62  # combinations of key columns that have positions
+
 SummandKind: TypeAlias = Literal["rows", "values", "persons", "sum"]
 
 
@@ -107,6 +109,11 @@ class Keys:
     def product(self) -> int:
         """How many combinations there are."""
         return math.prod(len(column.values or ()) for column in self.columns)
+
+    @property
+    def is_too_wide(self) -> bool:
+        """Whether positions in the product do not fit into 64 bits."""
+        return self.product >= WIDEST
 
     @property
     def size(self) -> int:

@@ -81,10 +81,6 @@ class Domain:
             return tuple(map(dt.date.fromordinal, days)) if len(days) <= _MOST_ENUMERATED else None
         return None
 
-    def without_bounds(self) -> Domain:
-        """The kind of value alone."""
-        return Domain(self.kind, nullable=self.nullable, step=self.step)
-
     def complete(self) -> Domain:
         """The same without missing values."""
         return replace(self, nullable=False)

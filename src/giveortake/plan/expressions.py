@@ -132,11 +132,3 @@ def require_shallow(expression: Expression, depth: int = 0) -> None:
     if isinstance(expression, Call):
         for argument in expression.arguments:
             require_shallow(argument, depth + 1)
-
-
-def conjunction(conditions: list[Expression]) -> Expression:
-    """All of them."""
-    first, *others = conditions
-    for other in others:
-        first = Call("and", (first, other))
-    return first

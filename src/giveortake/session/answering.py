@@ -90,7 +90,7 @@ def too_dear(
     hint = f"a pure ε of up to {shown(left, 4)} would fit; the owner can raise the budget"
     pot = session.remaining.get("δ") if isinstance(session.remaining, dict) else None
     needed = sum((made.selection.event().delta for made in asked if made.selection is not None), Fraction(0))
-    if isinstance(refusal, Unpriced):
+    if isinstance(refusal, Unpriced) or session.analyst is not None:  # whose own cap it may be
         message, hint = refusal.message, refusal.hint or ""
     elif pot is not None and needed > pot:
         message = f"finding keys takes δ = {shown(needed)}, and {shown(pot)} of that is left; nothing was charged"
@@ -125,6 +125,11 @@ def _released(
         keys = made.keys() if known is None else known
         if part["keys"] is not None and known is None:
             keys = with_keys(made, [tuple(_value(each) for each in row) for row in part["keys"]])
+        if keys.is_too_wide:
+            raise QueryFailed(
+                "the keys that were found combine to more than 64 bits; what was charged stands",
+                hint="group by fewer columns",
+            )
         found.append((keys, Release.from_json(part["arrays"], made.noises)))
     return found
 
@@ -135,13 +140,13 @@ def _executed(session: Session, made: Measurement, known: Keys | None) -> dict[s
     if made.selection is not None and known is None:
         found = made.find_keys(session.engine)
         keys = with_keys(made, found)
+    written = None if found is None else [[_plain(value) for value in row] for row in found]
+    if keys.is_too_wide:  # kept all the same: a retry must not draw other keys
+        return {"keys": written, "arrays": None}
     release = made.release(session.engine, keys)
     if not session.engine.unchanged():
         raise QueryFailed("the files of the table changed while it was read; what was charged stands")
-    return {
-        "keys": None if found is None else [[_plain(value) for value in row] for row in found],
-        "arrays": release.to_json(),
-    }
+    return {"keys": written, "arrays": release.to_json()}
 
 
 @final

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from giveortake.session.query import Query
 
 _FINEST, _COARSEST = Fraction(1, 2**40), Fraction(2**10)
-_DIGITS = 48
 
 
 def spend_for_margin(

@@ -1,0 +1,84 @@
+"""What functions demand of their arguments, and how bounds of numbers are written down."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TypeAlias
+
+from giveortake.errors import QueryRefused
+from giveortake.plan.domains import Domain, Kind
+from giveortake.plan.expressions import Call, Literal, is_missing
+
+Bound: TypeAlias = "Fraction | None"
+
+SAFE_INTEGER = Fraction(2**53)  # whole numbers up to here are exact in arithmetic, which is done in doubles
+CSV_HINT = "a column of a CSV file is text until its domain is declared; CAST(x AS DATE) or CAST(x AS DOUBLE) convert"
+
+
+def numbers(call: Call, domains: list[Domain]) -> list[Domain]:
+    """The domains, if all arguments are numbers."""
+    for argument, domain in zip(call.arguments, domains, strict=True):
+        if not domain.kind.is_number and not is_missing(argument):
+            raise QueryRefused(
+                f"{call.name.upper()} needs numbers, and got a {domain.kind} value",
+                hint="convert it: CAST(x AS DOUBLE), or CASE WHEN x THEN 1 ELSE 0 END",
+            )
+    return domains
+
+
+def kinds_only(call: Call, domains: list[Domain], *kinds: Kind) -> list[Domain]:
+    """The domains, if all arguments are of these kinds."""
+    for argument, domain in zip(call.arguments, domains, strict=True):
+        if domain.kind not in kinds and not is_missing(argument):
+            raise QueryRefused(
+                f"{call.name.upper()} needs {' or '.join(kinds)} values, and got {domain.kind} values",
+                hint=CSV_HINT if domain.kind is Kind.TEXT else None,
+            )
+    return domains
+
+
+def require_written(call: Call) -> None:
+    """Refuse a function of NULL itself where engines do not know which of several functions is meant."""
+    if any(map(is_missing, call.arguments)):
+        raise QueryRefused(f"{call.name.upper()}(NULL) is always missing", hint="write NULL")
+
+
+def literal_number(call: Call, position: int) -> Fraction:
+    """An argument that must be a number written out."""
+    value = call.arguments[position].value if isinstance(call.arguments[position], Literal) else None  # type: ignore[attr-defined]
+    if isinstance(value, int | Fraction) and not isinstance(value, bool):
+        return Fraction(value)
+    raise QueryRefused(f"{call.name.upper()} needs a number as its argument {position + 1}, written out")
+
+
+def literal_text(call: Call, position: int) -> str:
+    """An argument that must be a text written out."""
+    argument = call.arguments[position]
+    if isinstance(argument, Literal) and isinstance(argument.value, str):
+        return argument.value
+    raise QueryRefused(f"{call.name.upper()} needs a text as its argument {position + 1}, written out")
+
+
+def any_nullable(domains: list[Domain]) -> bool:
+    """Whether a value may be missing because an argument may be."""
+    return any(domain.nullable for domain in domains)
+
+
+def is_int(domain: Domain) -> bool:
+    """Whole numbers that double arithmetic keeps whole."""
+    return domain.kind is Kind.INTEGER and domain.is_bounded
+
+
+def number_between(low: Bound, high: Bound, *, nullable: bool, integer: bool = False) -> Domain:
+    """A number between two bounds: whole if doubles keep it so, otherwise real, with bounds rounded outwards."""
+    if integer and low is not None and high is not None and max(abs(low), abs(high)) <= SAFE_INTEGER:
+        return Domain(Kind.INTEGER, low, high, nullable=nullable)
+    return Domain(Kind.REAL, _outwards(low, up=False), _outwards(high, up=True), nullable=nullable)
+
+
+def _outwards(bound: Bound, *, up: bool) -> Bound:
+    """A bound moved by more than the rounding of one operation on doubles."""
+    if bound is None or bound == 0:
+        return bound
+    slack = abs(bound) / 2**50
+    return bound + slack if up else bound - slack

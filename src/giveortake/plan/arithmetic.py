@@ -1,0 +1,210 @@
+"""Domains of arithmetic: bounds of numbers from bounds of numbers, rounded outwards."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+
+from giveortake.errors import QueryRefused
+from giveortake.plan.arguments import SAFE_INTEGER, Bound, any_nullable, is_int, literal_number, number_between, numbers
+from giveortake.plan.domains import Domain, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from giveortake.plan.expressions import Call
+
+Rule: TypeAlias = "Callable[[Call, list[Domain]], Domain]"
+
+_MOST_BUCKETS = 10_000
+_LARGEST_EXPONENT = 700
+
+
+def add(call: Call, domains: list[Domain]) -> Domain:
+    """A + b."""
+    a, b = numbers(call, domains)
+    low = None if a.low is None or b.low is None else a.low + b.low
+    high = None if a.high is None or b.high is None else a.high + b.high
+    return number_between(
+        low, high, nullable=any_nullable(domains) or low is None or high is None, integer=is_int(a) and is_int(b)
+    )
+
+
+def subtract(call: Call, domains: list[Domain]) -> Domain:
+    """A − b."""
+    a, b = numbers(call, domains)
+    return add(call, [a, replace(b, low=_minus(b.high), high=_minus(b.low))])
+
+
+def _minus(bound: Bound) -> Bound:
+    return None if bound is None else -bound
+
+
+def multiply(call: Call, domains: list[Domain]) -> Domain:
+    """A · b."""
+    a, b = numbers(call, domains)
+    if not (a.is_bounded and b.is_bounded):
+        return Domain(Kind.REAL, nullable=True)
+    corners = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]  # type: ignore[operator]
+    return number_between(min(corners), max(corners), nullable=any_nullable(domains), integer=is_int(a) and is_int(b))
+
+
+def divide(call: Call, domains: list[Domain]) -> Domain:
+    """A / b, missing where b is zero."""
+    a, b = numbers(call, domains)
+    if not (a.is_bounded and b.is_bounded) or b.low <= 0 <= b.high:  # type: ignore[operator]
+        return Domain(Kind.REAL, nullable=True)
+    corners = [x / y for x in (a.low, a.high) for y in (b.low, b.high)]  # type: ignore[operator]
+    return number_between(min(corners), max(corners), nullable=any_nullable(domains))
+
+
+def modulo(call: Call, domains: list[Domain]) -> Domain:
+    """The remainder of whole numbers."""
+    a, b = numbers(call, domains)
+    if not is_int(a) or not is_int(b):
+        raise QueryRefused("the remainder % is for whole numbers with bounds", hint="FLOOR(x) and CLAMP give both")
+    (low, high), (least, greatest) = _ends(a), _ends(b)
+    most = max(abs(least), abs(greatest)) - 1
+    nullable = any_nullable(domains) or least <= 0 <= greatest
+    zero = Fraction(0)
+    return Domain(Kind.INTEGER, min(max(low, -most), zero), max(min(high, most), zero), nullable=nullable)
+
+
+def _ends(domain: Domain) -> tuple[Fraction, Fraction]:
+    assert domain.low is not None and domain.high is not None  # noqa: S101, PT018 (bounded)
+    return domain.low, domain.high
+
+
+def negate(call: Call, domains: list[Domain]) -> Domain:
+    """−a."""
+    (a,) = numbers(call, domains)
+    return number_between(_minus(a.high), _minus(a.low), nullable=a.nullable, integer=is_int(a))
+
+
+def absolute(call: Call, domains: list[Domain]) -> Domain:
+    """|a|."""
+    (a,) = numbers(call, domains)
+    if not a.is_bounded:
+        return Domain(Kind.REAL, low=Fraction(0), nullable=True)
+    assert a.low is not None and a.high is not None  # noqa: S101, PT018 (bounded)
+    inside = a.low <= 0 <= a.high
+    ends = sorted([abs(a.low), abs(a.high)])
+    return number_between(Fraction(0) if inside else ends[0], ends[1], nullable=a.nullable, integer=is_int(a))
+
+
+def rounded(rounding: Callable[[Fraction], int]) -> Rule:
+    """A bounded number made whole."""
+
+    def rule(call: Call, domains: list[Domain]) -> Domain:
+        (a,) = numbers(call, domains)
+        if not a.is_bounded:
+            raise QueryRefused(
+                f"{call.name.upper()} needs a bounded number", hint="narrow it first: CLAMP(x, lower, upper)"
+            )
+        if max(abs(a.low), abs(a.high)) > SAFE_INTEGER:  # type: ignore[arg-type]
+            raise QueryRefused(f"{call.name.upper()} needs numbers below 2^53", hint="CLAMP(x, lower, upper)")
+        low, high = Fraction(rounding(a.low)), Fraction(rounding(a.high))  # type: ignore[arg-type]
+        return Domain(Kind.INTEGER, low, high, nullable=a.nullable)
+
+    return rule
+
+
+def half_up(number: Fraction) -> int:
+    """The nearest whole number, halves upwards."""
+    return math.floor(number + Fraction(1, 2))
+
+
+def square_root(call: Call, domains: list[Domain]) -> Domain:
+    """√a, missing below zero."""
+    (a,) = numbers(call, domains)
+    high = None if a.high is None else Fraction(math.isqrt(math.ceil(max(a.high, Fraction(0)))) + 1)
+    return Domain(Kind.REAL, Fraction(0), high, nullable=a.nullable or a.low is None or a.low < 0)
+
+
+def logarithm(call: Call, domains: list[Domain]) -> Domain:
+    """Ln a, missing up to zero."""
+    (a,) = numbers(call, domains)
+    if a.low is None or a.high is None or a.low <= 0:
+        return Domain(Kind.REAL, nullable=True)
+    return Domain(
+        Kind.REAL, _float_bound(math.log(a.low), up=False), _float_bound(math.log(a.high), up=True), nullable=a.nullable
+    )
+
+
+def exponential(call: Call, domains: list[Domain]) -> Domain:
+    """e^a."""
+    (a,) = numbers(call, domains)
+    if a.low is None or a.high is None or a.high > _LARGEST_EXPONENT:
+        return Domain(Kind.REAL, low=Fraction(0), nullable=True)
+    low = (
+        _float_bound(math.exp(max(a.low, Fraction(-_LARGEST_EXPONENT))), up=False)
+        if a.low > -_LARGEST_EXPONENT
+        else Fraction(0)
+    )
+    return Domain(Kind.REAL, max(Fraction(0), low), _float_bound(math.exp(a.high), up=True), nullable=a.nullable)
+
+
+def _float_bound(number: float, *, up: bool) -> Fraction:
+    """Libraries of engines may differ in the last bits; a millionth part is far more than they do."""
+    exact = Fraction(number)
+    slack = abs(exact) / 10**6 + Fraction(1, 10**9)
+    return exact + slack if up else exact - slack
+
+
+def clamp(call: Call, domains: list[Domain]) -> Domain:
+    """A number moved between two bounds that are written out: that narrows its domain."""
+    numbers(call, domains)
+    low, high = literal_number(call, 1), literal_number(call, 2)
+    if low > high:
+        raise QueryRefused("CLAMP has its lower bound above its upper one")
+    a = domains[0]
+    whole = a.kind is Kind.INTEGER and low.denominator == 1 == high.denominator
+    new_low = low if a.low is None else min(max(a.low, low), high)
+    new_high = high if a.high is None else max(min(a.high, high), low)
+    if whole or a.kind is Kind.DECIMAL:
+        return replace(a, low=new_low, high=new_high, categories=None)
+    return Domain(Kind.REAL, new_low, new_high, nullable=a.nullable)
+
+
+def extreme(pick: Callable[[Fraction, Fraction], Fraction]) -> Rule:
+    """The least or the greatest of several."""
+
+    def rule(call: Call, domains: list[Domain]) -> Domain:
+        numbers(call, domains)
+        if not all(domain.is_bounded for domain in domains):
+            return Domain(Kind.REAL, nullable=True)
+        low, high = domains[0].low, domains[0].high
+        for domain in domains[1:]:
+            low, high = pick(low, domain.low), pick(high, domain.high)  # type: ignore[arg-type]
+        return number_between(low, high, nullable=any_nullable(domains), integer=all(is_int(each) for each in domains))
+
+    return rule
+
+
+def bucket(call: Call, domains: list[Domain]) -> Domain:
+    """The lower edge of the bucket that a bounded number falls into."""
+    numbers(call, domains)
+    width, a = literal_number(call, 1), domains[0]
+    if width <= 0:
+        raise QueryRefused("BUCKET needs a positive width")
+    if not a.is_bounded:
+        raise QueryRefused("BUCKET needs a bounded number", hint="BUCKET(CLAMP(x, lower, upper), width)")
+    if 10**9 % width.denominator:
+        raise QueryRefused("BUCKET needs a width with at most nine decimals")
+    first, last = math.floor(a.low / width), math.floor(a.high / width)  # type: ignore[operator]
+    if max(abs(first), abs(last)) > SAFE_INTEGER:
+        raise QueryRefused("BUCKET needs a width of at least 2^-53 of the bounds", hint="take a greater width")
+    if last - first >= _MOST_BUCKETS:
+        raise QueryRefused(f"BUCKET makes more than {_MOST_BUCKETS:,} buckets", hint="take a greater width")
+    edges = [width * index for index in range(first, last + 1)]
+    whole = width.denominator == 1
+    return Domain(
+        Kind.INTEGER if whole else Kind.DECIMAL,
+        edges[0],
+        edges[-1],
+        (*(edge.numerator if whole else edge for edge in edges), *((None,) if a.nullable else ())),
+        nullable=a.nullable,
+        step=None if whole else width,
+    )

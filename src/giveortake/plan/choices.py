@@ -1,0 +1,103 @@
+"""Domains of truth values and of choices between values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from giveortake.errors import QueryRefused
+from giveortake.plan.arguments import CSV_HINT, any_nullable, kinds_only, literal_text
+from giveortake.plan.domains import Domain, Kind, Value
+from giveortake.plan.expressions import is_missing
+
+if TYPE_CHECKING:
+    from giveortake.plan.expressions import Call, Expression
+
+
+def _truth(domains: list[Domain]) -> Domain:
+    return Domain(Kind.BOOLEAN, nullable=any_nullable(domains))
+
+
+def comparable(one: Domain, other: Domain) -> bool:
+    """Whether values of the two may be compared."""
+    moments = {Kind.DATE, Kind.TIMESTAMP}
+    return one.kind is other.kind or (one.kind.is_number and other.kind.is_number) or {one.kind, other.kind} <= moments
+
+
+def compare(call: Call, domains: list[Domain]) -> Domain:
+    """A comparison of values of one kind."""
+    present = [domain for argument, domain in zip(call.arguments, domains, strict=True) if not is_missing(argument)]
+    for domain in present[1:]:
+        if not comparable(present[0], domain):
+            text = Kind.TEXT in {present[0].kind, domain.kind}
+            raise QueryRefused(
+                f"{present[0].kind} values cannot be compared with {domain.kind} values",
+                hint=CSV_HINT if text else None,
+            )
+    return _truth(domains)
+
+
+def logic(call: Call, domains: list[Domain]) -> Domain:
+    """AND, OR, NOT."""
+    return _truth(kinds_only(call, domains, Kind.BOOLEAN))
+
+
+def is_null(_call: Call, _domains: list[Domain]) -> Domain:
+    """Whether a value is missing."""
+    return Domain(Kind.BOOLEAN, nullable=False)
+
+
+def like(call: Call, domains: list[Domain]) -> Domain:
+    """A text against a pattern that is written out."""
+    literal_text(call, 1)
+    return _truth(kinds_only(call, domains, Kind.TEXT))
+
+
+def case_of(call: Call, domains: list[Domain]) -> Domain:
+    """condition, value, condition, value, …, otherwise."""
+    conditions, values = domains[:-1:2], [*domains[1:-1:2], domains[-1]]
+    if len(call.arguments) % 2 == 0 or any(each.kind is not Kind.BOOLEAN for each in conditions):
+        raise QueryRefused("CASE needs conditions and values")
+    parts = [*call.arguments[1:-1:2], call.arguments[-1]]
+    return _hull(call, parts, values)
+
+
+def _hull(call: Call, parts: list[Expression] | tuple[Expression, ...], values: list[Domain]) -> Domain:
+    present = [domain for part, domain in zip(parts, values, strict=True) if not is_missing(part)]
+    if not present:
+        raise QueryRefused(f"{call.name.upper()} has no value that is not NULL")
+    nullable = any_nullable(values)
+    kinds = {domain.kind for domain in present}
+    if len(kinds) > 1 and not all(kind.is_number for kind in kinds):
+        raise QueryRefused(f"{call.name.upper()} mixes {' and '.join(sorted(kinds))} values")
+    if not all(kind.is_number for kind in kinds):
+        return Domain(
+            present[0].kind, categories=_union(present, missing=len(present) < len(values)), nullable=nullable
+        )
+    low = None if any(domain.low is None for domain in present) else min(domain.low for domain in present)  # type: ignore[type-var]
+    high = None if any(domain.high is None for domain in present) else max(domain.high for domain in present)  # type: ignore[type-var]
+    whole = kinds == {Kind.INTEGER}
+    return Domain(Kind.INTEGER if whole else Kind.REAL, low, high, nullable=nullable)
+
+
+def _union(domains: list[Domain], *, missing: bool) -> tuple[Value, ...] | None:
+    found: dict[Value, None] = {}
+    for domain in domains:
+        if domain.categories is None:
+            return None
+        found.update(dict.fromkeys(domain.categories))
+    if missing:
+        found[None] = None
+    return tuple(found)
+
+
+def coalesce(call: Call, domains: list[Domain]) -> Domain:
+    """The first value that is not missing."""
+    hull = _hull(call, call.arguments, domains)
+    return replace(hull, nullable=all(domain.nullable for domain in domains))
+
+
+def null_if(call: Call, domains: list[Domain]) -> Domain:
+    """A value, missing where it equals another."""
+    compare(call, domains)
+    return domains[0].maybe_missing()

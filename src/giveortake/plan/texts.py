@@ -1,0 +1,113 @@
+"""Domains of texts, of parts of dates, and of conversions."""
+
+from __future__ import annotations
+
+import datetime as dt
+from fractions import Fraction
+
+from giveortake.errors import QueryRefused
+from giveortake.plan.arguments import CSV_HINT, any_nullable, kinds_only, literal_number, literal_text, require_written
+from giveortake.plan.arithmetic import Rule, half_up, rounded
+from giveortake.plan.domains import MOST_CHARACTERS, Domain, Kind
+from giveortake.plan.expressions import Call
+
+
+def text_of(call: Call, domains: list[Domain]) -> Domain:
+    """A text made of texts."""
+    kinds_only(call, domains, Kind.TEXT)
+    return Domain(Kind.TEXT, nullable=any_nullable(domains))
+
+
+def length(call: Call, domains: list[Domain]) -> Domain:
+    """How many letters a text has."""
+    (a,) = kinds_only(call, domains, Kind.TEXT)
+    high = None if a.longest is None else Fraction(a.longest)
+    return Domain(Kind.INTEGER, Fraction(0), high, nullable=a.nullable)
+
+
+def substring(call: Call, domains: list[Domain]) -> Domain:
+    """A part of a text, places written out."""
+    kinds_only(Call(call.name, call.arguments[:1]), domains[:1], Kind.TEXT)
+    for position in range(1, len(call.arguments)):
+        place = literal_number(call, position)
+        if place.denominator != 1 or not 2 - position <= place <= MOST_CHARACTERS:
+            raise QueryRefused(f"SUBSTRING starts at 1 and takes whole numbers up to {MOST_CHARACTERS:,}")
+    return Domain(Kind.TEXT, nullable=domains[0].nullable)
+
+
+def year(call: Call, domains: list[Domain]) -> Domain:
+    """The year of a date, between those of its bounds."""
+    require_written(call)
+    (a,) = kinds_only(call, domains, Kind.DATE, Kind.TIMESTAMP)
+    first = dt.MINYEAR if a.low is None else dt.date.fromordinal(int(a.low)).year
+    last = dt.MAXYEAR if a.high is None else dt.date.fromordinal(int(a.high)).year
+    return Domain(Kind.INTEGER, Fraction(first), Fraction(last), nullable=True)
+
+
+def part(low: int, high: int, *, of_time: bool = False) -> Rule:
+    """A part of a date, or of a time of day."""
+
+    def rule(call: Call, domains: list[Domain]) -> Domain:
+        require_written(call)
+        (a,) = kinds_only(call, domains, *((Kind.TIMESTAMP,) if of_time else (Kind.DATE, Kind.TIMESTAMP)))
+        return Domain(Kind.INTEGER, Fraction(low), Fraction(high), nullable=a.nullable)
+
+    return rule
+
+
+TRUNCATIONS = ("year", "quarter", "month", "week", "day")
+
+
+def truncate(call: Call, domains: list[Domain]) -> Domain:
+    """The first day of the year, month or week of a date."""
+    if literal_text(call, 0) not in TRUNCATIONS:
+        raise QueryRefused("DATE_TRUNC knows no such part", hint=f"it knows {', '.join(TRUNCATIONS)}")
+    if domains[1].kind not in {Kind.DATE, Kind.TIMESTAMP}:
+        raise QueryRefused("DATE_TRUNC needs a date", hint=CSV_HINT if domains[1].kind is Kind.TEXT else None)
+    return Domain(Kind.DATE, nullable=True)
+
+
+def to_real(_call: Call, domains: list[Domain]) -> Domain:
+    """A value as a real number."""
+    (a,) = domains
+    if a.kind.is_number:
+        return Domain(Kind.REAL, a.low, a.high, nullable=a.nullable)
+    if a.kind is Kind.BOOLEAN:
+        return Domain(Kind.REAL, Fraction(0), Fraction(1), nullable=a.nullable)
+    if a.kind is not Kind.TEXT:
+        raise QueryRefused(f"a {a.kind} value is no number", hint="take a part of it: YEAR(x), MONTH(x)")
+    return Domain(Kind.REAL, nullable=True)
+
+
+def to_integer(call: Call, domains: list[Domain]) -> Domain:
+    """A value as a whole number."""
+    (a,) = domains
+    if a.kind is Kind.INTEGER:
+        return a
+    if a.kind is Kind.BOOLEAN:
+        return Domain(Kind.INTEGER, Fraction(0), Fraction(1), nullable=a.nullable)
+    if not a.kind.is_number:
+        raise QueryRefused(
+            f"a {a.kind} value is not converted to a whole number", hint="FLOOR(CLAMP(CAST(x AS DOUBLE), lower, upper))"
+        )
+    return rounded(half_up)(call, domains)
+
+
+def to_text(_call: Call, domains: list[Domain]) -> Domain:
+    """A value as a text."""
+    (a,) = domains
+    if a.kind in {Kind.REAL, Kind.DECIMAL}:
+        raise QueryRefused(
+            "numbers with decimals are not made into text: engines write them differently", hint="ROUND(x) first"
+        )
+    return a if a.kind is Kind.TEXT else Domain(Kind.TEXT, nullable=a.nullable)
+
+
+def to_date(_call: Call, domains: list[Domain]) -> Domain:
+    """A value as a date."""
+    (a,) = domains
+    if a.kind is Kind.DATE:
+        return a
+    if a.kind not in {Kind.TIMESTAMP, Kind.TEXT}:
+        raise QueryRefused(f"a {a.kind} value is no date")
+    return Domain(Kind.DATE, nullable=True)
