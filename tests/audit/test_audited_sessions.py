@@ -116,13 +116,17 @@ def _unclamped(patch: pytest.MonkeyPatch) -> None:
 
 
 def _any_number_of_keys(patch: pytest.MonkeyPatch) -> None:
-    sound = Printer.first_groups
-    patch.setattr(Printer, "first_groups", lambda self, *rows, small: sound(self, *rows[:3], 1000, small=small))  # type: ignore[misc, arg-type]
+    sound = statements.persons_statement
+    patch.setattr(
+        statements,
+        "persons_statement",
+        lambda printer, persons, coded: sound(printer, replace(persons, groups=1000), coded),
+    )
 
 
 def _rows_unlimited(patch: pytest.MonkeyPatch) -> None:
     def prepare(self: DuckDBEngine, relation: Any) -> None:
-        from giveortake.engines.duckdb import _scans  # noqa: PLC0415
+        from giveortake.engines.asking import _scans  # noqa: PLC0415
         from giveortake.engines.printer import bounded_name  # noqa: PLC0415
 
         for scan in _scans(relation):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from giveortake.engines.printer import PRINTED
+from giveortake.engines.writing import PRINTED
 from giveortake.plan.functions import FUNCTIONS
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -98,14 +99,18 @@ def _rows_of_keys(patch: pytest.MonkeyPatch) -> None:
 
     def statement(printer: Printer, persons: Any, coded: Any) -> str:
         inner = statements._select(printer, persons.relation, persons.keys, [], person=False)
-        return f"SELECT {coded.code()} AS code, count(*) FROM ({inner}) AS r{coded.joins('r')} GROUP BY ALL"
+        return f"SELECT {coded.code()} AS code, count(*) FROM ({inner}) AS r{coded.joins(printer, 'r')} GROUP BY ALL"
 
     patch.setattr(statements, "persons_statement", statement)
 
 
 def _all_keys(patch: pytest.MonkeyPatch) -> None:
-    sound = Printer.first_groups
-    patch.setattr(Printer, "first_groups", lambda self, *rows, small: sound(self, *rows[:3], 1000, small=small))  # type: ignore[misc, arg-type]
+    sound = statements.persons_statement
+    patch.setattr(
+        statements,
+        "persons_statement",
+        lambda printer, persons, coded: sound(printer, replace(persons, groups=1000), coded),
+    )
 
 
 def _nobody_counts(patch: pytest.MonkeyPatch) -> None:
@@ -122,7 +127,7 @@ def _too_many_rows(patch: pytest.MonkeyPatch) -> None:
     """The table with few rows of each person has all of them."""
 
     def prepare(self: DuckDBEngine, relation: Any) -> None:
-        from giveortake.engines.duckdb import _scans  # noqa: PLC0415
+        from giveortake.engines.asking import _scans  # noqa: PLC0415
         from giveortake.engines.printer import bounded_name  # noqa: PLC0415
 
         for scan in _scans(relation):

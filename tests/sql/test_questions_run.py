@@ -11,7 +11,7 @@ from test_questions_in_both_languages import PAIRS
 
 from asked_tables import CATALOG, ROWS, TRIPS, VISITS, ZONES
 from giveortake import sql
-from giveortake.engines.printer import Printer, bounded_name, identifier
+from giveortake.engines.printer import Printer, bounded_name
 from giveortake.plan import Kind, Scan
 
 _TYPES = {
@@ -28,7 +28,7 @@ _TYPES = {
 def connection() -> duckdb.DuckDBPyConnection:
     found = duckdb.connect()
     for each in (TRIPS, VISITS, ROWS, ZONES):
-        columns = ", ".join(f"{identifier(name)} {_TYPES[domain.kind]}" for name, domain in each.columns)
+        columns = ", ".join(f"{Printer({}).identifier(name)} {_TYPES[domain.kind]}" for name, domain in each.columns)
         found.execute(f"CREATE TABLE {each.name} ({columns})")
     return found
 

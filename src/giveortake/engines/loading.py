@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.engines.engine import Source
-from giveortake.engines.printer import identifier
+from giveortake.engines.writing import Writer
 from giveortake.errors import InvalidParameter, NotFound
 from giveortake.plan import Domain, Kind
 
@@ -38,6 +38,7 @@ _CSV_TYPES = {
     Kind.TIMESTAMP: "TIMESTAMP",
 }
 _CHUNK = 1 << 22
+identifier = Writer().identifier
 
 
 @final

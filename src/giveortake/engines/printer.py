@@ -1,27 +1,22 @@
-"""Expressions and relations as SQL that no row can make fail."""
+"""Relations as SQL, on top of expressions: how tables are read, joined, and reduced to persons."""
 
 from __future__ import annotations
 
-import datetime as dt
 import math
-from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from giveortake.errors import QueryRefused
+from giveortake.engines.writing import Writer, some
 from giveortake.plan import (
     AggregateKind,
-    Call,
     Column,
     Derive,
     Domain,
-    Expression,
     Filter,
     JoinPersons,
     JoinPublic,
     KeepParts,
     Kind,
-    Literal,
     PerPerson,
     Relation,
     Scan,
@@ -29,58 +24,20 @@ from giveortake.plan import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from giveortake.engines.tally import Quantum
-    from giveortake.plan import Aggregate, Schema, Value
+    from giveortake.plan import Aggregate, Schema
 
-LONGEST = 200_000  # characters of a statement; some expressions repeat their argument
-_TYPES = {
-    Kind.INTEGER: "BIGINT",
-    Kind.REAL: "DOUBLE",
-    Kind.TEXT: "VARCHAR",
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP",
-}
-_COMPARISONS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _FEATURE_STEPS = 2**30
+_PRIME = 2**31 - 1
+_SCRAMBLE = 1_583_458_089  # the constants are the hash's key: public, because no promise depends on them
+_OF_PERSON, _OF_PART = 14_348_907, 11_184_811
+_MISSING = -1
+_MOST_MARKED = 2.0**40
 
 
-def identifier(name: str) -> str:
-    """A name, quoted."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(value: Value) -> str:
-    """A value of the question as SQL."""
-    match value:
-        case None:
-            return "NULL"
-        case bool():
-            return "TRUE" if value else "FALSE"
-        case int():
-            if abs(value) >= 1 << 63:
-                raise QueryRefused("a whole number is beyond 64 bits")
-            return str(value)
-        case Fraction():
-            return double(value)
-        case str():
-            if "\0" in value:
-                raise QueryRefused("a text holds a NUL character")
-            return "'" + value.replace("'", "''") + "'"
-        case dt.datetime():
-            return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
-        case dt.date():
-            return f"DATE '{value.isoformat()}'"
-
-
-def double(value: Fraction) -> str:
-    """The double nearest to a number, as SQL."""
-    return f"CAST('{float(value)!r}' AS DOUBLE)"
-
-
-class Printer:
+class Printer(Writer):
     """Prints what DuckDB runs; dialects of other engines override what differs.
 
     `sources` says how each table is read. A column of real numbers has no NaN in it (they are missing), dates lie
@@ -99,7 +56,7 @@ class Printer:
                 return self._scan(relation)
             case Filter():
                 condition = self.expression(relation.condition, relation.source.schema)
-                return f"SELECT * FROM ({self.relation(relation.source)}) WHERE {condition}"
+                return f"SELECT * FROM ({self.relation(relation.source)}) AS t WHERE {condition}"
             case Derive():
                 return self._derive(relation)
             case JoinPublic():
@@ -107,9 +64,9 @@ class Printer:
             case JoinPersons():
                 return self._join_persons(relation)
             case Union():
-                names = ", ".join(identifier(name) for name in relation.schema)
+                names = ", ".join(self.identifier(name) for name in relation.schema)
                 one, other = self.relation(relation.left), self.relation(relation.right)
-                return f"SELECT {names} FROM ({one}) UNION ALL SELECT {names} FROM ({other})"
+                return f"SELECT {names} FROM ({one}) AS t UNION ALL SELECT {names} FROM ({other}) AS t"
             case PerPerson():
                 return self._per_person(relation)
             case KeepParts():
@@ -117,63 +74,72 @@ class Printer:
         raise TypeError(f"no relation: {type(relation).__name__}")
 
     def _scan(self, scan: Scan) -> str:
-        columns = ", ".join(f"{self.read(name, domain)} AS {identifier(name)}" for name, domain in scan.table.columns)
         source = self._sources[scan.table.name if scan.most_rows_of_person is None else bounded_name(scan)]
-        text = f"SELECT {columns} FROM {source}"
-        complete = [identifier(name) for name, domain in scan.table.columns if not domain.nullable]
+        text = f"SELECT {self.read_all(scan.table.columns)} FROM {source} AS t"
+        complete = [self.identifier(name) for name, domain in scan.table.columns if not domain.nullable]
         if complete:
-            text = f"SELECT * FROM ({text}) WHERE {' AND '.join(f'{name} IS NOT NULL' for name in complete)}"
+            text = f"SELECT * FROM ({text}) AS t WHERE {' AND '.join(f'{name} IS NOT NULL' for name in complete)}"
         return text
+
+    def read_all(self, columns: Iterable[tuple[str, Domain]]) -> str:
+        """Stored columns, each brought to the one type of its kind."""
+        return ", ".join(f"{self.read(name, domain)} AS {self.identifier(name)}" for name, domain in columns)
 
     def read(self, name: str, domain: Domain) -> str:
         """A stored column, brought to the one type of its kind."""
-        column = identifier(name)
+        column = self.identifier(name)
         match domain.kind:
             case Kind.REAL:
-                return f"nullif(CAST({column} AS DOUBLE), CAST('NaN' AS DOUBLE))"
+                return self.usual_number(self.real(column))
             case Kind.TEXT:
-                text = f"CAST({column} AS VARCHAR)"
+                text = f"CAST({column} AS {self.types[Kind.TEXT]})"
                 return text if domain.longest is None else f"left({text}, {domain.longest})"
             case Kind.DATE | Kind.TIMESTAMP:
-                return _usual(f"TRY_CAST({column} AS {_TYPES[domain.kind]})", domain.kind)
+                return self.usual_time(f"TRY_CAST({column} AS {self.types[domain.kind]})", domain.kind)
             case _:
                 return column
+
+    def few_rows(self, scan: Scan) -> str:
+        """A table with at most so many rows of each person, chosen by what is in them; rows of nobody are left out."""
+        columns = ", ".join(self.identifier(name) for name, _ in scan.table.columns)
+        person = self.identifier(str(scan.table.person))
+        marks = [self.mark(self.identifier(name), domain.kind) for name, domain in scan.table.columns]
+        order = [self.hash(*marks), *(f"{self.identifier(name)} NULLS LAST" for name, _ in scan.table.columns)]
+        rank = f"row_number() OVER (PARTITION BY {person} ORDER BY {', '.join(order)})"
+        stored = f"SELECT {self.read_all(scan.table.columns)} FROM {self._sources[scan.table.name]} AS t"
+        ranked = f"SELECT {columns}, {rank} AS row_rank FROM ({stored}) AS t WHERE {person} IS NOT NULL"
+        return f"SELECT {columns} FROM ({ranked}) AS t WHERE row_rank <= {scan.most_rows_of_person}"
 
     def _derive(self, derive: Derive) -> str:
         schema = derive.source.schema
         named = dict(derive.named)
         columns = [
-            f"{self.expression(named.get(name, Column(name)), schema)} AS {identifier(name)}" for name in derive.schema
+            f"{self.expression(named.get(name, Column(name)), schema)} AS {self.identifier(name)}"
+            for name in derive.schema
         ]
-        return f"SELECT {', '.join(columns)} FROM ({self.relation(derive.source)})"
+        return f"SELECT {', '.join(columns)} FROM ({self.relation(derive.source)}) AS t"
 
     def _join_public(self, join: JoinPublic) -> str:
-        taken = "".join(f", theirs.{identifier(old)} AS {identifier(new)}" for old, new in join.taken)
-        kind = "LEFT JOIN" if join.optional else "JOIN"
-        on = self.expression(join.on, join.source.schema, table="ours")
-        columns = ", ".join(f"ours.{identifier(name)}" for name in join.source.schema)
-        public = ", ".join(f"{self.read(name, domain)} AS {identifier(name)}" for name, domain in join.public.columns)
-        return (
-            f"SELECT {columns}{taken} FROM ({self.relation(join.source)}) AS ours {kind} "
-            f"(SELECT {public} FROM {self._sources[join.public.name]}) AS theirs "
-            f"ON {on} = theirs.{identifier(join.public_column)}"
-        )
+        ours = self.expression(join.on, join.source.schema, table="ours")
+        on = f"{ours} = theirs.{self.identifier(join.public_column)}"
+        public = f"SELECT {self.read_all(join.public.columns)} FROM {self._sources[join.public.name]} AS t"
+        return self._joined(join, join.source, public, on)
 
     def _join_persons(self, join: JoinPersons) -> str:
-        taken = "".join(f", theirs.{identifier(old)} AS {identifier(new)}" for old, new in join.taken)
+        ours, theirs = self.identifier(str(join.left.person)), self.identifier(str(join.right.person))
+        return self._joined(join, join.left, self.relation(join.right), f"ours.{ours} = theirs.{theirs}")
+
+    def _joined(self, join: JoinPublic | JoinPersons, left: Relation, right: str, on: str) -> str:
+        columns = [f"ours.{self.identifier(name)}" for name in left.schema]
+        columns += [f"theirs.{self.identifier(old)} AS {self.identifier(new)}" for old, new in join.taken]
         kind = "LEFT JOIN" if join.optional else "JOIN"
-        columns = ", ".join(f"ours.{identifier(name)}" for name in join.left.schema)
-        return (
-            f"SELECT {columns}{taken} FROM ({self.relation(join.left)}) AS ours {kind} "
-            f"({self.relation(join.right)}) AS theirs "
-            f"ON ours.{identifier(str(join.left.person))} = theirs.{identifier(str(join.right.person))}"
-        )
+        return f"SELECT {', '.join(columns)} FROM ({self.relation(left)}) AS ours {kind} ({right}) AS theirs ON {on}"
 
     def _per_person(self, relation: PerPerson) -> str:
         inner, schema = self.relation(relation.source), relation.source.schema
-        groups = [identifier(str(relation.person)), *(identifier(key) for key in relation.keys)]
-        features = [f"{self.feature(each, schema)} AS {identifier(name)}" for name, each in relation.features]
-        return f"SELECT {', '.join([*groups, *features])} FROM ({inner}) GROUP BY {', '.join(groups)}"
+        groups = [self.identifier(str(relation.person)), *(self.identifier(key) for key in relation.keys)]
+        features = [f"{self.feature(each, schema)} AS {self.identifier(name)}" for name, each in relation.features]
+        return f"SELECT {', '.join([*groups, *features])} FROM ({inner}) AS t GROUP BY {', '.join(groups)}"
 
     def feature(self, feature: Aggregate, schema: Schema) -> str:
         """An exact aggregate of one person's rows. Sums run over whole steps, so that the order does not matter."""
@@ -188,121 +154,132 @@ class Printer:
             case AggregateKind.COUNT_DISTINCT:
                 return f"count(DISTINCT {of})"
             case AggregateKind.MINIMUM:
-                return f"CAST(min({of}) AS DOUBLE)"
+                return self.real(f"min({of})")
             case AggregateKind.MAXIMUM:
-                return f"CAST(max({of}) AS DOUBLE)"
+                return self.real(f"max({of})")
         domain = feature.of.domain(schema)
         granularity = feature_granularity(domain)
-        total = f"CAST(sum({self.steps(of, domain, granularity)}) AS DOUBLE) * {double(granularity)}"
+        reach = math.ceil(max(abs(some(domain.low)), abs(some(domain.high))) / granularity)
+        steps = self.total(self.steps(of, domain, granularity), reach)
+        total = f"{self.real(steps)} * {self.double(granularity)}"
         return total if feature.kind is AggregateKind.SUM else f"{total} / nullif(count({of}), 0)"
 
     def _keep_parts(self, relation: KeepParts) -> str:
-        person, column = identifier(str(relation.person)), identifier(relation.column)
-        rank = f"dense_rank() OVER (PARTITION BY {person} ORDER BY {self.hash(person, column)}, {column})"
-        columns = ", ".join(identifier(name) for name in relation.schema)
-        inner = f"SELECT *, {rank} AS _rank FROM ({self.relation(relation.source)})"
-        return f"SELECT {columns} FROM ({inner}) WHERE _rank <= {relation.most}"
+        person, column = self.identifier(str(relation.person)), self.identifier(relation.column)
+        hashed = self.hash(
+            self.mark(person, relation.schema[str(relation.person)].kind),
+            self.mark(column, relation.schema[relation.column].kind),
+        )
+        rank = f"dense_rank() OVER (PARTITION BY {person} ORDER BY {hashed}, {column} NULLS LAST)"
+        columns = ", ".join(self.identifier(name) for name in relation.schema)
+        inner = f"SELECT t.*, {rank} AS part_rank FROM ({self.relation(relation.source)}) AS t"
+        return f"SELECT {columns} FROM ({inner}) AS t WHERE part_rank <= {relation.most}"
 
-    # -- values -------------------------------------------------------------------------------------------------
+    # -- choosing -----------------------------------------------------------------------------------------------
 
-    def hash(self, *columns: str) -> str:
-        """A hash of a person and of what is theirs. Equal values may follow in any order that they themselves fix."""
-        return f"hash({', '.join(columns)})"
+    def mark(self, column: str, kind: Kind) -> str:
+        """A whole number that a value alone decides, the same on every engine; different values seldom share one."""
+        match kind:
+            case Kind.INTEGER:
+                number = column
+            case Kind.BOOLEAN:
+                number = self.truth_as_number(column)
+            case Kind.TEXT:
+                number = self.digest(column)
+            case Kind.DATE:
+                number = self.days(column)
+            case Kind.TIMESTAMP:
+                hour, minute = (self.plain[part](self, [column]) for part in ("hour", "minute"))
+                number = f"({self.days(f'CAST({column} AS DATE)')} * 1440 + {hour} * 60 + {minute})"
+            case _:
+                real, most = self.real(column, kind), self.double(_MOST_MARKED)
+                steps = f"CAST(floor({real} * {self.double(2.0**20)}) AS BIGINT)"
+                number = f"CASE WHEN abs({real}) < {most} THEN {steps} WHEN {real} IS NOT NULL THEN 1 END"
+        return f"coalesce({self.narrow(number)}, {_MISSING})"
 
-    def short_hash(self, *columns: str) -> str:
-        """The first 31 bits of a hash."""
-        return f"CAST({self.hash(*columns)} >> 33 AS INTEGER)"
+    def hash(self, *marks: str) -> str:
+        """A number of 31 bits made of marks: what orders a person's parts when not all of them can count.
+
+        Remainders modulo the prime 2³¹ − 1, scrambled and multiplied. No product leaves 64 bits: remainders are below
+        2³¹ and the constants added to them below 2²⁴. Equal numbers are followed by an order of the values themselves.
+        """
+        first, *others = (f"((({mark}) % {_PRIME}) * {_SCRAMBLE}) % {_PRIME}" for mark in marks)
+        text = first
+        for other in others:
+            text = f"((({text}) + {_OF_PERSON}) * (({other}) + {_OF_PART})) % {_PRIME}"
+        return f"abs({text})"
+
+    def digest(self, text: str) -> str:
+        """The first 60 bits of the MD5 of a text in UTF-8."""
+        return f"CAST('0x' || left(md5({text}), 15) AS BIGINT)"
+
+    def days(self, date: str) -> str:
+        """The days from 1970-01-01 to a date."""
+        return f"date_diff('day', DATE '1970-01-01', {date})"
+
+    def same(self, one: str, other: str) -> str:
+        """Whether two values are equal, or both missing."""
+        return f"{one} IS NOT DISTINCT FROM {other}"
+
+    def with_groups(self, pairs: str) -> str:
+        """Rows (p, code, …), one for each pair, and with each the number m of its person's codes."""
+        groups = "SELECT p, count(*) AS m FROM pairs GROUP BY p"
+        return f"WITH pairs AS MATERIALIZED ({pairs}), groups AS ({groups}) SELECT * FROM pairs JOIN groups USING (p)"
+
+    def with_counts(self, cells: str) -> str:
+        """Rows (p, code, b, n), one for each triple, with the sum c of n over a pair and the number m of codes."""
+        return (
+            f"WITH cells AS MATERIALIZED ({cells}), "
+            "pairs AS (SELECT p, code, sum(n) AS c FROM cells GROUP BY p, code), "
+            "groups AS (SELECT p, count(*) AS m FROM pairs GROUP BY p) "
+            "SELECT * FROM cells JOIN pairs USING (p, code) JOIN groups USING (p)"
+        )
+
+    # -- numbers ------------------------------------------------------------------------------------------------
+
+    def total(self, steps: str, reach: int) -> str:
+        """The exact sum of whole numbers that are at most so far from zero."""
+        return f"sum({steps})"
+
+    def narrow(self, whole: str) -> str:
+        """A whole number that seldom leaves 64 bits, in 64 bits; missing if it does."""
+        return f"TRY_CAST({whole} AS BIGINT)"
+
+    def cut(self, real: str, greatest: int) -> str:
+        """A double that is at most so far from zero, cut to a whole number towards zero."""
+        return f"CAST(trunc({real}) AS {'BIGINT' if greatest < 2**62 else 'HUGEINT'})"
+
+    def lattice(self, real: str, steps: str) -> str:
+        """A clamped double, multiplied by a number of steps, as the nearest whole number; halves upwards."""
+        return f"floor({real} * {steps} + 0.5)"
 
     def quantised(self, column: str, kind: Kind, quantum: Quantum) -> str:
         """A column of numbers as whole steps: clamped, then moved to the lattice. Missing stays missing."""
         shift = f" - ({quantum.shift})" if quantum.shift else ""
         if quantum.is_whole and kind is Kind.INTEGER:
             low, high = quantum.least + quantum.shift, quantum.most + quantum.shift
-            clamped = f"CAST(least(greatest({column}, {low}), {high}) AS BIGINT){shift}"
+            clamped = f"CAST({self.between(column, str(low), str(high))} AS BIGINT){shift}"
         else:
-            inverse = double(1 / quantum.granularity)
-            real = f"least(greatest(CAST({column} AS DOUBLE), {double(quantum.low)}), {double(quantum.high)})"
+            real = self.between(self.real(column), self.double(quantum.low), self.double(quantum.high))
             stored = "INTEGER" if quantum.reach + abs(quantum.shift) < 2**31 - 1 else "BIGINT"
-            clamped = f"CAST(floor({real} * {inverse} + 0.5) AS {stored}){shift}"
+            clamped = f"CAST({self.lattice(real, self.double(1 / quantum.granularity))} AS {stored}){shift}"
         return f"CASE WHEN {column} IS NULL THEN NULL ELSE {clamped} END"
 
     def steps(self, of: str, domain: Domain, granularity: Fraction) -> str:
         """The same for the features of persons, whose values are not released."""
+        low, high = some(domain.low), some(domain.high)
         if domain.kind is Kind.INTEGER:
-            low, high = math.ceil(_some(domain.low)), math.floor(_some(domain.high))
-            return f"CASE WHEN {of} IS NULL THEN NULL ELSE CAST(least(greatest({of}, {low}), {high}) AS BIGINT) END"
-        real = f"least(greatest(CAST({of} AS DOUBLE), {double(_some(domain.low))}), {double(_some(domain.high))})"
-        return f"CASE WHEN {of} IS NULL THEN NULL ELSE CAST(floor({real} / {double(granularity)} + 0.5) AS BIGINT) END"
+            clamped = self.between(of, str(math.ceil(low)), str(math.floor(high)))
+        else:
+            real = self.between(self.real(of), self.double(low), self.double(high))
+            clamped = self.lattice(real, self.double(1 / granularity))
+        return f"CASE WHEN {of} IS NULL THEN NULL ELSE CAST({clamped} AS BIGINT) END"
 
     def bin_index(self, column: str, kind: Kind, low: Fraction, width: Fraction, count: int) -> str:
         """Which of `count` bins a number falls into; those beyond the ends fall into the first and the last."""
-        real = _as(column, kind, Kind.REAL)
-        index = f"floor(({real} - {double(low)}) / {double(width)})"
-        return f"CAST(least(greatest({index}, 0), {count - 1}) AS INTEGER)"
-
-    def first_groups(self, rows: str, code: str, marks: str, groups: int, *, small: bool) -> str:
-        """Of rows with a person p: for each code, how many p have it among the first `groups` of theirs by hash.
-
-        The hash is of the person and the key's `marks`, which its values alone decide. Codes do not: they are places in
-        lists that other people's rows make longer. Hash and code are one number, the hash in front, so that equal
-        hashes are ordered by code; a longer list changes no two values' order.
-        """
-        kind, bits = ("BIGINT", 32) if small else ("HUGEINT", 63)
-        ordered = f"(CAST({self.short_hash('r.p', marks)} AS {kind}) << {bits}) + {code}"
-        pairs = f"SELECT DISTINCT r.p AS p, {ordered} AS ordered FROM {rows}"
-        chosen = f"SELECT unnest(min(ordered, {groups})) & {2**bits - 1} AS code FROM ({pairs}) GROUP BY p"
-        return f"SELECT CAST(code AS BIGINT) AS code, count(*) FROM ({chosen}) GROUP BY code"
-
-    # -- expressions --------------------------------------------------------------------------------------------
-
-    def expression(self, expression: Expression, schema: Schema, table: str | None = None) -> str:
-        """An expression as SQL of the type that belongs to its kind."""
-        prefix = "" if table is None else f"{table}."
-        match expression:
-            case Column():
-                return prefix + identifier(expression.name)
-            case Literal():
-                return literal(expression.value)
-            case Call():
-                printed = [self.expression(argument, schema, table) for argument in expression.arguments]
-                kinds = [argument.domain(schema).kind for argument in expression.arguments]
-                text = self.call(expression, printed, kinds, expression.domain(schema))
-                if len(text) > LONGEST:
-                    raise QueryRefused("an expression is too long", hint="split it over subqueries")
-                return text
-        raise TypeError(f"no expression: {type(expression).__name__}")
-
-    def call(self, call: Call, printed: list[str], kinds: list[Kind], domain: Domain) -> str:
-        """A function's value; numbers are computed as doubles, which never overflow into an error."""
-        name = call.name
-        if name in _COMPARISONS or name in {"in", "nullif"}:
-            printed = _alike(printed, kinds)
-        if name in _COMPARISONS:
-            return f"({printed[0]} {_COMPARISONS[name]} {printed[1]})"
-        if name in {"case", "coalesce"}:
-            printed = [
-                _as(text, kind, domain.kind) if _is_value(name, index, len(printed)) else text
-                for index, (text, kind) in enumerate(zip(printed, kinds, strict=True))
-            ]
-        if name in _ARITHMETIC:
-            reals = [_as(text, kind, Kind.REAL) for text, kind in zip(printed, kinds, strict=True)]
-            value = f"nullif({_ARITHMETIC[name](reals)}, CAST('NaN' AS DOUBLE))"
-            return f"TRY_CAST({value} AS BIGINT)" if domain.kind is Kind.INTEGER else value
-        if name == "clamp":
-            return self._clamp(printed[0], kinds[0], domain)
-        if name == "bucket":
-            return _bucket(_as(printed[0], kinds[0], Kind.REAL), call, domain)
-        if name in {"to_real", "to_integer", "to_date"}:
-            return _converted(name, printed[0], kinds[0])
-        return _PLAIN[name](printed)
-
-    def _clamp(self, of: str, kind: Kind, domain: Domain) -> str:
-        low, high = _some(domain.low), _some(domain.high)
-        if kind is Kind.INTEGER and domain.kind is Kind.INTEGER:
-            bounds = f"CAST(least(greatest({of}, {int(low)}), {int(high)}) AS BIGINT)"
-        else:
-            bounds = f"least(greatest(CAST({of} AS DOUBLE), {double(low)}), {double(high)})"
-        return f"CASE WHEN {of} IS NULL THEN NULL ELSE {bounds} END"
+        from_low = self.arithmetic["subtract"](self, [self.real(column, kind), self.double(low)])
+        index = f"floor({self.arithmetic['divide'](self, [from_low, self.double(width)])})"
+        return f"CAST({self.between(index, self.double(0), self.double(count - 1))} AS INTEGER)"
 
 
 def bounded_name(scan: Scan) -> str:
@@ -314,7 +291,7 @@ def feature_granularity(domain: Domain) -> Fraction:
     """The lattice of a person's sums: whole numbers, or a power of two far below the bounds."""
     if domain.kind is Kind.INTEGER:
         return Fraction(1)
-    greatest = max(abs(_some(domain.low)), abs(_some(domain.high)), Fraction(1, 2**60))
+    greatest = max(abs(some(domain.low)), abs(some(domain.high)), Fraction(1, 2**60))
     return power_of_two_at_least(greatest / _FEATURE_STEPS)
 
 
@@ -324,117 +301,3 @@ def power_of_two_at_least(number: Fraction) -> Fraction:
     while power < number:
         power *= 2
     return power
-
-
-def _some(bound: Fraction | None) -> Fraction:
-    assert bound is not None  # noqa: S101 (checked when the plan was made)
-    return bound
-
-
-def _usual(text: str, kind: Kind) -> str:
-    """A date or moment of the years 1 to 9999; others, infinite ones included, are missing."""
-    first, last = ("'0001-01-01'", "'9999-12-31'") if kind is Kind.DATE else ("'0001-01-01'", "'9999-12-31 23:59:59'")
-    return f"CASE WHEN {text} BETWEEN {kind.upper()} {first} AND {kind.upper()} {last} THEN {text} END"
-
-
-def _as(text: str, kind: Kind, wanted: Kind) -> str:
-    return f"CAST({text} AS DOUBLE)" if wanted is Kind.REAL and kind is not Kind.REAL else text
-
-
-def _alike(printed: list[str], kinds: list[Kind]) -> list[str]:
-    """Numbers of different kinds as doubles, dates beside moments as moments."""
-    same = len(set(kinds)) == 1 and kinds[0] is not Kind.DECIMAL  # decimals of two scales need not fit one another
-    if same or not all(kind.is_number for kind in kinds):
-        if set(kinds) == {Kind.DATE, Kind.TIMESTAMP}:
-            return [f"CAST({text} AS TIMESTAMP)" for text in printed]
-        return printed
-    return [_as(text, kind, Kind.REAL) for text, kind in zip(printed, kinds, strict=True)]
-
-
-def _is_value(name: str, index: int, count: int) -> bool:
-    return name == "coalesce" or index % 2 == 1 or index == count - 1
-
-
-def _bucket(real: str, call: Call, domain: Domain) -> str:
-    width = call.arguments[1]
-    assert isinstance(width, Literal) and isinstance(width.value, int | Fraction)  # noqa: S101, PT018 (checked)
-    each = Fraction(width.value)
-    low, high = _some(domain.low) / each, _some(domain.high) / each
-    index = f"CAST(least(greatest(floor({real} / {double(each)}), {double(low)}), {double(high)}) AS BIGINT)"
-    if each.denominator == 1:
-        value = f"{index} * {each.numerator}"
-    else:
-        decimal = Decimal(each.numerator) / Decimal(each.denominator)
-        value = f"CAST({index} * CAST('{decimal:f}' AS DECIMAL(18, 9)) AS DECIMAL(38, 9))"
-    return f"CASE WHEN {real} IS NULL THEN NULL ELSE {value} END"
-
-
-def _converted(name: str, text: str, kind: Kind) -> str:
-    if name == "to_date":
-        return text if kind is Kind.DATE else _usual(f"TRY_CAST({text} AS DATE)", Kind.DATE)
-    if name == "to_real":
-        return text if kind is Kind.REAL else f"nullif(TRY_CAST({text} AS DOUBLE), CAST('NaN' AS DOUBLE))"
-    if kind is Kind.INTEGER:
-        return text
-    if kind is Kind.BOOLEAN:
-        return f"CAST({text} AS BIGINT)"
-    return f"TRY_CAST(floor(CAST({text} AS DOUBLE) + 0.5) AS BIGINT)"
-
-
-def _case(printed: list[str]) -> str:
-    pairs = zip(printed[:-1:2], printed[1:-1:2], strict=True)
-    return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in pairs)} ELSE {printed[-1]} END"
-
-
-def _known(printed: list[str], value: str) -> str:
-    """A value of arguments none of which may be missing."""
-    return f"CASE WHEN {' OR '.join(f'{text} IS NULL' for text in printed)} THEN NULL ELSE {value} END"
-
-
-_ARITHMETIC: dict[str, Callable[[list[str]], str]] = {
-    "add": lambda a: f"({a[0]} + {a[1]})",
-    "subtract": lambda a: f"({a[0]} - {a[1]})",
-    "multiply": lambda a: f"({a[0]} * {a[1]})",
-    "divide": lambda a: f"({a[0]} / nullif({a[1]}, 0))",
-    "modulo": lambda a: f"({a[0]} % nullif({a[1]}, 0))",
-    "negate": lambda a: f"(- {a[0]})",
-    "abs": lambda a: f"abs({a[0]})",
-    "floor": lambda a: f"floor({a[0]})",
-    "ceil": lambda a: f"ceil({a[0]})",
-    "round": lambda a: f"floor({a[0]} + 0.5)",
-    "sqrt": lambda a: f"sqrt(CASE WHEN {a[0]} >= 0 THEN {a[0]} END)",
-    "ln": lambda a: f"ln(CASE WHEN {a[0]} > 0 THEN {a[0]} END)",
-    "exp": lambda a: f"exp({a[0]})",
-    "greatest": lambda a: _known(a, f"greatest({', '.join(a)})"),
-    "least": lambda a: _known(a, f"least({', '.join(a)})"),
-}
-_PLAIN: dict[str, Callable[[list[str]], str]] = {
-    "in": lambda a: f"({a[0]} IN ({', '.join(a[1:])}))",
-    "and": lambda a: f"({a[0]} AND {a[1]})",
-    "or": lambda a: f"({a[0]} OR {a[1]})",
-    "not": lambda a: f"(NOT {a[0]})",
-    "is_null": lambda a: f"({a[0]} IS NULL)",
-    "like": lambda a: f"({a[0]} LIKE {a[1]})",
-    "ilike": lambda a: f"({a[0]} ILIKE {a[1]})",
-    "case": _case,
-    "coalesce": lambda a: f"coalesce({', '.join(a)})",
-    "nullif": lambda a: f"nullif({a[0]}, {a[1]})",
-    "lower": lambda a: f"lower({a[0]})",
-    "upper": lambda a: f"upper({a[0]})",
-    "trim": lambda a: f"trim({a[0]})",
-    "concat": lambda a: f"({' || '.join(a)})",
-    "substring": lambda a: f"substring({', '.join(a)})",
-    "length": lambda a: f"CAST(length({a[0]}) AS BIGINT)",
-    "year": lambda a: f"CAST(year({a[0]}) AS BIGINT)",
-    "quarter": lambda a: f"CAST(quarter({a[0]}) AS BIGINT)",
-    "month": lambda a: f"CAST(month({a[0]}) AS BIGINT)",
-    "week": lambda a: f"CAST(week({a[0]}) AS BIGINT)",
-    "day": lambda a: f"CAST(day({a[0]}) AS BIGINT)",
-    "dayofweek": lambda a: f"CAST(isodow({a[0]}) AS BIGINT)",
-    "dayofyear": lambda a: f"CAST(dayofyear({a[0]}) AS BIGINT)",
-    "hour": lambda a: f"CAST(hour({a[0]}) AS BIGINT)",
-    "minute": lambda a: f"CAST(minute({a[0]}) AS BIGINT)",
-    "date_trunc": lambda a: f"CAST(date_trunc({a[0]}, {a[1]}) AS DATE)",
-    "to_text": lambda a: f"CAST({a[0]} AS VARCHAR)",
-}
-PRINTED = frozenset({*_COMPARISONS, *_ARITHMETIC, *_PLAIN, "clamp", "bucket", "to_real", "to_integer", "to_date"})

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from giveortake.engines.printer import identifier
+from giveortake.plan import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from giveortake.engines.printer import Printer
     from giveortake.engines.tally import Bins, Bounding, Distinct, Keys, Persons, Summand, Tally
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _SMALL = 2**31
 _HALF = 2**62
-_LESS = "CAST('0.9999999999999964' AS DOUBLE)"  # 1 − 2^-48
+_LESS = 0.9999999999999964  # 1 − 2^-48
+_NO_CODE = "CAST(0 AS INTEGER)"
 
 
 @final
@@ -51,16 +52,16 @@ class Coded:
             text = f"(CAST({text} AS BIGINT) * {size} + d{index}.code)" if index else f"d{index}.code"
         return f"CAST({text} AS {'INTEGER' if self.is_small else 'BIGINT'})"
 
-    def marks(self) -> str:
+    def marks(self) -> list[str]:
         """What a key's values alone decide, unlike its code."""
-        return ", ".join(f"d{index}.mark" for index in range(len(self.sizes)))
+        return [f"d{index}.mark" for index in range(len(self.sizes))]
 
-    def joins(self, source: str) -> str:
+    def joins(self, printer: Printer, source: str) -> str:
         """The joins that find the codes of a source's columns k0, k1 and so on."""
         text = ""
         for index, (table, nullable) in enumerate(zip(self.dictionaries, self.nullable, strict=True)):
-            equal = "IS NOT DISTINCT FROM" if nullable else "="
-            text += f" JOIN {table} AS d{index} ON {source}.k{index} {equal} d{index}.value"
+            ours, theirs = f"{source}.k{index}", f"d{index}.value"
+            text += f" JOIN {table} AS d{index} ON {printer.same(ours, theirs) if nullable else f'{ours} = {theirs}'}"
         if self.combinations is not None:
             equal = " AND ".join(f"c.c{index} = d{index}.code" for index in range(len(self.sizes)))
             text += f" JOIN {self.combinations} AS c ON {equal}"
@@ -86,7 +87,7 @@ def _rows(printer: Printer, tally: Tally, coded: Coded) -> str:
     group = f" GROUP BY {', '.join(keys)}" if keys else ""
     grouped = f"SELECT {', '.join([*keys, *values])} FROM ({inner}) AS r{group}"
     answers = ", ".join(f"g.a{i}" for i in range(len(tally.summands)))
-    return f"SELECT {coded.code()} AS code, {answers} FROM ({grouped}) AS g{coded.joins('g')}"
+    return f"SELECT {coded.code()} AS code, {answers} FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
 
 
 def _counts_persons(tally: Tally) -> bool:
@@ -97,7 +98,7 @@ def _person_sum(printer: Printer, relation: Relation, summand: Summand, index: i
     """A person's sum; small steps in 64 bits, of which no table has enough rows to fill them."""
     total = _row_sum(printer, relation, summand, index)
     if summand.quantum is not None and summand.quantum.reach < _SMALL:
-        return f"TRY_CAST({total} AS BIGINT)"
+        return printer.narrow(total)
     return total
 
 
@@ -110,7 +111,8 @@ def _row_sum(printer: Printer, relation: Relation, summand: Summand, index: int)
         case "persons":
             return "count(DISTINCT p)"
         case "sum":
-            return f"coalesce(sum({_steps(printer, relation, summand, index)}), 0)"
+            steps = _steps(printer, relation, summand, index)
+            return f"coalesce({printer.total(steps, _reach(summand))}, 0)"
 
 
 def _steps(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
@@ -127,63 +129,65 @@ def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -
         if summand.kind in {"values", "sum"}
     ]
     sums = "".join(f", {text}" for text in each)
+    code = coded.code() if coded.dictionaries else _NO_CODE
+    group = f"r.p, {code}" if coded.dictionaries else "r.p"
     pairs = (
-        f"SELECT r.p AS p, {coded.code()} AS code, count(*) AS c{sums} FROM ({inner}) AS r{coded.joins('r')} "
-        "GROUP BY ALL"
-        if coded.dictionaries
-        else f"SELECT r.p AS p, CAST(0 AS INTEGER) AS code, count(*) AS c{sums} FROM ({inner}) AS r GROUP BY r.p"
+        f"SELECT r.p AS p, {code} AS code, count(*) AS c{sums} FROM ({inner}) AS r{coded.joins(printer, 'r')} "
+        f"GROUP BY {group}"
     )
-    if tally.keys.size <= bounding.groups:
-        parts = ", ".join(
-            f"sum({_part(summand, i, bounding.rows, 1, few=True)})" for i, summand in enumerate(tally.summands)
-        )
-        return f"SELECT code, {parts} FROM ({pairs}) GROUP BY code"
+    few = tally.keys.size <= bounding.groups
     parts = ", ".join(
-        f"sum({_part(summand, i, bounding.rows, bounding.groups, few=False)})"
+        f"{printer.total(_part(printer, summand, i, bounding, few=few), _most(summand, bounding))} AS a{i}"
         for i, summand in enumerate(tally.summands)
     )
-    return (
-        f"WITH pairs AS MATERIALIZED ({pairs}), groups AS (SELECT p, count(*) AS m FROM pairs GROUP BY p) "
-        f"SELECT code, {parts} FROM pairs JOIN groups USING (p) GROUP BY code"
-    )
+    return f"SELECT code, {parts} FROM ({pairs if few else printer.with_groups(pairs)}) AS t GROUP BY code"
 
 
 def lines_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
     """Every row as numbers: its person, its code, and the steps of each summand that has some (see `sorting`)."""
     inner = _select(printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=True)
-    columns = ["r.p AS p", f"{coded.code() if coded.dictionaries else 'CAST(0 AS INTEGER)'} AS code"]
+    columns = ["r.p AS p", f"{coded.code() if coded.dictionaries else _NO_CODE} AS code"]
     for index, summand in enumerate(tally.summands):
         if summand.kind == "values":
             columns.append(f"CAST(r.v{index} IS NOT NULL AS TINYINT) AS a{index}")
         elif summand.kind == "sum":
             columns.append(f"coalesce({_steps(printer, tally.relation, summand, index)}, 0) AS a{index}")
-    return f"SELECT {', '.join(columns)} FROM ({inner}) AS r{coded.joins('r')}"
+    return f"SELECT {', '.join(columns)} FROM ({inner}) AS r{coded.joins(printer, 'r')}"
 
 
 def number_of_rows_statement(printer: Printer, relation: Relation) -> str:
     """How many rows a relation has, which is told to nobody."""
-    return f"SELECT count(*) FROM ({printer.relation(relation)})"
+    return f"SELECT count(*) FROM ({printer.relation(relation)}) AS t"
 
 
-def _part(summand: Summand, index: int, rows: int, groups: int, *, few: bool) -> str:
+def _part(printer: Printer, summand: Summand, index: int, bounding: Bounding, *, few: bool) -> str:
     """A person's contribution times min(1, rows/c) · min(1, groups/m), in steps, cut towards zero.
 
     The factor is computed in doubles and made smaller by more than their rounding, so that it is never too large.
     """
-    fine = summand.fineness
+    fine, less = summand.fineness, printer.double(_LESS)
+    rows, groups = bounding.rows, bounding.groups
     within, above, below = ("TRUE", "", "") if few else (f"m <= {groups}", f" * least(m, {groups})", " * m")
     match summand.kind:
         case "rows":
-            whole, part = f"least(c, {rows}) * {fine}", f"least(c, {rows}) * {fine}{above} * {_LESS} / (1{below})"
+            whole, part = f"least(c, {rows}) * {fine}", f"least(c, {rows}) * {fine}{above} * {less} / (1{below})"
         case "persons":
-            whole, part = f"{fine}", f"{fine}{above} * {_LESS} / (1{below})"
+            whole, part = f"{fine}", f"{fine}{above} * {less} / (1{below})"
         case _:
             within = f"c <= {rows} AND {within}"
             whole = f"a{index} * {fine}" if fine > 1 else f"a{index}"
-            part = f"CAST(a{index} AS DOUBLE) * (least(c, {rows}) * {fine}{above} * {_LESS} / (c{below}))"
-    greatest = rows * fine * (summand.quantum.reach if summand.quantum is not None else 1)
-    stored = "BIGINT" if greatest < _HALF else "HUGEINT"
-    return whole if within == "TRUE" else f"CASE WHEN {within} THEN {whole} ELSE CAST(trunc({part}) AS {stored}) END"
+            part = f"{printer.real(f'a{index}')} * (least(c, {rows}) * {fine}{above} * {less} / (c{below}))"
+    cut = printer.cut(part, _most(summand, bounding))
+    return whole if within == "TRUE" else f"CASE WHEN {within} THEN {whole} ELSE {cut} END"
+
+
+def _reach(summand: Summand) -> int:
+    return summand.quantum.reach if summand.quantum is not None else 1
+
+
+def _most(summand: Summand, bounding: Bounding) -> int:
+    """How much one person contributes to one group at most."""
+    return bounding.rows * summand.fineness * _reach(summand)
 
 
 def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
@@ -194,22 +198,19 @@ def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
     keys = [f"k{i}" for i in range(len(coded.dictionaries))]
     if bins.bounding is None:
         listed = ", ".join([*keys, f"{index} AS b"])
-        grouped = f"SELECT {listed}, count(*) AS n FROM ({inner}) AS r WHERE v0 IS NOT NULL GROUP BY ALL"
-        return f"SELECT {coded.code()} AS code, g.b, g.n FROM ({grouped}) AS g{coded.joins('g')}"
+        binned = f"SELECT {listed} FROM ({inner}) AS r WHERE v0 IS NOT NULL"
+        names = ", ".join([*keys, "b"])
+        grouped = f"SELECT {names}, count(*) AS n FROM ({binned}) AS r GROUP BY {names}"
+        return f"SELECT {coded.code()} AS code, g.b, g.n FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
     rows, groups, fine = bins.bounding.rows, bins.bounding.groups, bins.fineness
-    part = f"least(c, {rows}) * least(m, {groups}) * {_LESS} / (c * m)"
-    weight = f"CASE WHEN c <= {rows} AND m <= {groups} THEN 1 ELSE {part} END"
-    code = coded.code() if coded.dictionaries else "CAST(0 AS INTEGER)"
-    cells = (
-        f"SELECT r.p AS p, {code} AS code, {index} AS b, count(*) AS n FROM ({inner}) AS r{coded.joins('r')} "
-        "WHERE v0 IS NOT NULL GROUP BY ALL"
-    )
-    return (
-        f"WITH cells AS MATERIALIZED ({cells}), pairs AS (SELECT p, code, sum(n) AS c FROM cells GROUP BY p, code), "
-        f"groups AS (SELECT p, count(*) AS m FROM pairs GROUP BY p) "
-        f"SELECT code, b, sum(CAST(trunc(n * {fine} * ({weight})) AS BIGINT)) "
-        "FROM cells JOIN pairs USING (p, code) JOIN groups USING (p) GROUP BY code, b"
-    )
+    part = f"least(c, {rows}) * least(m, {groups}) * {printer.double(_LESS)} / (c * m)"
+    weight = f"CASE WHEN c <= {rows} AND m <= {groups} THEN {printer.double(1)} ELSE {part} END"
+    code = coded.code() if coded.dictionaries else _NO_CODE
+    joined = f"({inner}) AS r{coded.joins(printer, 'r')}"
+    binned = f"SELECT r.p AS p, {code} AS code, {index} AS b FROM {joined} WHERE v0 IS NOT NULL"
+    cells = f"SELECT p, code, b, count(*) AS n FROM ({binned}) AS t GROUP BY p, code, b"
+    share = printer.total(printer.cut(f"n * {fine} * ({weight})", rows * fine), rows * fine)
+    return f"SELECT code, b, {share} AS n FROM ({printer.with_counts(cells)}) AS t GROUP BY code, b"
 
 
 def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> str:
@@ -219,25 +220,70 @@ def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> st
     if distinct.bounding is None:
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
         grouped = f"SELECT {', '.join([*keys, 'count(DISTINCT v0) AS n'])} FROM ({inner}) AS r{group}"
-        return f"SELECT {coded.code()} AS code, g.n FROM ({grouped}) AS g{coded.joins('g')}"
+        return f"SELECT {coded.code()} AS code, g.n FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
     rows, groups = distinct.bounding.rows, distinct.bounding.groups
-    code = coded.code() if coded.dictionaries else "CAST(0 AS INTEGER)"
-    joined = f"({inner}) AS r{coded.joins('r')} WHERE v0 IS NOT NULL"
+    schema = distinct.relation.schema
+    code = coded.code() if coded.dictionaries else _NO_CODE
+    joined = f"({inner}) AS r{coded.joins(printer, 'r')} WHERE v0 IS NOT NULL"
     triples = f"SELECT DISTINCT r.p AS p, {code} AS code, r.v0 AS v FROM {joined}"
-    by_group = f"dense_rank() OVER (PARTITION BY p ORDER BY {printer.hash('p', 'code')}, code)"
-    by_value = f"row_number() OVER (PARTITION BY p, code ORDER BY {printer.hash('p', 'code', 'v')}, v)"
-    ranked = f"SELECT code, v, {by_group} AS g, {by_value} AS r FROM ({triples})"
-    return f"SELECT code, count(DISTINCT v) FROM ({ranked}) WHERE g <= {groups} AND r <= {rows} GROUP BY code"
+    person = printer.mark("p", schema[str(distinct.relation.person)].kind)
+    group, value = printer.mark("code", Kind.INTEGER), printer.mark("v", distinct.of.domain(schema).kind)
+    by_group = f"dense_rank() OVER (PARTITION BY p ORDER BY {printer.hash(person, group)}, code)"
+    by_value = f"row_number() OVER (PARTITION BY p, code ORDER BY {printer.hash(person, group, value)}, v)"
+    ranked = f"SELECT code, v, {by_group} AS g, {by_value} AS r FROM ({triples}) AS t"
+    return f"SELECT code, count(DISTINCT v) AS n FROM ({ranked}) AS t WHERE g <= {groups} AND r <= {rows} GROUP BY code"
 
 
 def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
-    """One row for each key that occurs: code, number of units that it was kept for."""
+    """One row for each key that occurs: code, number of units that it was kept for.
+
+    Of a person the first so many keys count, by a hash of the person and the key's `marks`, which its values alone
+    decide. Codes do not: they are places in lists that other people's rows make longer. Hash and code are one number,
+    the hash in front, so that equal hashes are ordered by code; a longer list changes no two values' order.
+    """
     inner = _select(printer, persons.relation, persons.keys, [], person=persons.relation.person is not None)
     code = coded.code()
+    rows = f"({inner}) AS r{coded.joins(printer, 'r')}"
     if persons.relation.person is None:  # a row has one key, and few rows come from one row of the table
-        return f"SELECT {code} AS code, count(*) FROM ({inner}) AS r{coded.joins('r')} GROUP BY ALL"
-    rows = f"({inner}) AS r{coded.joins('r')}"
-    return printer.first_groups(rows, code, coded.marks(), persons.groups, small=coded.is_small)
+        return f"SELECT {code} AS code, count(*) FROM {rows} GROUP BY ALL"
+    kind, bits = ("BIGINT", 32) if coded.is_small else ("HUGEINT", 63)
+    ordered = f"(CAST({_key_hash(printer, persons, coded)} AS {kind}) << {bits}) + {code}"
+    pairs = f"SELECT DISTINCT r.p AS p, {ordered} AS ordered FROM {rows}"
+    chosen = f"SELECT unnest(min(ordered, {persons.groups})) & {2**bits - 1} AS code FROM ({pairs}) AS t GROUP BY p"
+    return f"SELECT CAST(code AS BIGINT) AS code, count(*) FROM ({chosen}) AS t GROUP BY code"
+
+
+def _key_hash(printer: Printer, persons: Persons, coded: Coded) -> str:
+    relation = persons.relation
+    return printer.hash(printer.mark("r.p", relation.schema[str(relation.person)].kind), *coded.marks())
+
+
+def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, str]) -> str:
+    """The same by values alone: one row for each key that occurs, its values and its number of units.
+
+    `declared` has a table of the values of each column whose values are known; others do not count.
+    """
+    inner = _select(printer, persons.relation, persons.keys, [], person=persons.relation.person is not None)
+    count = len(persons.keys.columns)
+    keys = [f"k{index}" for index in range(count)]
+    joined = f"({inner}) AS r"
+    for index, table in declared.items():
+        nullable = None in (persons.keys.columns[index].values or ())
+        ours, theirs = f"r.k{index}", f"d{index}.value"
+        joined += f" JOIN {table} AS d{index} ON {printer.same(ours, theirs) if nullable else f'{ours} = {theirs}'}"
+    listed = ", ".join(f"r.{key} AS {key}" for key in keys)
+    names = ", ".join(keys)
+    if persons.relation.person is None:
+        return f"SELECT {names}, count(*) AS n FROM (SELECT {listed} FROM {joined}) AS t GROUP BY {names}"
+    schema = persons.relation.schema
+    marks = [printer.mark(key, persons.keys.columns[i].expression.domain(schema).kind) for i, key in enumerate(keys)]
+    hashed = printer.hash(printer.mark("p", schema[str(persons.relation.person)].kind), *marks)
+    order = ", ".join([hashed, *(f"{key} NULLS LAST" for key in keys)])
+    ranked = (
+        f"SELECT {names}, row_number() OVER (PARTITION BY p ORDER BY {order}) AS place "
+        f"FROM (SELECT DISTINCT r.p AS p, {listed} FROM {joined}) AS t"
+    )
+    return f"SELECT {names}, count(*) AS n FROM ({ranked}) AS t WHERE place <= {persons.groups} GROUP BY {names}"
 
 
 def combinations_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
@@ -245,21 +291,21 @@ def combinations_statement(printer: Printer, persons: Persons, coded: Coded) -> 
     inner = _select(printer, persons.relation, persons.keys, [], person=False)
     columns = ", ".join(f"d{index}.code AS c{index}" for index in range(len(coded.sizes)))
     names = ", ".join(f"c{index}" for index in range(len(coded.sizes)))
-    occurring = f"SELECT DISTINCT {columns} FROM ({inner}) AS r{coded.joins('r')}"
-    return f"SELECT {names}, row_number() OVER (ORDER BY {names}) - 1 AS code FROM ({occurring})"
+    occurring = f"SELECT DISTINCT {columns} FROM ({inner}) AS r{coded.joins(printer, 'r')}"
+    return f"SELECT {names}, row_number() OVER (ORDER BY {names}) - 1 AS code FROM ({occurring}) AS t"
 
 
 def person_lines_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
     """Every row as numbers: its person, its code, and the hash of both by which a person's keys are ordered."""
     inner = _select(printer, persons.relation, persons.keys, [], person=True)
-    hashed = printer.short_hash("r.p", coded.marks())
-    return f"SELECT r.p AS p, {coded.code()} AS code, {hashed} AS h FROM ({inner}) AS r{coded.joins('r')}"
+    hashed = f"CAST({_key_hash(printer, persons, coded)} AS INTEGER)"
+    return f"SELECT r.p AS p, {coded.code()} AS code, {hashed} AS h FROM ({inner}) AS r{coded.joins(printer, 'r')}"
 
 
 def values_statement(printer: Printer, relation: Relation, of: Expression) -> str:
     """The values of a key column that occur, in order."""
     value = printer.expression(of, relation.schema)
-    return f"SELECT DISTINCT {value} AS value FROM ({printer.relation(relation)}) ORDER BY value NULLS LAST"
+    return f"SELECT DISTINCT {value} AS value FROM ({printer.relation(relation)}) AS t ORDER BY value NULLS LAST"
 
 
 def _select(
@@ -269,5 +315,5 @@ def _select(
     columns = [f"{printer.expression(each.expression, schema)} AS k{i}" for i, each in enumerate(keys.columns)]
     columns += [f"{printer.expression(each, schema)} AS v{i}" for i, each in enumerate(values) if each is not None]
     if person and relation.person is not None:
-        columns.append(f"{identifier(relation.person)} AS p")
-    return f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation)})"
+        columns.append(f"{printer.identifier(relation.person)} AS p")
+    return f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation)}) AS t"

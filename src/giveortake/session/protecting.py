@@ -228,7 +228,7 @@ def _public_tables(engine: DuckDBEngine, given: Mapping[str, Any], taken: set[st
     for name, source in given.items():
         if name in taken:
             raise InvalidParameter("public", name, "is the name of a private table")
-        loaded = engine.add(_checked_name(name), source, None, table=None)
+        loaded = engine.add_public(_checked_name(name), source)
         columns, unique = [], set()
         for column, domain in loaded.columns:
             values, once = engine.values(name, column)

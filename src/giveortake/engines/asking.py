@@ -1,0 +1,165 @@
+"""What engines that speak SQL have in common: how tallies become statements, and rows become arrays."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from giveortake.engines import statements
+from giveortake.engines.printer import bounded_name
+from giveortake.engines.statements import Coded
+from giveortake.mechanisms import Sensitive
+from giveortake.plan import Domain, JoinPersons, Kind, Scan, Union
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+    from giveortake.engines.printer import Printer
+    from giveortake.engines.tally import Bins, Distinct, Keys, Persons, Tally
+    from giveortake.plan import Relation, Schema, Value
+
+_REMEMBERED = 64  # exact results, so that the same question at another price does not read the rows again
+
+
+class SQLEngine(ABC):
+    """Answers tallies by statements of one dialect. Engines say how statements run and how constants become tables."""
+
+    def __init__(self, dialect: type[Printer]) -> None:
+        self._sources: dict[str, str] = {}
+        self._printer = dialect(self._sources)
+        self._lock = threading.RLock()
+        self._results: OrderedDict[object, Any] = OrderedDict()
+
+    # -- what engines provide -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _rows(self, text: str) -> list[tuple[Any, ...]]:
+        """Run a statement; whatever fails is a `QueryFailed` that quotes nothing."""
+
+    @abstractmethod
+    def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
+        """A table of constants, as it can be read; made once for equal ones. It has at least one row."""
+
+    def _columns(self, text: str) -> list[npt.NDArray[np.int64]]:
+        """The columns of a statement, all of 64 bits."""
+        rows = self._rows(text)
+        if not rows:
+            return [np.zeros(0, dtype=np.int64) for _ in range(3)]
+        return [np.array([int(value) for value in column], dtype=np.int64) for column in zip(*rows, strict=True)]
+
+    def _prepare_few_rows(self, scan: Scan) -> str:
+        """What can be read in the place of a table of which each person keeps few rows."""
+        return f"({self._printer.few_rows(scan)})"
+
+    # -- asking -------------------------------------------------------------------------------------------------
+
+    def tally(self, tally: Tally) -> Sensitive[list[npt.NDArray[Any]]]:
+        return self._remembered(tally, tally.relation, lambda: self._tally(tally))
+
+    def bins(self, bins: Bins) -> Sensitive[npt.NDArray[np.int64]]:
+        return self._remembered(bins, bins.relation, lambda: self._bins(bins))
+
+    def distinct(self, distinct: Distinct) -> Sensitive[npt.NDArray[np.int64]]:
+        return self._remembered(distinct, distinct.relation, lambda: self._distinct(distinct))
+
+    def persons(self, persons: Persons) -> Sensitive[tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]]:
+        return self._remembered(persons, persons.relation, lambda: self._persons(persons))
+
+    def _tally(self, tally: Tally) -> list[npt.NDArray[Any]]:
+        coded = self._coded(tally.keys, tally.relation.schema)
+        rows = self._rows(statements.tally_statement(self._printer, tally, coded))
+        arrays: list[npt.NDArray[Any]] = []
+        places = places_of(tally.keys, np.array([row[0] for row in rows], dtype=np.int64))
+        for index in range(len(tally.summands)):
+            column = [int(row[index + 1]) for row in rows]
+            small = all(-(1 << 62) < value < 1 << 62 for value in column)
+            dense = np.zeros(tally.keys.size, dtype=np.int64 if small else object)
+            dense[places] = column
+            arrays.append(dense)
+        return arrays
+
+    def _bins(self, bins: Bins) -> npt.NDArray[np.int64]:
+        coded = self._coded(bins.keys, bins.relation.schema)
+        found = self._columns(statements.bins_statement(self._printer, bins, coded))
+        dense = np.zeros((bins.keys.size, bins.count), dtype=np.int64)
+        dense[places_of(bins.keys, found[0]), found[1]] = found[2]
+        return dense
+
+    def _distinct(self, distinct: Distinct) -> npt.NDArray[np.int64]:
+        coded = self._coded(distinct.keys, distinct.relation.schema)
+        found = self._columns(statements.distinct_statement(self._printer, distinct, coded))
+        dense = np.zeros(distinct.keys.size, dtype=np.int64)
+        dense[places_of(distinct.keys, found[0])] = found[1]
+        return dense
+
+    def _persons(self, persons: Persons) -> tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]:
+        schema = persons.relation.schema
+        declared = {
+            index: self._dictionary(column.values, column.expression.domain(schema))
+            for index, column in enumerate(persons.keys.columns)
+            if column.values is not None
+        }
+        rows = self._rows(statements.found_statement(self._printer, persons, declared))
+        rows.sort(key=lambda row: [(value is None, value) for value in row[:-1]])
+        return [tuple(row[:-1]) for row in rows], np.array([row[-1] for row in rows], dtype=np.int64)
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
+        """A table (value, code): each value and its place."""
+        rows = [(value, code) for code, value in enumerate(values)] or [(None, -1)]
+        return self._constants((("value", domain), ("code", Domain(Kind.INTEGER))), rows)
+
+    def _wanted(self, codes: tuple[int, ...]) -> str:
+        """A table (code)."""
+        return self._constants((("code", Domain(Kind.INTEGER)),), [(code,) for code in codes] or [(-1,)])
+
+    def _coded(self, keys: Keys, schema: Schema) -> Coded:
+        columns = [column.values or () for column in keys.columns]
+        return Coded(
+            tuple(self._dictionary(column.values or (), column.expression.domain(schema)) for column in keys.columns),
+            tuple(None in values for values in columns),
+            tuple(len(values) for values in columns),
+            None if keys.wanted is None else self._wanted(keys.wanted),
+        )
+
+    def _remembered(self, key: object, relation: Relation, compute: Callable[[], Any]) -> Sensitive[Any]:
+        with self._lock:
+            if key in self._results:
+                self._results.move_to_end(key)
+            else:
+                self._prepare(relation)
+                self._results[key] = compute()
+                if len(self._results) > _REMEMBERED:
+                    self._results.popitem(last=False)
+            return Sensitive(self._results[key])
+
+    def _prepare(self, relation: Relation) -> None:
+        """Make the tables in which each person has few rows, once."""
+        for scan in _scans(relation):
+            name = bounded_name(scan)
+            if scan.most_rows_of_person is not None and name not in self._sources:
+                self._sources[name] = self._prepare_few_rows(scan)
+
+
+def places_of(keys: Keys, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where codes are in the answer."""
+    if keys.wanted is None:
+        return codes
+    return np.searchsorted(np.array(keys.wanted, dtype=np.int64), codes)
+
+
+def _scans(relation: Relation) -> list[Scan]:
+    match relation:
+        case Scan():
+            return [relation]
+        case JoinPersons() | Union():
+            return [*_scans(relation.left), *_scans(relation.right)]
+        case _:
+            return _scans(relation.source)  # type: ignore[attr-defined]
