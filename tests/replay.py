@@ -28,7 +28,7 @@ from evil_tables import (
     random_table,
 )
 from giveortake.compile import Measurement, Spend
-from giveortake.compile.measurement import with_keys
+from giveortake.compile.keys import with_keys
 from giveortake.engines import Engine, Keys
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.mechanism import Mechanism
@@ -71,8 +71,7 @@ def exact_units(made: Measurement, engine: Engine) -> Counted:
     assert made.selection is not None
     bare: Any = Revealing()
     found: Any = replace(made, selection=replace(made.selection, mechanism=bare)).find_keys(engine)
-    keys, counts = found
-    return dict(zip(keys, counts.tolist(), strict=True))
+    return {key: count for keys, counts in found for key, count in zip(keys, counts.tolist(), strict=True)}
 
 
 @final

@@ -161,7 +161,7 @@ def test_bins_distinct_values_and_persons_are_what_the_rules_say(rows: Rows) -> 
     assert distinct.tolist() == [len({w for _, h, _, w in rows if h == g and w is not None}) for g in GROUPS]
     engine.close()
     engine, scan = _asked(_frame(rows), "p")
-    keys, counts = _open(engine.persons(Persons(scan, Keys((KeyColumn("g", Column("g"), None),)), 9)))
+    keys, counts = _open(next(engine.persons(Persons(scan, Keys((KeyColumn("g", Column("g"), None),)), 9))))
     having = {g: len({p for p, h, _, _ in rows if h == g and p is not None}) for _, g, _, _ in rows}
     assert dict(zip((key for (key,) in keys), counts.tolist(), strict=True)) == {g: n for g, n in having.items() if n}
     engine.close()
@@ -205,7 +205,7 @@ def _everything(engine: DuckDBEngine, relation: Relation) -> list[Any]:
         *(each.tolist() for each in _open(engine.tally(Tally(relation, KEYS, SUMMANDS, BOUNDING)))),
         _open(engine.bins(Bins(relation, KEYS, Column("x"), Fraction(-3), Fraction(5, 4), 8, BOUNDING, FINE))).tolist(),
         _open(engine.distinct(Distinct(relation, KEYS, Column("w"), BOUNDING))).tolist(),
-        [list(map(str, _open(engine.persons(Persons(relation, Keys((KeyColumn("g", Column("g"), None),)), 2)))))],
+        [list(map(str, _open(next(engine.persons(Persons(relation, Keys((KeyColumn("g", Column("g"), None),)), 2))))))],
     ]
 
 

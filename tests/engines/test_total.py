@@ -80,7 +80,7 @@ def _run(engine: DuckDBEngine, scan: Scan, values: list[Expression]) -> None:
     for key in keys:
         derived = Derive(scan, (("k", key),))
         column = KeyColumn("k", Column("k"), derived.schema["k"].keys())
-        engine.persons(Persons(derived, Keys((column,)), 1))
+        list(engine.persons(Persons(derived, Keys((column,)), 1)))
         if column.values is not None:
             engine.tally(Tally(derived, Keys((column,)), (Summand("rows"),)))
 

@@ -14,6 +14,7 @@ import pytest
 import giveortake as gt
 from giveortake.plan import Domain, Kind
 from giveortake.session import Session
+from replay import exact_integers
 
 PEOPLE = pl.DataFrame(
     {
@@ -51,7 +52,7 @@ def test_many_columns_of_found_keys_answer_alike_whether_or_not_somebody_is_ther
 
 
 def test_wide_keys_choose_the_same_keys_of_a_person_as_narrow_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    from giveortake.engines import statements  # noqa: PLC0415
+    from giveortake.engines import duckdb  # noqa: PLC0415
 
     rows = [(f"p{i % 50}", f"k{i * 7 % 40}", f"m{i * 3 % 11}") for i in range(3000)]
     table = pl.DataFrame(rows, schema=["id", "k", "m"], orient="row")
@@ -64,12 +65,12 @@ def test_wide_keys_choose_the_same_keys_of_a_person_as_narrow_ones(monkeypatch: 
         keys = made.columns
         from giveortake.engines import Keys, Persons  # noqa: PLC0415
 
-        hidden = s.engine.persons(Persons(made.question.relation, Keys(keys), 3))
+        hidden = next(s.engine.persons(Persons(made.question.relation, Keys(keys), 3)))
         names, counts = hidden._hidden
         return dict(zip(names, counts.tolist(), strict=True))
 
     narrow = found()
-    monkeypatch.setattr(statements, "_HALF", 1)
+    monkeypatch.setattr(duckdb, "WIDEST", 1)
     assert found() == narrow
 
 
@@ -193,26 +194,21 @@ def test_found_keys_and_gaussian_noise_are_answered_with_one_promise(spend: dict
         assert answer.guarantee.delta <= Fraction(1, 10**7)
 
 
-def test_keys_that_were_drawn_are_not_drawn_again_by_a_retry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were they, each retry under one charge would tell something about another draw."""
-    from giveortake.compile import Measurement  # noqa: PLC0415
-    from giveortake.engines import tally  # noqa: PLC0415
+def test_keys_that_combine_to_more_than_64_bits_are_tallied_from_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    from giveortake.compile import keys as found  # noqa: PLC0415
 
-    monkeypatch.setattr(tally, "WIDEST", 2)
-    drawn: list[int] = []
-    sound = Measurement.find_keys
-
-    def counted(*given: Any) -> Any:
-        drawn.append(1)
-        return sound(*given)
-
-    monkeypatch.setattr(Measurement, "find_keys", counted)
     s = session()
-    q = s.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k")
-    for _ in range(3):
-        with pytest.raises(gt.errors.QueryFailed, match="64 bits"):
-            q.answer(epsilon=50, key="mine", key_delta="1e-8")
-    assert len(drawn) == 1
+    q = s.sql("SELECT k, COUNT(*) AS n, COUNT(DISTINCT id) AS d, MEDIAN(x) AS m FROM t GROUP BY k")
+    made = q.measured(q.with_keys(_spend()))
+    listed = [("a",), ("b",)]
+    narrow = found.with_keys(made, listed)
+    monkeypatch.setattr(found, "WIDEST", 2)
+    wide = found.with_keys(made, listed)
+    assert (narrow.found, wide.wanted) == (None, None)
+    assert found.key_rows(wide) == found.key_rows(narrow) == listed
+    for one, other in zip(exact_integers(made, s.engine, narrow), exact_integers(made, s.engine, wide), strict=True):
+        assert one.tolist() == other.tolist()
+        assert one.any()
 
 
 @pytest.mark.parametrize("spend", [{"epsilon": 1}, {"mu": 1}], ids=repr)

@@ -2,5 +2,6 @@
 
 from giveortake.answers.answer import Answer, Estimate
 from giveortake.answers.column import Column
+from giveortake.answers.stream import Stream
 
-__all__ = ["Answer", "Column", "Estimate"]
+__all__ = ["Answer", "Column", "Estimate", "Stream"]

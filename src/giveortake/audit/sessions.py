@@ -18,7 +18,7 @@ from giveortake.answers import Answer, Column
 from giveortake.audit.observations import Observation
 from giveortake.audit.replay import Recorded
 from giveortake.compile import Measurement, Spend
-from giveortake.compile.measurement import key_rows, with_keys
+from giveortake.compile.keys import key_rows, with_keys
 from giveortake.errors import GiveOrTakeError, InvalidParameter, Unprovable
 from giveortake.mechanisms.mechanism import Mechanism, opened
 from giveortake.privacy import ROW, ApproxDP, Unit
@@ -189,8 +189,7 @@ def _exact_units(made: Measurement, session: Session) -> dict[tuple[Value, ...],
     assert made.selection is not None  # noqa: S101 (asked only then)
     bare: Any = _Bare()
     found: Any = replace(made, selection=replace(made.selection, mechanism=bare)).find_keys(session.engine)
-    keys, counts = found
-    return dict(zip(keys, counts.tolist(), strict=True))
+    return {key: count for keys, counts in found for key, count in zip(keys, counts.tolist(), strict=True)}
 
 
 def _keys_recorded(made: Measurement, units: dict[tuple[Value, ...], int]) -> Iterator[Recorded]:

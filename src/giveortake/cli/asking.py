@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
 from giveortake import session as sessions
+from giveortake.engines.choosing import is_address
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.exact import rational
 from giveortake.session.configuration import MEMORY, budget_said, chosen, configurations, unit_said
+from giveortake.session.protecting import table_name
 
 if TYPE_CHECKING:
     import argparse
@@ -100,7 +102,7 @@ def where(arguments: argparse.Namespace) -> str:
     said: str | None = arguments.ledger
     if Path(arguments.file).suffix.lower() == ".toml":
         said = chosen(configurations(arguments.file), arguments.table).ledger or said
-    return said or f"{arguments.file}.ledger"
+    return said or f"{_expected_name(arguments) if is_address(arguments.file) else arguments.file}.ledger"
 
 
 def _registered(place: str) -> set[str] | None:
@@ -133,7 +135,7 @@ def rehearse(arguments: argparse.Namespace, text: str) -> None:
 def _expected_name(arguments: argparse.Namespace) -> str:
     if Path(arguments.file).suffix.lower() == ".toml":
         return chosen(configurations(arguments.file), arguments.table).name
-    return str(arguments.name or arguments.table or Path(arguments.file).name.partition(".")[0])
+    return table_name(arguments.file, arguments.name, arguments.table)
 
 
 def question(arguments: argparse.Namespace) -> str:
@@ -159,7 +161,11 @@ def spend(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of both commands."""
-    parser.add_argument("file", metavar="FILE", help="CSV, Parquet, a DuckDB database, or a TOML configuration")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="CSV, Parquet, a DuckDB database, postgresql://…?table=NAME, or a TOML configuration",
+    )
     parser.add_argument(
         "sql", metavar="SQL", help="the question; `-` reads it from standard input, `@PATH` from a file"
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -23,12 +22,15 @@ from giveortake.plan.domains import MOST_KEYS
 from giveortake.privacy import ApproxDP, events, gaussian_mu
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    import numpy.typing as npt
 
     from giveortake.compile.caps import Caps
     from giveortake.compile.outputs import Formula
     from giveortake.compile.spends import Spend
     from giveortake.engines import Engine
+    from giveortake.mechanisms import Sensitive
     from giveortake.plan import Question, Value
     from giveortake.privacy import Guarantee, Unit
     from giveortake.privacy.events import Event
@@ -119,35 +121,45 @@ class Measurement:
         """All keys, where they are known."""
         return Keys(self.columns)
 
-    def find_keys(self, engine: Engine, entropy: Entropy | None = None) -> list[tuple[Value, ...]]:
-        """The keys that enough units have, by a noisy count."""
+    def find_keys(self, engine: Engine, entropy: Entropy | None = None) -> Iterator[list[tuple[Value, ...]]]:
+        """The keys that enough units have, by a noisy count: in order, some at a time."""
         assert self.selection is not None  # noqa: S101 (asked only then)
-        found = engine.persons(Persons(self.question.relation, Keys(self.columns), self.selection.touched))
-        return self.selection.mechanism.select(found, entropy)
+        for units in engine.persons(Persons(self.question.relation, Keys(self.columns), self.selection.touched)):
+            yield self.selection.mechanism.select(units, entropy)
 
     def release(self, engine: Engine, keys: Keys, entropy: Entropy | None = None) -> Release:
         """Ask the engine and add the noise, each integer once."""
-        linear = [(i, each) for i, each in enumerate(self.measures) if each.kind not in {"bins", "distinct"}]
-        arrays: dict[int, Any] = {}
+        (only,) = self.releases(engine, keys, max(keys.size, 1), entropy)
+        return only
+
+    def releases(self, engine: Engine, keys: Keys, size: int, entropy: Entropy | None = None) -> Iterator[Release]:
+        """The same for so many keys at a time. Each part is drawn when it is taken, once."""
+        linear = [i for i, each in enumerate(self.measures) if each.kind not in {"bins", "distinct"}]
+        asked: list[tuple[list[int], Iterator[Sensitive[Any]]]] = []
         if linear:
-            summands = tuple(
-                Summand(each.kind, each.of, each.quantum, each.fineness)  # type: ignore[arg-type]
-                for _, each in linear
-            )
-            tally = Tally(self.question.relation, keys, summands, self.stability.bounding)
-            exact_sums = engine.tally(tally)
-            for place, (index, _) in enumerate(linear):
-                arrays[index] = self.noises[index].release(exact_sums.map(itemgetter(place)), entropy)
+            tally = Tally(self.question.relation, keys, self._summands(linear), self.stability.bounding)
+            asked.append((linear, engine.in_parts(tally, size)))
         for index, each in enumerate(self.measures):
             if each.kind == "bins":
-                leaves = engine.bins(self._bins(each, keys))
-                arrays[index] = self.noises[index].release(leaves.map(nodes_of), entropy)
+                asked.append(([index], (part.map(_trees) for part in engine.in_parts(self._bins(each, keys), size))))
             elif each.kind == "distinct":
                 assert each.of is not None  # noqa: S101 (distinct values of something)
-                counts = engine.distinct(Distinct(self.question.relation, keys, each.of, self.stability.bounding))
-                arrays[index] = self.noises[index].release(counts, entropy)
-        ordered = tuple(np.asarray(arrays[index]) for index in range(len(self.measures)))
-        return Release(ordered, self.noises)
+                distinct = Distinct(self.question.relation, keys, each.of, self.stability.bounding)
+                asked.append(([index], (part.map(_alone) for part in engine.in_parts(distinct, size))))
+        for parts in zip(*(iterator for _, iterator in asked), strict=True):
+            arrays: dict[int, npt.NDArray[Any]] = {}
+            for (indices, _), part in zip(asked, parts, strict=True):
+                for place, index in enumerate(indices):
+                    noisy = self.noises[index].release(part.map(itemgetter(place)), entropy)
+                    arrays[index] = np.asarray(noisy)
+            yield Release(tuple(arrays[index] for index in range(len(self.measures))), self.noises)
+
+    def _summands(self, linear: list[int]) -> tuple[Summand, ...]:
+        chosen = [self.measures[index] for index in linear]
+        return tuple(
+            Summand(each.kind, each.of, each.quantum, each.fineness)  # type: ignore[arg-type]
+            for each in chosen
+        )
 
     def _bins(self, measure: Measure, keys: Keys) -> Bins:
         assert measure.of is not None  # noqa: S101 (bins of something)
@@ -174,7 +186,7 @@ def measurement(
     columns = tuple(KeyColumn(name, key, key.domain(question.relation.schema).keys()) for name, key in question.keys)
     keys = Keys(columns) if known is None else known
     columns = keys.columns
-    discovered = any(column.values is None for column in columns)
+    discovered = keys.found is None and any(column.values is None for column in columns)
     if not discovered and keys.size > MOST_KEYS:
         raise QueryRefused(
             f"the answer would have {keys.size:,} keys, more than {MOST_KEYS:,}",
@@ -192,35 +204,12 @@ def measurement(
     return made
 
 
-def with_keys(made: Measurement, found: Iterable[tuple[Value, ...]]) -> Keys:
-    """The keys that were found, as positions among all combinations of their values."""
-    listed = list(found)
-    values = [_ordered({row[i] for row in listed}) for i in range(len(made.columns))]
-    places = [{value: place for place, value in enumerate(each)} for each in values]
-    codes = set()
-    for row in listed:
-        code = 0
-        for i, value in enumerate(row):
-            code = code * len(values[i]) + places[i][value]
-        codes.add(code)
-    columns = tuple(replace(column, values=tuple(each)) for column, each in zip(made.columns, values, strict=True))
-    return Keys(columns, tuple(sorted(codes)))
+def _trees(leaves: npt.NDArray[np.int64]) -> list[npt.NDArray[Any]]:
+    return [nodes_of(leaves)]
 
 
-def key_rows(keys: Keys) -> list[tuple[Value, ...]]:
-    """Every key in the order of the answer."""
-    values = [column.values or () for column in keys.columns]
-    if keys.wanted is None:
-        return list(itertools.product(*values))
-    rows = []
-    for code in keys.wanted:
-        row: list[Value] = []
-        rest = code
-        for each in reversed(values):
-            rest, place = divmod(rest, len(each))
-            row.append(each[place])
-        rows.append(tuple(reversed(row)))
-    return rows
+def _alone(counts: npt.NDArray[np.int64]) -> list[npt.NDArray[Any]]:
+    return [counts]
 
 
 def measure_event(measure: Measure, noise: Noise) -> Event:
@@ -332,8 +321,3 @@ def _described(measure: Measure) -> list[Any]:
         None if quantum is None else [str(quantum.granularity), str(quantum.low), str(quantum.high), quantum.shift]
     )
     return [measure.kind, of, lattice, measure.fineness, measure.levels, str(measure.low), str(measure.width)]
-
-
-def _ordered(values: set[Value]) -> list[Value]:
-    present: list[Any] = sorted((value for value in values if value is not None), key=lambda v: (type(v).__name__, v))
-    return [*present, None] if None in values else present

@@ -1,13 +1,14 @@
 """Engines: where the rows are. An engine returns exact integers, wrapped so that only a mechanism can look at them."""
 
 from giveortake.engines.engine import Engine, Source
-from giveortake.engines.tally import Bins, Bounding, Distinct, KeyColumn, Keys, Persons, Quantum, Summand, Tally
+from giveortake.engines.tally import Bins, Bounding, Distinct, Found, KeyColumn, Keys, Persons, Quantum, Summand, Tally
 
 __all__ = [
     "Bins",
     "Bounding",
     "Distinct",
     "Engine",
+    "Found",
     "KeyColumn",
     "Keys",
     "Persons",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,16 +14,18 @@ import numpy as np
 from giveortake.engines import statements
 from giveortake.engines.printer import bounded_name
 from giveortake.engines.statements import Coded
+from giveortake.engines.tally import Bins, Tally
 from giveortake.mechanisms import Sensitive
 from giveortake.plan import Domain, JoinPersons, Kind, Scan, Union
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
+    from giveortake.engines.engine import FoundUnits
     from giveortake.engines.printer import Printer
-    from giveortake.engines.tally import Bins, Distinct, Keys, Persons, Tally
+    from giveortake.engines.tally import Distinct, Found, Keys, Persons
     from giveortake.plan import Relation, Schema, Value
 
 _REMEMBERED = 64  # exact results, so that the same question at another price does not read the rows again
@@ -46,6 +50,13 @@ class SQLEngine(ABC):
     def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
         """A table of constants, as it can be read; made once for equal ones. It has at least one row."""
 
+    def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
+        """A table of many constants, which come some at a time; made anew at each call."""
+        return self._constants(columns, [row for rows in lists for row in rows])
+
+    def _forget(self, listed: str) -> None:  # noqa: B027 (constants that are part of a statement are gone with it)
+        """Let go of such a table."""
+
     def _columns(self, text: str) -> list[npt.NDArray[np.int64]]:
         """The columns of a statement, all of 64 bits."""
         rows = self._rows(text)
@@ -68,12 +79,21 @@ class SQLEngine(ABC):
     def distinct(self, distinct: Distinct) -> Sensitive[npt.NDArray[np.int64]]:
         return self._remembered(distinct, distinct.relation, lambda: self._distinct(distinct))
 
-    def persons(self, persons: Persons) -> Sensitive[tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]]:
-        return self._remembered(persons, persons.relation, lambda: self._persons(persons))
+    def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
+        yield self._remembered(persons, persons.relation, lambda: self._persons(persons))
+
+    def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
+        whole: Sensitive[Any]
+        if isinstance(asked, Tally):
+            whole = self.tally(asked)
+        else:
+            whole = self.bins(asked) if isinstance(asked, Bins) else self.distinct(asked)
+        for start in range(0, max(asked.keys.size, 1), size):
+            yield whole.map(partial(_part_of, slice(start, start + size)))
 
     def _tally(self, tally: Tally) -> list[npt.NDArray[Any]]:
-        coded = self._coded(tally.keys, tally.relation.schema)
-        rows = self._rows(statements.tally_statement(self._printer, tally, coded))
+        with self._coded(tally.keys, tally.relation.schema) as coded:
+            rows = self._rows(statements.tally_statement(self._printer, tally, coded))
         arrays: list[npt.NDArray[Any]] = []
         places = places_of(tally.keys, np.array([row[0] for row in rows], dtype=np.int64))
         for index in range(len(tally.summands)):
@@ -85,20 +105,20 @@ class SQLEngine(ABC):
         return arrays
 
     def _bins(self, bins: Bins) -> npt.NDArray[np.int64]:
-        coded = self._coded(bins.keys, bins.relation.schema)
-        found = self._columns(statements.bins_statement(self._printer, bins, coded))
+        with self._coded(bins.keys, bins.relation.schema) as coded:
+            found = self._columns(statements.bins_statement(self._printer, bins, coded))
         dense = np.zeros((bins.keys.size, bins.count), dtype=np.int64)
         dense[places_of(bins.keys, found[0]), found[1]] = found[2]
         return dense
 
     def _distinct(self, distinct: Distinct) -> npt.NDArray[np.int64]:
-        coded = self._coded(distinct.keys, distinct.relation.schema)
-        found = self._columns(statements.distinct_statement(self._printer, distinct, coded))
+        with self._coded(distinct.keys, distinct.relation.schema) as coded:
+            found = self._columns(statements.distinct_statement(self._printer, distinct, coded))
         dense = np.zeros(distinct.keys.size, dtype=np.int64)
         dense[places_of(distinct.keys, found[0])] = found[1]
         return dense
 
-    def _persons(self, persons: Persons) -> tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]:
+    def _persons(self, persons: Persons) -> FoundUnits:
         schema = persons.relation.schema
         declared = {
             index: self._dictionary(column.values, column.expression.domain(schema))
@@ -120,7 +140,20 @@ class SQLEngine(ABC):
         """A table (code)."""
         return self._constants((("code", Domain(Kind.INTEGER)),), [(code,) for code in codes] or [(-1,)])
 
-    def _coded(self, keys: Keys, schema: Schema) -> Coded:
+    @contextmanager
+    def _coded(self, keys: Keys, schema: Schema) -> Iterator[Coded]:
+        if keys.found is None:
+            yield self._coded_by_values(keys, schema)
+            return
+        domains = [column.expression.domain(schema) for column in keys.columns]
+        columns = [(f"k{index}", domain) for index, domain in enumerate(domains)]
+        table = self._listed([*columns, ("code", Domain(Kind.INTEGER))], _numbered(keys.found))
+        try:
+            yield Coded((), tuple(domain.nullable for domain in domains), (), listed=table)
+        finally:
+            self._forget(table)
+
+    def _coded_by_values(self, keys: Keys, schema: Schema) -> Coded:
         columns = [column.values or () for column in keys.columns]
         return Coded(
             tuple(self._dictionary(column.values or (), column.expression.domain(schema)) for column in keys.columns),
@@ -163,3 +196,15 @@ def _scans(relation: Relation) -> list[Scan]:
             return [*_scans(relation.left), *_scans(relation.right)]
         case _:
             return _scans(relation.source)  # type: ignore[attr-defined]
+
+
+def _numbered(found: Found) -> Iterator[list[tuple[Value, ...]]]:
+    """Keys and their places, some at a time."""
+    start = 0
+    for rows in found.lists():
+        yield [(*row, start + place) for place, row in enumerate(rows)]
+        start += len(rows)
+
+
+def _part_of(part: slice, whole: Any) -> Any:
+    return [array[part] for array in whole] if isinstance(whole, list) else whole[part]

@@ -7,9 +7,9 @@ import os
 import shutil
 import tempfile
 import threading
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import chain, count, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
@@ -20,16 +20,17 @@ from giveortake.engines.asking import SQLEngine
 from giveortake.engines.loading import Loaded, load
 from giveortake.engines.printer import Printer
 from giveortake.engines.statements import Coded
+from giveortake.engines.tally import WIDEST
 from giveortake.engines.writing import LONGEST
 from giveortake.errors import QueryFailed, QueryRefused
 from giveortake.plan import Kind, Scan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
-    from giveortake.engines.engine import Source
+    from giveortake.engines.engine import FoundUnits, Source
     from giveortake.engines.tally import Persons, Tally
     from giveortake.plan import Domain, Relation, Scan, Value
 
@@ -57,6 +58,7 @@ class DuckDBEngine(SQLEngine):
         self._threads = threads or os.cpu_count()
         self._loaded: dict[str, Loaded] = {}
         self._tables: dict[object, str] = {}
+        self._numbers = count()
         self._locked = False
 
     # -- registering --------------------------------------------------------------------------------------------
@@ -110,16 +112,16 @@ class DuckDBEngine(SQLEngine):
     # -- asking -------------------------------------------------------------------------------------------------
 
     def _tally(self, tally: Tally) -> list[npt.NDArray[Any]]:
-        coded = self._coded(tally.keys, tally.relation.schema)
-        return self._sorted(tally, coded) or super()._tally(tally)
+        return self._sorted(tally) or super()._tally(tally)
 
-    def _sorted(self, tally: Tally, coded: Coded) -> list[npt.NDArray[Any]] | None:
+    def _sorted(self, tally: Tally) -> list[npt.NDArray[Any]] | None:
         """The tally by sorting, where that is possible and worth it. Which way it went cannot be told by the result."""
-        if tally.bounding is None or not self._names_persons_by_number(tally.relation):
+        if tally.bounding is None or tally.keys.found or not self._names_persons_by_number(tally.relation):
             return None
         ((rows,),) = self._rows(statements.number_of_rows_statement(self._printer, tally.relation))
         if not sorting.suits(tally, rows):
             return None
+        coded = self._coded_by_values(tally.keys, tally.relation.schema)
         text = statements.lines_statement(self._printer, tally, coded)
         persons, codes, *steps = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
         if persons.size < 2 or persons.dtype.kind not in "iu":
@@ -132,7 +134,7 @@ class DuckDBEngine(SQLEngine):
         person = relation.person
         return person is not None and relation.schema[person].kind is Kind.INTEGER
 
-    def _persons(self, persons: Persons) -> tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]:
+    def _persons(self, persons: Persons) -> FoundUnits:
         """The same keys as elsewhere, but by codes, which are faster to sort than values."""
         schema = persons.relation.schema
         domains = [column.expression.domain(schema) for column in persons.keys.columns]
@@ -140,13 +142,13 @@ class DuckDBEngine(SQLEngine):
             self._occurring(persons.relation, column.expression) if column.values is None else list(column.values)
             for column in persons.keys.columns
         ]
+        if math.prod(len(each) for each in values) >= WIDEST:
+            return super()._persons(persons)
         coded = Coded(
             tuple(self._marked_dictionary(tuple(each), domain) for each, domain in zip(values, domains, strict=True)),
             tuple(None in each for each in values),
             tuple(len(each) for each in values),
         )
-        if coded.is_too_wide:
-            return self._persons_of_wide_keys(persons, coded, values)
         sorted_out = self._sorted_persons(persons, coded)
         codes, counts = sorted_out or self._columns(statements.persons_statement(self._printer, persons, coded))
         order = np.argsort(codes)
@@ -164,24 +166,6 @@ class DuckDBEngine(SQLEngine):
             return None
         return sorting.first_keys(persons.groups, numbers, codes, hashes, math.prod(coded.sizes), threads=self._threads)
 
-    def _persons_of_wide_keys(
-        self, persons: Persons, coded: Coded, values: list[list[Value]]
-    ) -> tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]:
-        """The same where positions in the product of all columns do not fit into 64 bits: the same keys are chosen."""
-        table = f"combinations_{len(self._tables)}"
-        self._execute(
-            f"CREATE OR REPLACE TABLE {table} AS {statements.combinations_statement(self._printer, persons, coded)}"
-        )
-        narrow = replace(coded, combinations=table)
-        codes, counts = self._columns(statements.persons_statement(self._printer, persons, narrow))
-        rows = {row[-1]: row[:-1] for row in self._rows(f"SELECT * FROM {table}")}
-        self._execute(f"DROP TABLE {table}")
-        order = np.argsort(codes)
-        keys = [
-            tuple(each[place] for each, place in zip(values, rows[code], strict=True)) for code in codes[order].tolist()
-        ]
-        return keys, counts[order]
-
     # -- inside -------------------------------------------------------------------------------------------------
 
     def _occurring(self, relation: Relation, expression: Any) -> list[Value]:
@@ -189,10 +173,17 @@ class DuckDBEngine(SQLEngine):
         return [row[0] for row in rows]
 
     def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
-        listed = [[_parameter(value) for value in column] for column in zip(*rows, strict=True)]
         names = ", ".join(f"unnest(?) AS {self._printer.identifier(name)}" for name, _ in columns)
         key = tuple(tuple((type(value).__name__, value) for value in row) for row in rows)
-        return self._table((names, key), f"SELECT {names}", listed)
+        return self._table((names, key), f"SELECT {names}", _parameters(rows))
+
+    def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
+        names = ", ".join(f"unnest(?) AS {self._printer.identifier(name)}" for name, _ in columns)
+        table = f"key_list_{next(self._numbers)}"
+        for first, rows in zip(chain([True], repeat(False)), lists, strict=False):
+            verb = f"CREATE TABLE {table} AS" if first else f"INSERT INTO {table}"
+            self._execute(f"{verb} SELECT {names}", _parameters(rows))
+        return table
 
     def _marked_dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
         """A dictionary with a mark of each value, which no other value decides, as a place does."""
@@ -207,6 +198,9 @@ class DuckDBEngine(SQLEngine):
             self._execute(f"CREATE TABLE {known} AS {select}", parameters)
             self._tables[key] = known
         return known
+
+    def _forget(self, listed: str) -> None:
+        self._execute(f"DROP TABLE {listed}")
 
     def _prepare_few_rows(self, scan: Scan) -> str:
         stored = f"bounded_{len(self._sources)}"
@@ -256,6 +250,10 @@ def _decoded(codes: npt.NDArray[np.int64], values: list[list[Value]]) -> list[tu
         columns.append([each[position] for position in (rest % size).tolist()])
         rest = rest // size
     return list(zip(*reversed(columns), strict=True))
+
+
+def _parameters(rows: Sequence[tuple[Value, ...]]) -> list[list[Any]]:
+    return [[_parameter(value) for value in column] for column in zip(*rows, strict=True)]
 
 
 def _parameter(value: Value) -> Any:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     import numpy.typing as npt
 
     from giveortake.engines.tally import Bins, Distinct, Persons, Tally
     from giveortake.mechanisms import Sensitive
     from giveortake.plan import Domain, Value
+
+    FoundUnits: TypeAlias = tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]
 
 
 @final
@@ -44,8 +48,11 @@ class Engine(Protocol):
     def distinct(self, distinct: Distinct) -> Sensitive[npt.NDArray[np.int64]]:
         """The number of distinct values for each key."""
 
-    def persons(self, persons: Persons) -> Sensitive[tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]]:
-        """The keys that occur, sorted, and the number of units of each."""
+    def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
+        """The keys that occur and the number of units of each: in the order of the keys, some at a time, each once."""
+
+    def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
+        """What `tally`, `bins` or `distinct` give, for so many keys at a time, in the order of the keys."""
 
     def unchanged(self) -> bool:
         """Whether the data is still what it was when it was registered."""

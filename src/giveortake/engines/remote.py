@@ -54,3 +54,11 @@ class RemoteEngine(SQLEngine):
 
     def lock(self) -> None:
         """All tables are there."""
+
+    @abstractmethod
+    def unchanged(self) -> bool:
+        """Whether the data is still what it was when it was registered."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the data."""

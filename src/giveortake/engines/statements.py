@@ -31,22 +31,21 @@ class Coded:
     nullable: tuple[bool, ...]
     sizes: tuple[int, ...]
     wanted: str | None = None
-    combinations: str | None = None  # a table of those that occur, where the product of all is beyond 64 bits
+    listed: str | None = None  # or a table (k0, k1, …, code) of all keys, instead of dictionaries
 
     @property
     def is_small(self) -> bool:
         """Whether codes fit into 31 bits."""
-        return self.combinations is None and math.prod(self.sizes) < _SMALL
+        return self.listed is None and math.prod(self.sizes) < _SMALL
 
-    @property
-    def is_too_wide(self) -> bool:
-        """Whether positions in the product of all columns do not fit into 64 bits."""
-        return math.prod(self.sizes) >= _HALF
+    def names(self) -> list[str]:
+        """What the columns of keys are called in statements."""
+        return [f"k{index}" for index in range(len(self.nullable))]
 
     def code(self) -> str:
-        """The position of a combination in the product of all columns, or among those that occur: in one order."""
-        if self.combinations is not None:
-            return "c.code"
+        """The position of a key in the product of all columns, or in the list of all keys."""
+        if self.listed is not None:
+            return "f.code"
         text = "0"
         for index, size in enumerate(self.sizes):
             text = f"(CAST({text} AS BIGINT) * {size} + d{index}.code)" if index else f"d{index}.code"
@@ -58,16 +57,19 @@ class Coded:
 
     def joins(self, printer: Printer, source: str) -> str:
         """The joins that find the codes of a source's columns k0, k1 and so on."""
+        if self.listed is not None:
+            keys = [(f"{source}.k{index}", f"f.k{index}", each) for index, each in enumerate(self.nullable)]
+            return f" JOIN {self.listed} AS f ON {' AND '.join(_equal(printer, *each) for each in keys)}"
         text = ""
         for index, (table, nullable) in enumerate(zip(self.dictionaries, self.nullable, strict=True)):
-            ours, theirs = f"{source}.k{index}", f"d{index}.value"
-            text += f" JOIN {table} AS d{index} ON {printer.same(ours, theirs) if nullable else f'{ours} = {theirs}'}"
-        if self.combinations is not None:
-            equal = " AND ".join(f"c.c{index} = d{index}.code" for index in range(len(self.sizes)))
-            text += f" JOIN {self.combinations} AS c ON {equal}"
+            text += f" JOIN {table} AS d{index} ON {_equal(printer, f'{source}.k{index}', f'd{index}.value', nullable)}"
         if self.wanted is not None:
             text += f" JOIN {self.wanted} AS w ON {self.code()} = w.code"
         return text
+
+
+def _equal(printer: Printer, ours: str, theirs: str, nullable: bool) -> str:
+    return printer.same(ours, theirs) if nullable else f"{ours} = {theirs}"
 
 
 def tally_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
@@ -78,12 +80,11 @@ def tally_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
 
 
 def _rows(printer: Printer, tally: Tally, coded: Coded) -> str:
-    count = len(coded.dictionaries)
     inner = _select(
         printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=_counts_persons(tally)
     )
     values = [f"{_row_sum(printer, tally.relation, each, i)} AS a{i}" for i, each in enumerate(tally.summands)]
-    keys = [f"k{index}" for index in range(count)]
+    keys = coded.names()
     group = f" GROUP BY {', '.join(keys)}" if keys else ""
     grouped = f"SELECT {', '.join([*keys, *values])} FROM ({inner}) AS r{group}"
     answers = ", ".join(f"g.a{i}" for i in range(len(tally.summands)))
@@ -129,8 +130,8 @@ def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -
         if summand.kind in {"values", "sum"}
     ]
     sums = "".join(f", {text}" for text in each)
-    code = coded.code() if coded.dictionaries else _NO_CODE
-    group = f"r.p, {code}" if coded.dictionaries else "r.p"
+    code = coded.code() if coded.nullable else _NO_CODE
+    group = f"r.p, {code}" if coded.nullable else "r.p"
     pairs = (
         f"SELECT r.p AS p, {code} AS code, count(*) AS c{sums} FROM ({inner}) AS r{coded.joins(printer, 'r')} "
         f"GROUP BY {group}"
@@ -146,7 +147,7 @@ def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -
 def lines_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
     """Every row as numbers: its person, its code, and the steps of each summand that has some (see `sorting`)."""
     inner = _select(printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=True)
-    columns = ["r.p AS p", f"{coded.code() if coded.dictionaries else _NO_CODE} AS code"]
+    columns = ["r.p AS p", f"{coded.code() if coded.nullable else _NO_CODE} AS code"]
     for index, summand in enumerate(tally.summands):
         if summand.kind == "values":
             columns.append(f"CAST(r.v{index} IS NOT NULL AS TINYINT) AS a{index}")
@@ -195,7 +196,7 @@ def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
     kind = bins.of.domain(bins.relation.schema).kind
     inner = _select(printer, bins.relation, bins.keys, [bins.of], person=bins.bounding is not None)
     index = printer.bin_index("v0", kind, bins.low, bins.width, bins.count)
-    keys = [f"k{i}" for i in range(len(coded.dictionaries))]
+    keys = coded.names()
     if bins.bounding is None:
         listed = ", ".join([*keys, f"{index} AS b"])
         binned = f"SELECT {listed} FROM ({inner}) AS r WHERE v0 IS NOT NULL"
@@ -205,7 +206,7 @@ def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
     rows, groups, fine = bins.bounding.rows, bins.bounding.groups, bins.fineness
     part = f"least(c, {rows}) * least(m, {groups}) * {printer.double(_LESS)} / (c * m)"
     weight = f"CASE WHEN c <= {rows} AND m <= {groups} THEN {printer.double(1)} ELSE {part} END"
-    code = coded.code() if coded.dictionaries else _NO_CODE
+    code = coded.code() if coded.nullable else _NO_CODE
     joined = f"({inner}) AS r{coded.joins(printer, 'r')}"
     binned = f"SELECT r.p AS p, {code} AS code, {index} AS b FROM {joined} WHERE v0 IS NOT NULL"
     cells = f"SELECT p, code, b, count(*) AS n FROM ({binned}) AS t GROUP BY p, code, b"
@@ -216,14 +217,14 @@ def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
 def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> str:
     """One row for each key that occurs: code, number of distinct values."""
     inner = _select(printer, distinct.relation, distinct.keys, [distinct.of], person=distinct.bounding is not None)
-    keys = [f"k{i}" for i in range(len(coded.dictionaries))]
+    keys = coded.names()
     if distinct.bounding is None:
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
         grouped = f"SELECT {', '.join([*keys, 'count(DISTINCT v0) AS n'])} FROM ({inner}) AS r{group}"
         return f"SELECT {coded.code()} AS code, g.n FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
     rows, groups = distinct.bounding.rows, distinct.bounding.groups
     schema = distinct.relation.schema
-    code = coded.code() if coded.dictionaries else _NO_CODE
+    code = coded.code() if coded.nullable else _NO_CODE
     joined = f"({inner}) AS r{coded.joins(printer, 'r')} WHERE v0 IS NOT NULL"
     triples = f"SELECT DISTINCT r.p AS p, {code} AS code, r.v0 AS v FROM {joined}"
     person = printer.mark("p", schema[str(distinct.relation.person)].kind)
@@ -269,8 +270,7 @@ def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, s
     joined = f"({inner}) AS r"
     for index, table in declared.items():
         nullable = None in (persons.keys.columns[index].values or ())
-        ours, theirs = f"r.k{index}", f"d{index}.value"
-        joined += f" JOIN {table} AS d{index} ON {printer.same(ours, theirs) if nullable else f'{ours} = {theirs}'}"
+        joined += f" JOIN {table} AS d{index} ON {_equal(printer, f'r.k{index}', f'd{index}.value', nullable)}"
     listed = ", ".join(f"r.{key} AS {key}" for key in keys)
     names = ", ".join(keys)
     if persons.relation.person is None:
@@ -284,15 +284,6 @@ def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, s
         f"FROM (SELECT DISTINCT r.p AS p, {listed} FROM {joined}) AS t"
     )
     return f"SELECT {names}, count(*) AS n FROM ({ranked}) AS t WHERE place <= {persons.groups} GROUP BY {names}"
-
-
-def combinations_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
-    """The combinations of key columns that occur, in the order of the product of all."""
-    inner = _select(printer, persons.relation, persons.keys, [], person=False)
-    columns = ", ".join(f"d{index}.code AS c{index}" for index in range(len(coded.sizes)))
-    names = ", ".join(f"c{index}" for index in range(len(coded.sizes)))
-    occurring = f"SELECT DISTINCT {columns} FROM ({inner}) AS r{coded.joins(printer, 'r')}"
-    return f"SELECT {names}, row_number() OVER (ORDER BY {names}) - 1 AS code FROM ({occurring}) AS t"
 
 
 def person_lines_statement(printer: Printer, persons: Persons, coded: Coded) -> str:

@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from fractions import Fraction
 
     from giveortake.plan import Expression, Relation, Value
 
-WIDEST = 1 << 62  # combinations of key columns that have positions
+WIDEST = 1 << 62  # combinations of key columns that have positions in their product
 
 SummandKind: TypeAlias = Literal["rows", "values", "persons", "sum"]
 
@@ -98,12 +99,28 @@ class KeyColumn:
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """Keys that were found and may be told: too many to be held, or to have positions in a product of columns.
+
+    `lists` gives them anew at each call, in order, some at a time.
+    """
+
+    size: int
+    lists: Callable[[], Iterator[list[tuple[Value, ...]]]]
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The groups: every combination of the columns' values, or only those `wanted`, as positions in that product."""
+    """The groups: every combination of the columns' values, or only those `wanted`, as positions in that product.
+
+    Or those that were `found`, as a list.
+    """
 
     columns: tuple[KeyColumn, ...] = ()
     wanted: tuple[int, ...] | None = None
+    found: Found | None = None
 
     @property
     def product(self) -> int:
@@ -111,13 +128,10 @@ class Keys:
         return math.prod(len(column.values or ()) for column in self.columns)
 
     @property
-    def is_too_wide(self) -> bool:
-        """Whether positions in the product do not fit into 64 bits."""
-        return self.product >= WIDEST
-
-    @property
     def size(self) -> int:
         """How many groups are answered."""
+        if self.found is not None:
+            return self.found.size
         return self.product if self.wanted is None else len(self.wanted)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 from dataclasses import dataclass
 from decimal import Decimal
@@ -11,24 +10,26 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from giveortake.answers import Answer, Column
+from giveortake.answers import Answer, Column, Stream
 from giveortake.compile import Release, combined, evaluated, measurement, spend_of
-from giveortake.compile.measurement import key_rows, with_keys
+from giveortake.compile.keys import key_rows
 from giveortake.errors import (
     BudgetExceeded,
     InvalidParameter,
-    LedgerDamaged,
     LedgerMismatch,
-    QueryFailed,
+    QueryRefused,
     Unpriced,
     Unprovable,
 )
 from giveortake.exact import open_probability, shown
+from giveortake.plan import Kind
+from giveortake.session import keeping
 from giveortake.session.postprocessing import arranged
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from giveortake.answers.column import Kind as Face
     from giveortake.compile import Measurement, Spend
     from giveortake.engines import Keys
     from giveortake.exact import Number
@@ -37,6 +38,15 @@ if TYPE_CHECKING:
     from giveortake.privacy.events import Event
     from giveortake.session.session import Session
 
+_FACES: dict[Kind, Face] = {
+    Kind.INTEGER: "integer",
+    Kind.DECIMAL: "decimal",
+    Kind.REAL: "float",
+    Kind.TEXT: "text",
+    Kind.BOOLEAN: "truth",
+    Kind.DATE: "date",
+    Kind.TIMESTAMP: "time",
+}
 ENTROPY = "the operating system's generator; a guarantee assumes ideal coins, which makes it computational"
 
 
@@ -59,13 +69,33 @@ def answers(
     ]
 
 
+def stream(session: Session, made: Measurement, spend: Spend, confidence: Number, key: str | None) -> Stream:
+    """The same as `answer`, but the table is read from where it is kept, some keys at a time."""
+    if made.question.order:
+        raise QueryRefused("ORDER BY needs the whole table at once", hint="sort where the stream is written to")
+    sure = open_probability("confidence", confidence)
+    reservation = _reserve(session, [(made, spend)], key, ())
+    (part,) = _kept(session, [made], reservation, None)
+
+    def answers_in_order() -> Iterator[Answer]:
+        left = made.question.limit
+        for keys, release in keeping.some_at_a_time(session.spool, made, part):
+            each = _Asked(session, made, spend, keys, (release,), reservation, sure).answer(limit=left)
+            left = None if left is None else left - len(each)
+            yield each
+            if left == 0:
+                return
+
+    return Stream(answers_in_order)
+
+
 def _reserve(
     session: Session, asked: Sequence[tuple[Measurement, Spend]], key: str | None, chain: tuple[str, ...]
 ) -> Reservation:
     """The charge, durably, before a row is read. A table that changed is refused first, at no cost."""
     if not session.engine.unchanged():
         raise LedgerMismatch(
-            f"the files of {session.name!r} have changed since they were protected",
+            f"the table {session.name!r} has changed since it was protected",
             hint="call gt.protect again: what changed is a new version",
         )
     question = {
@@ -114,39 +144,19 @@ def _released(
     session: Session, asked: Sequence[Measurement], reservation: Reservation, known: Keys | None
 ) -> list[tuple[Keys, Release]]:
     """The noisy integers: those that are kept in the ledger, or new ones that are kept before anyone sees them."""
+    parts = _kept(session, asked, reservation, known)
+    return [keeping.whole(session.spool, made, part, known) for made, part in zip(asked, parts, strict=True)]
+
+
+def _kept(
+    session: Session, asked: Sequence[Measurement], reservation: Reservation, known: Keys | None
+) -> list[keeping.Part]:
     content = reservation.answer
     if not reservation.settled:
-        executed = [_executed(session, made, known) for made in asked]
-        content = session.book.settle(reservation, {"format": 1, "parts": executed})
-    if not isinstance(content, dict) or content.get("format") != 1 or len(content["parts"]) != len(asked):
-        raise LedgerDamaged("a stored answer is not one to this question")
-    found = []
-    for made, part in zip(asked, content["parts"], strict=True):
-        keys = made.keys() if known is None else known
-        if part["keys"] is not None and known is None:
-            keys = with_keys(made, [tuple(_value(each) for each in row) for row in part["keys"]])
-        if keys.is_too_wide:
-            raise QueryFailed(
-                "the keys that were found combine to more than 64 bits; what was charged stands",
-                hint="group by fewer columns",
-            )
-        found.append((keys, Release.from_json(part["arrays"], made.noises)))
-    return found
-
-
-def _executed(session: Session, made: Measurement, known: Keys | None) -> dict[str, Any]:
-    found = None
-    keys = made.keys() if known is None else known
-    if made.selection is not None and known is None:
-        found = made.find_keys(session.engine)
-        keys = with_keys(made, found)
-    written = None if found is None else [[_plain(value) for value in row] for row in found]
-    if keys.is_too_wide:  # kept all the same: a retry must not draw other keys
-        return {"keys": written, "arrays": None}
-    release = made.release(session.engine, keys)
-    if not session.engine.unchanged():
-        raise QueryFailed("the files of the table changed while it was read; what was charged stands")
-    return {"keys": written, "arrays": release.to_json()}
+        names = [f"{reservation.number}-{place}.answer" for place in range(len(asked))]
+        parts = [keeping.executed(session, made, known, name) for made, name in zip(asked, names, strict=True)]
+        content = session.book.settle(reservation, {"format": keeping.FORMAT, "parts": parts})
+    return keeping.parts_of(content, len(asked))
 
 
 @final
@@ -163,19 +173,23 @@ class _Asked:
     confidence: Fraction
     chain: tuple[str, ...] = ()
 
-    def answer(self) -> Answer:
+    def answer(self, limit: int | None = None) -> Answer:
         """The answer that follows from the releases; all of this is post-processing."""
         rows = key_rows(self.keys)
         measures = combined(self.made.measures, self.releases)
         miss = float(1 - self.confidence)
-        columns = [Column(column.name, [_shown(row[i]) for row in rows]) for i, column in enumerate(self.keys.columns)]
+        schema = self.made.question.relation.schema
+        columns = [
+            Column(each.name, [_shown(row[i]) for row in rows], kind=_FACES[each.expression.domain(schema).kind])
+            for i, each in enumerate(self.keys.columns)
+        ]
         for name, formula in self.made.formulas:
             each = evaluated(formula, measures, miss, len(rows))
             columns.append(Column(name, _listed(each.values), _listed(each.low), _listed(each.high)))
         budget = self.session.budget
         promise = self.made.promise(self.spend, budget.unit)
         return Answer(
-            arranged(self.made, columns, rows, measures, miss),
+            arranged(self.made, columns, rows, measures, miss, limit=limit),
             guarantee=promise,
             cost=promise,
             release_id=f"{self.session.name}/{self.reservation.number}",
@@ -257,35 +271,3 @@ def _listed(values: Any) -> Any:
 
 def _shown(value: Value) -> Any:
     return Decimal(value.numerator) / Decimal(value.denominator) if isinstance(value, Fraction) else value
-
-
-def _plain(value: Any) -> list[Any]:
-    match value:
-        case None:
-            return ["null", ""]
-        case bool():
-            return ["bool", str(int(value))]
-        case int():
-            return ["int", str(value)]
-        case str():
-            return ["str", value]
-        case dt.date() if not isinstance(value, dt.datetime):
-            return ["date", value.isoformat()]
-    return ["decimal", str(Fraction(str(value)))]
-
-
-def _value(content: list[Any]) -> Value:
-    kind, text = map(str, content)
-    match kind:
-        case "null":
-            return None
-        case "bool":
-            return text == "1"
-        case "int":
-            return int(text)
-        case "str":
-            return str(text)
-        case "date":
-            return dt.date.fromisoformat(text)
-        case _:
-            return Fraction(text)

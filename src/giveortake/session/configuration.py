@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.engines.choosing import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.exact import positive
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
 
 MEMORY = ":memory:"  # where a ledger is kept that forgets
 _REQUIRED = ("source", "unit", "budget")
-_TEXTS = ("unit", "neighbours", "ledger", "table", "population", "analyst", "owner_confirms", "memory")
+_TEXTS = ("unit", "neighbours", "ledger", "table", "population", "analyst", "owner_confirms", "memory", "spool")
 _NUMBERS = ("groups_per_person", "rows_per_group", "rows_per_person", "threads", "seconds")
 _KNOWN = ("source", "budget", "domains", "public", *_TEXTS, *_NUMBERS)
-_SERVERS = ("postgresql://", "postgres://")
 
 
 @final
@@ -108,6 +108,8 @@ def _configuration(file: Path, name: str, section: object) -> Configuration:
     said["unit"] = unit_said(said["unit"])
     if "ledger" in said:
         said["ledger"] = _ledger(file, said["ledger"])
+    if "spool" in said:
+        said["spool"] = _path(file, said["spool"])
     if "domains" in section:
         said["domains"] = _domains(where, section["domains"])
     if "public" in section:
@@ -172,11 +174,11 @@ def _source(where: _Place, value: object) -> Any:
 
 
 def _path(file: Path, text: str) -> str:
-    return str(file.parent / Path(text).expanduser())
+    return text if is_address(text) else str(file.parent / Path(text).expanduser())
 
 
 def _ledger(file: Path, text: str) -> str:
-    return text if text == MEMORY or text.startswith(_SERVERS) else _path(file, text)
+    return text if text == MEMORY else _path(file, text)
 
 
 def _budget(where: _Place, value: object) -> Guarantee:

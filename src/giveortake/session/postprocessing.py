@@ -28,6 +28,8 @@ def arranged(
     rows: list[tuple[Value, ...]],
     measures: Mapping[int, Combined],
     miss: float,
+    *,
+    limit: int | None = None,
 ) -> list[Column]:
     """The rows that HAVING keeps, in the order asked for, as many as asked for, columns as they were named."""
     question = made.question
@@ -45,8 +47,8 @@ def arranged(
         )
         present = [abs(place) for _, place in ranked]
         kept = [*missing, *present] if order.missing_first else [*present, *missing]
-    if question.limit is not None:
-        kept = kept[: question.limit]
+    for most in (question.limit, limit):
+        kept = kept if most is None else kept[:most]
     if kept != list(range(len(rows))):
         columns = [_taken(column, kept) for column in columns]
     by_name = {column.name: column for column in columns}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
 from giveortake.compile import Caps
+from giveortake.engines.choosing import is_address, open_engine, place_of, table_in
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.plan import Domain, Kind, PrivateTable, PublicTable
 from giveortake.plan.domains import declared
@@ -20,10 +21,11 @@ from giveortake.privacy import ROW, Guarantee, Unit
 from giveortake.privacy import unit as unit_of
 from giveortake.privacy.units import checked_neighbours
 from giveortake.session.session import Session
+from giveortake.session.spooling import Spool
 
 if TYPE_CHECKING:
     from giveortake.engines import Source
-    from giveortake.engines.duckdb import DuckDBEngine
+    from giveortake.engines.choosing import Chosen
     from giveortake.exact import Number
     from giveortake.privacy.units import Neighbours
 
@@ -48,21 +50,25 @@ def protect(
     population: str | None = None,
     analyst: str | None = None,
     owner_confirms: str | None = None,
+    spool: str | Path | None = None,
     memory: str = "1500MB",
     threads: int | None = None,
     seconds: float | None = None,
 ) -> Session:
     """Put a table, or several tables about the same people, behind a privacy budget.
 
-    `source` is a path (CSV, Parquet, DuckDB), a list of Parquet files, or a Polars, pandas or Arrow table; a dictionary
-    of names and sources for several tables. `unit` is the column that names a person, in every table, or `gt.ROW`.
-    `domains` states what columns may hold: bounds `(0, 500)`, categories `["north", …]`, or a dictionary of both.
+    `source` is a path (CSV, Parquet, DuckDB), a list of Parquet files, or a Polars, pandas or Arrow table; a table that
+    stays where it is: `postgresql://…/db?table=trips`, a Spark DataFrame, a table of the active Spark session, or
+    `spark://…?table=trips`; a dictionary of names and sources for several tables in one place. `unit` is the column
+    that names a person, in every table, or `gt.ROW`. `domains` states what columns may hold: bounds `(0, 500)`,
+    categories `["north", …]`, or a dictionary of both.
     `public` are tables that everybody may know. The three caps bound how much of one person counts.
+
+    Answers with very many keys are kept in files in the folder `spool`, beside the ledger unless stated.
+    `memory` and `threads` are limits for what runs here, `seconds` one for every statement.
 
     Without `ledger` what was spent is kept in memory only, and forgotten with the session.
     """
-    from giveortake.engines.duckdb import DuckDBEngine  # noqa: PLC0415 (brings DuckDB)
-
     whom = _unit(unit)
     checked_neighbours(neighbours)
     promise = _budget(budget, whom, neighbours)
@@ -70,7 +76,7 @@ def protect(
     if whom == ROW and (caps.stated or caps.total is not None):
         raise InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
     said = dict(domains or {})
-    engine = DuckDBEngine(memory=memory, threads=threads, seconds=seconds)
+    engine = open_engine(source, memory=memory, threads=threads, seconds=seconds)
     try:
         private, fingerprints = _private_tables(engine, source, whom, said, name=name, table=table)
         open_tables = _public_tables(engine, public or {}, {each.name for each in private})
@@ -109,7 +115,19 @@ def protect(
         public={each.name: each for each in open_tables},
         caps=caps,
         analyst=analyst,
+        spool=Spool(_spool_folder(spool, ledger, called)),
     )
+
+
+def _spool_folder(spool: str | Path | None, ledger: str | Path | ledgers.Ledger | None, name: str) -> Path | None:
+    """Where large answers are kept: beside the ledger; if it is in memory, nowhere for long."""
+    if spool is not None:
+        return Path(spool)
+    if ledger is None or str(ledger) == ":memory:":
+        return None
+    if isinstance(ledger, ledgers.Ledger) or is_address(str(ledger)):
+        return Path(f"{_NAME.sub('_', name)}.answers")
+    return Path(f"{ledger}.answers")
 
 
 def _unit(said: object) -> Unit:
@@ -131,10 +149,10 @@ def _budget(budget: object, whom: Unit, neighbours: Neighbours) -> Guarantee:
 
 
 def _private_tables(
-    engine: DuckDBEngine, source: Any, whom: Unit, said: Mapping[str, Any], *, name: str | None, table: str | None
+    engine: Chosen, source: Any, whom: Unit, said: Mapping[str, Any], *, name: str | None, table: str | None
 ) -> tuple[list[PrivateTable], list[str]]:
     several = isinstance(source, Mapping)
-    given: dict[str, Any] = dict(source) if several else {_name_of(source, name, table): source}
+    given: dict[str, Any] = dict(source) if several else {table_name(source, name, table): source}
     if not given:
         raise InvalidParameter("source", source, "names no table")
     found, fingerprints, used = [], [], set()
@@ -223,7 +241,7 @@ def _kind(said: Any) -> Kind:
     return Kind.TEXT
 
 
-def _public_tables(engine: DuckDBEngine, given: Mapping[str, Any], taken: set[str]) -> list[PublicTable]:
+def _public_tables(engine: Chosen, given: Mapping[str, Any], taken: set[str]) -> list[PublicTable]:
     found = []
     for name, source in given.items():
         if name in taken:
@@ -311,14 +329,18 @@ def _versions(book: ledgers.Ledger, name: str) -> list[tuple[str, str | None]]:
         return []
 
 
-def _name_of(source: Any, name: str | None, table: str | None) -> str:
+def table_name(source: Any, name: str | None, table: str | None) -> str:
+    """What a table is called: what is said, the table of a database, or what its file is called."""
     if name is not None:
         return name
     if table is not None:
-        return table
+        return table.rpartition(".")[2]
+    if is_address(source):
+        return table_in(source) or "data"
     first = source[0] if isinstance(source, Sequence) and not isinstance(source, str) and source else source
     if isinstance(first, str | Path):
-        return _NAME.sub("_", Path(first).name.partition(".")[0]).strip("_") or "data"
+        stem = str(first).rpartition(".")[2] if place_of(first) == "spark" else Path(first).name.partition(".")[0]
+        return _NAME.sub("_", stem).strip("_") or "data"
     return "data"
 
 

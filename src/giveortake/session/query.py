@@ -15,7 +15,7 @@ from giveortake.session.quote import Quote, quoted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from giveortake.answers import Answer
+    from giveortake.answers import Answer, Stream
     from giveortake.compile import Measurement
     from giveortake.exact import Number
     from giveortake.plan import Question
@@ -91,6 +91,35 @@ class Query:
             n=n,
         )
         return answering.answer(self.session, self.measured(spend), spend, confidence, key)
+
+    def stream(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        mu: Number | None = None,
+        margin: Number | None = None,
+        confidence: Number = _USUAL_CONFIDENCE,
+        key_delta: Number | None = None,
+        n: Number | None = None,
+        key: str | None = None,
+    ) -> Stream:
+        """The answer as a stream of answers about some keys each, for tables that are too large to be held at once.
+
+        The arguments and the price are those of `answer`, and so is what is kept: it is drawn once.
+        """
+        spend = self._spend(
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            mu=mu,
+            margin=margin,
+            confidence=confidence,
+            key_delta=key_delta,
+            n=n,
+        )
+        return answering.stream(self.session, self.measured(spend), spend, confidence, key)
 
     @property
     def finds_keys(self) -> bool:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from giveortake.plan import PrivateTable, Question, Relation
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
+    from giveortake.session.spooling import Spool
 
 
 @final
@@ -57,6 +58,7 @@ class Session:
         public: Mapping[str, PublicTable],
         caps: Caps,
         analyst: str | None,
+        spool: Spool,
         part: Part | None = None,
     ) -> None:
         self.engine = engine
@@ -68,6 +70,7 @@ class Session:
         self.caps = caps
         self.analyst = analyst
         self.durable = durable
+        self.spool = spool
         self._owns_book = owns_book
         self._private = private
         self._public = public
@@ -177,6 +180,7 @@ class Session:
             public=self._public,
             caps=self.caps,
             analyst=self.analyst,
+            spool=self.spool,
             part=part,
         )
 
@@ -228,6 +232,7 @@ class Session:
     def close(self) -> None:
         """Let go of the tables, and of the ledger if it was opened here."""
         self.engine.close()
+        self.spool.close()
         if self._owns_book:
             self.book.close()
 

@@ -1,0 +1,77 @@
+"""A released table that is too large to be held: one `Answer` after another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.errors import NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from giveortake.answers.answer import Answer
+
+
+@final
+class Stream:
+    """Answers to one question, each about some of the keys; all of them together cost what any of them says.
+
+    It can be read any number of times: what was drawn is kept, and is drawn once.
+    """
+
+    __slots__ = ("_first", "_parts")
+
+    def __init__(self, parts: Callable[[], Iterator[Answer]]) -> None:
+        self._parts = parts
+        first = next(parts(), None)
+        if first is None:
+            raise NotFound("the stream has no part")
+        self._first = first
+
+    def __iter__(self) -> Iterator[Answer]:
+        return self._parts()
+
+    @property
+    def guarantee(self) -> Any:
+        """What the whole table promises."""
+        return self._first.guarantee
+
+    @property
+    def cost(self) -> Any:
+        """What the whole table cost."""
+        return self._first.cost
+
+    @property
+    def release_id(self) -> str | None:
+        """The entry of the ledger under which it is kept."""
+        return self._first.release_id
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known about it."""
+        return self._first.notes
+
+    def to_reader(self) -> Any:
+        """A pyarrow RecordBatchReader; needs pyarrow."""
+        import pyarrow  # noqa: PLC0415 (heavy)
+
+        schema = self._first.to_arrow().schema
+        batches = (batch for part in self for batch in part.to_arrow().cast(schema).to_batches())
+        return pyarrow.RecordBatchReader.from_batches(schema, batches)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The table as an Arrow C stream, for every library that reads one."""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """The table as a Parquet file; needs pyarrow."""
+        import pyarrow.parquet  # noqa: PLC0415 (heavy)
+
+        reader = self.to_reader()
+        with pyarrow.parquet.ParquetWriter(path, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+
+    def __repr__(self) -> str:
+        return f"<Stream {self.release_id}: {', '.join(column.name for column in self._first.columns)}>"

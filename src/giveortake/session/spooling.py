@@ -1,0 +1,96 @@
+"""Answers that are too large for the ledger: kept in files, of which the ledger keeps the digests.
+
+A file has one line for each part of the answer. It is written aside, made durable and renamed before its digest is
+settled; nobody is shown a line before that. What was settled can be read again and again, and never drawn again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.errors import LedgerDamaged, NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_CHUNK = 1 << 20
+
+
+@final
+@dataclass(slots=True)
+class Spool:
+    """A folder of files. Without a folder of its own it is a temporary one, which goes with the session."""
+
+    folder: Path | None
+    _temporary: Path | None = field(default=None, init=False)
+
+    def write(self, name: str, lines: Iterable[Any]) -> dict[str, Any]:
+        """Keep lines durably under a name; what is returned belongs into the ledger."""
+        folder = self._place()
+        digest, count = hashlib.sha256(), 0
+        aside = folder / f".{name}.{os.getpid()}"
+        with aside.open("wb") as file:
+            for line in lines:
+                text = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+                digest.update(text)
+                file.write(text)
+                count += 1
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(folder / name)
+        _sync(folder)
+        return {"file": name, "lines": count, "sha256": digest.hexdigest()}
+
+    def read(self, kept: Any) -> Iterator[Any]:
+        """The lines, after the whole file was compared with its digest."""
+        path = self._place() / str(kept["file"])
+        if not path.is_file():
+            raise NotFound(
+                f"the file {path.name} of a kept answer is not in the spool",
+                hint="pass gt.protect(…, spool=) the folder in which answers were kept",
+            )
+        digest = hashlib.sha256()
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+            if digest.hexdigest() != kept["sha256"]:
+                raise LedgerDamaged(f"the file {path.name} of a kept answer is not what the ledger says")
+            file.seek(0)
+            for line in file:
+                yield json.loads(line)
+
+    def scratch(self, lines: Iterable[Any]) -> Path:
+        """Lines in a file that is removed by whoever asked for it."""
+        handle, path = tempfile.mkstemp(dir=self._place(), prefix=".keys-")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        return Path(path)
+
+    def close(self) -> None:
+        """Remove what was temporary."""
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary = None
+
+    def _place(self) -> Path:
+        if self.folder is not None:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return self.folder
+        if self._temporary is None:
+            self._temporary = Path(tempfile.mkdtemp(prefix="giveortake-spool-"))
+        return self._temporary
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,159 @@
+"""Released tables that are not held at once: drawn once, kept in a file, charged once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.mechanisms import DiscoveredHistogram, Laplace
+from giveortake.session import keeping
+
+TEXT = "SELECT k, d, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY k, d"
+SPEND: dict[str, Any] = {"epsilon": 600, "key_delta": "1e-8"}
+PART = 7
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "MANY", PART)
+
+
+def table(rows: int = 3000) -> pl.DataFrame:
+    persons = range(rows)
+    return pl.DataFrame(
+        {
+            "p": [f"person {person}" for person in persons],
+            "k": [None if person % 11 == 10 else f"key {person % 11}" for person in persons],
+            "d": [person % 5 for person in persons],
+            "x": [float(person % 7) for person in persons],
+        }
+    )
+
+
+def session(**more: Any) -> gt.session.Session:
+    options: dict[str, Any] = {
+        "unit": "p",
+        "budget": gt.ApproxDP(10**7, "1e-5"),
+        "domains": {"x": (0, 8)},
+        "name": "t",
+        "groups_per_person": 3,
+        **more,
+    }
+    return gt.protect(table(), **options)
+
+
+def columns(stream: Any) -> dict[str, list[Any]]:
+    parts = [part.to_dict() for part in stream]
+    return {name: [value for part in parts for value in part[name]] for name in parts[0]}
+
+
+def test_a_stream_gives_what_an_answer_gives_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    with session() as s:
+        stream = s.sql(TEXT).stream(**SPEND)
+        sizes = [len(part) for part in stream]
+        assert sizes == [PART] * 7 + [6]
+        exact = {
+            (k, d): (n, x) for k, d, n, x in table().group_by("k", "d").agg(n=pl.len(), x=pl.col("x").sum()).iter_rows()
+        }
+        found = columns(stream)
+        assert list(zip(found["k"], found["d"], strict=True)) == sorted(exact, key=lambda key: (key[0] is None, key))
+        for k, d, n, x in zip(found["k"], found["d"], found["n"], found["s"], strict=True):
+            assert abs(n - exact[k, d][0]) < 1
+            assert abs(x - exact[k, d][1]) < 10
+        monkeypatch.setattr(keeping, "MANY", 10**6)
+        assert columns(s.sql(TEXT).stream(**SPEND)) == found  # it is kept, however much is many now
+
+
+def test_a_stream_is_charged_and_drawn_once_and_read_as_often_as_one_likes(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    for mechanism, name in ((DiscoveredHistogram, "select"), (Laplace, "release")):
+        sound = getattr(mechanism, name)
+
+        def counted(*given: Any, sound: Any = sound, name: str = name) -> Any:
+            drawn.append(name)
+            return sound(*given)
+
+        monkeypatch.setattr(mechanism, name, counted)
+    with session() as s:
+        stream = s.sql(TEXT).stream(**SPEND)
+        assert drawn.count("release") == 1 + 2 * 8  # one for the keys; two measures, eight parts
+        before = list(drawn), s.spent
+        assert columns(stream) == columns(stream) == s.sql(TEXT).answer(**SPEND).to_dict()
+        again = s.sql(TEXT).stream(**SPEND)
+        assert (drawn, s.spent) == before
+        assert again.release_id == stream.release_id
+        assert isinstance(again.guarantee, gt.ApproxDP)
+
+
+def test_parts_survive_the_session_beside_the_ledger(tmp_path: Path) -> None:
+    ledger = tmp_path / "t.ledger"
+    with session(ledger=ledger) as s:
+        first = columns(s.sql(TEXT).stream(**SPEND))
+    (kept,) = (tmp_path / "t.ledger.answers").iterdir()
+    with session(ledger=ledger) as s:
+        spent = s.spent
+        assert columns(s.sql(TEXT).stream(**SPEND)) == first
+        assert s.spent == spent
+        text = kept.read_text()
+        kept.write_text(text.replace("key 3", "key 4", 1))
+        with pytest.raises(gt.errors.LedgerDamaged, match="not what the ledger says"):
+            s.sql(TEXT).stream(**SPEND)
+        kept.unlink()
+        with pytest.raises(gt.errors.NotFound, match="not in the spool"):
+            s.sql(TEXT).stream(**SPEND)
+
+
+def test_what_fails_half_way_leaves_nothing_and_a_retry_is_charged_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound = Laplace.release
+    calls: list[int] = []
+
+    def failing(*given: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 9:
+            raise gt.errors.QueryFailed("a worker was lost")
+        return sound(*given)
+
+    monkeypatch.setattr(Laplace, "release", failing)
+    with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s:
+        query = s.sql(TEXT)
+        with pytest.raises(gt.errors.QueryFailed, match="a worker was lost"):
+            query.stream(**SPEND, key="mine")
+        spent = s.spent
+        assert not [path for path in (tmp_path / "kept").iterdir() if not path.name.startswith(".")]
+        stream = query.stream(**SPEND, key="mine")
+        assert s.spent == spent
+        assert sum(len(part) for part in stream) == 55
+    assert [path.suffix for path in (tmp_path / "kept").iterdir()] == [".answer"]
+
+
+def test_streams_as_arrow_and_parquet(tmp_path: Path) -> None:
+    with session() as s:
+        stream = s.sql(TEXT).stream(**SPEND)
+        assert pl.DataFrame(stream).to_dict(as_series=False) == columns(stream)
+        stream.to_parquet(tmp_path / "t.parquet")
+        assert pl.read_parquet(tmp_path / "t.parquet").to_dict(as_series=False) == columns(stream)
+        assert repr(stream) == f"<Stream {stream.release_id}: k, d, n, s>"
+
+
+def test_having_and_limit_hold_over_all_parts_and_order_is_refused() -> None:
+    with session() as s:
+        limited = s.sql(f"{TEXT} HAVING d > 1 LIMIT 9").stream(**SPEND)
+        found = columns(limited)
+        assert len(found["d"]) == 9
+        assert min(found["d"]) == 2
+        spent = s.spent
+        with pytest.raises(gt.errors.QueryRefused, match="ORDER BY needs the whole table"):
+            s.sql(f"{TEXT} ORDER BY n").stream(epsilon=1)
+        assert s.spent == spent
+
+
+def test_few_keys_or_none_are_a_stream_too() -> None:
+    with session() as s:
+        assert columns(s.sql("SELECT COUNT(*) AS n FROM t").stream(epsilon=10**6))["n"] == [3000]
+        assert columns(s.sql("SELECT k, COUNT(*) AS n FROM t WHERE x > 7 GROUP BY k").stream(**SPEND))["n"] == []
