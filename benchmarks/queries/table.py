@@ -25,29 +25,31 @@ def folder(said: str | None) -> Path:
     return Path(chosen) if chosen else Path(tempfile.gettempdir()) / "giveortake-bench"
 
 
-def payments(rows: int, where: Path) -> Path:
+def payments(rows: int, where: Path, *, people: int | None = None, categories: int = CATEGORIES) -> Path:
     """A file of so many rows, or a folder of files if there are very many; made unless it is there."""
-    path = where / (f"payments-{rows}.parquet" if rows <= ROWS_OF_FILE else f"payments-{rows}")
+    variant = "" if people is None else f"-{people}-people"
+    variant += "" if categories == CATEGORIES else f"-{categories}-categories"
+    path = where / (f"payments-{rows}{variant}.parquet" if rows <= ROWS_OF_FILE else f"payments-{rows}{variant}")
     if path.exists():
         return path
     where.mkdir(parents=True, exist_ok=True)
     making = where / f"making-{os.getpid()}-{path.name}"
+    chunks = _chunks(rows, people or max(rows // ROWS_OF_PERSON, 1), categories)
     if rows <= ROWS_OF_FILE:
-        _write(next(_chunks(rows)), making)
+        _write(next(chunks), making)
     else:
         making.mkdir()
-        for index, chunk in enumerate(_chunks(rows)):
+        for index, chunk in enumerate(chunks):
             _write(chunk, making / f"part-{index:03d}.parquet")
     making.rename(path)
     return path
 
 
-def _chunks(rows: int) -> Any:
+def _chunks(rows: int, people: int, categories: int) -> Any:
     """Columns of numbers. Few people have many rows, few categories and regions most of them."""
     generator = np.random.default_rng(SEED)
-    people = max(rows // ROWS_OF_PERSON, 1)
     numbers = generator.permutation(people).astype(np.int64)
-    by_person, by_region, by_category = _skewed(people, 0.6), _skewed(REGIONS, 0.5), _skewed(CATEGORIES, 0.8)
+    by_person, by_region, by_category = _skewed(people, 0.6), _skewed(REGIONS, 0.5), _skewed(categories, 0.8)
     for start in range(0, rows, ROWS_OF_FILE):
         size = min(ROWS_OF_FILE, rows - start)
         yield {
