@@ -178,7 +178,7 @@ class Printer(Writer):
     # -- choosing -----------------------------------------------------------------------------------------------
 
     def mark(self, column: str, kind: Kind) -> str:
-        """A whole number that a value alone decides, the same on every engine; different values seldom share one."""
+        """A number below 2³¹ that a value alone decides, the same on every engine; different values seldom share one."""
         match kind:
             case Kind.INTEGER:
                 number = column
@@ -195,18 +195,17 @@ class Printer(Writer):
                 real, most = self.real(column, kind), self.double(_MOST_MARKED)
                 steps = f"CAST(floor({real} * {self.double(2.0**20)}) AS BIGINT)"
                 number = f"CASE WHEN abs({real}) < {most} THEN {steps} WHEN {real} IS NOT NULL THEN 1 END"
-        return f"coalesce({self.narrow(number)}, {_MISSING})"
+        return f"((coalesce({self.narrow(number)}, {_MISSING}) % {_PRIME}) * {_SCRAMBLE}) % {_PRIME}"
 
     def hash(self, *marks: str) -> str:
         """A number of 31 bits made of marks: what orders a person's parts when not all of them can count.
 
-        Remainders modulo the prime 2³¹ − 1, scrambled and multiplied. No product leaves 64 bits: remainders are below
-        2³¹ and the constants added to them below 2²⁴. Equal numbers are followed by an order of the values themselves.
+        Remainders modulo the prime 2³¹ − 1, multiplied. No product leaves 64 bits: remainders are below 2³¹ and the
+        constants added to them below 2²⁴. Equal numbers are followed by an order of the values themselves.
         """
-        first, *others = (f"((({mark}) % {_PRIME}) * {_SCRAMBLE}) % {_PRIME}" for mark in marks)
-        text = first
+        text, *others = (f"({mark})" for mark in marks)
         for other in others:
-            text = f"((({text}) + {_OF_PERSON}) * (({other}) + {_OF_PART})) % {_PRIME}"
+            text = f"((({text} + {_OF_PERSON}) * ({other} + {_OF_PART})) % {_PRIME})"
         return f"abs({text})"
 
     def digest(self, text: str) -> str:
