@@ -79,7 +79,7 @@ def _product(a: str, b: str) -> str:
     high = f"greatest({larger}, {two_to(511)}) * {two_to(-600)} * greatest(least({smaller}, {two_to(513)}), 1)"
     low = f"least({smaller}, {two_to(-537)}) * {two_to(600)} * least(greatest({larger}, {two_to(-600)}), 1)"
     return (
-        f"CASE WHEN {_usual(a, b)} OR {_special(a, b)} THEN {a} * {b} "
+        f"CASE WHEN {a} IS NULL OR {b} IS NULL THEN NULL WHEN {_usual(a, b)} OR {_special(a, b)} THEN {a} * {b} "
         f"WHEN {high} >= {two_to(424)} THEN sign({a}) * sign({b}) * {_INFINITY} "
         f"WHEN {low} <= {two_to(-475)} THEN {double(0.0)} ELSE {a} * {b} END"
     )
@@ -90,7 +90,8 @@ def _quotient(a: str, b: str) -> str:
     high = f"greatest(abs({a}), {two_to(-60)}) * {two_to(-512)} >= least(abs({b}), 1) * {two_to(512)}"
     low = f"least(abs({a}), 1) * {two_to(512)} <= greatest(abs({b}), 1) * {two_to(-563)}"
     return (
-        f"CASE WHEN {b} = 0 THEN NULL WHEN {_usual(a, b)} OR {_special(a, b)} THEN {a} / {b} "
+        f"CASE WHEN {a} IS NULL OR {b} IS NULL OR {b} = 0 THEN NULL "
+        f"WHEN {_usual(a, b)} OR {_special(a, b)} THEN {a} / {b} "
         f"WHEN {high} THEN sign({a}) * sign({b}) * {_INFINITY} WHEN {low} THEN {double(0.0)} ELSE {a} / {b} END"
     )
 
