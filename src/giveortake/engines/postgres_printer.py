@@ -47,8 +47,8 @@ class PostgresPrinter(Printer):
         return f"CAST(nullif(nullif({moved}, {_BELOW_WHOLE}), {_ABOVE_WHOLE}) AS BIGINT)"
 
     def narrow(self, whole: str) -> str:
-        """Whole numbers are of 64 bits wherever they are read, and sums of them need no bound."""
-        return whole
+        """Whole numbers are of 64 bits wherever they are read; no person has the 2^32 rows that a sum would need."""
+        return f"CAST({whole} AS BIGINT)"
 
     def matches(self, text: str, pattern: str) -> str:
         return f"{text} ~ '^({pattern})$'"
