@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 import random
-from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from evil_tables import DOMAINS, SCHEMA, Row, frame, random_row
+from evil_calls import LEAVES, ROWS, calls
+from evil_tables import DOMAINS, SCHEMA, frame
 from giveortake.engines import KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.duckdb import DuckDBEngine
-from giveortake.errors import QueryRefused
-from giveortake.plan import Call, Column, Derive, Expression, Filter, Kind, Literal, PrivateTable, Scan
+from giveortake.plan import Column, Derive, Expression, Filter, Kind, PrivateTable, Scan
 from giveortake.plan.domains import declared
 from giveortake.plan.functions import FUNCTIONS
-
-LUCK = random.Random("evil rows")  # noqa: S311 (which rows are tried need not be secret)
-ROWS: list[Row] = [random_row(LUCK, person) for person in range(150)]
-CLAMPED = Call("clamp", (Column("x"), Literal(-2), Literal(5)))
-LEAVES: list[Expression] = [
-    *(Column(name) for name in ("x", "y", "i", "w", "q", "b", "d", "e", "t", "c", "r")),
-    CLAMPED,
-    Literal(0),
-    Literal(2),
-    Literal(Fraction(5, 2)),
-    Literal("%a_"),
-    Literal("year"),
-    Literal("week"),
-    Literal(True),
-    Literal(None),
-]
 
 
 @pytest.fixture(scope="module")
@@ -49,24 +32,6 @@ def scan(engine: DuckDBEngine) -> Scan:
         for name, domain in source.columns
     )
     return Scan(PrivateTable("evil", columns, None))
-
-
-def _calls(name: str, parts: list[Expression], luck: random.Random, count: int, scan: Scan) -> list[Expression]:
-    """Calls of a function that the plan admits, of random arguments."""
-    function = FUNCTIONS[name]
-    found: list[Expression] = []
-    for _ in range(count * 60):
-        size = function.least if function.most == function.least else function.least + luck.randrange(2)
-        call = Call(name, tuple(luck.choice(parts) for _ in range(size)))
-        try:
-            call.domain(scan.schema)
-        except QueryRefused:
-            continue
-        if call not in found:
-            found.append(call)
-        if len(found) == count:
-            break
-    return found
 
 
 def _run(engine: DuckDBEngine, scan: Scan, values: list[Expression]) -> None:
@@ -90,12 +55,12 @@ def test_every_function_is_total_on_evil_values_and_inside_every_other(
     name: str, engine: DuckDBEngine, scan: Scan
 ) -> None:
     luck = random.Random(name)  # noqa: S311 (see above)
-    plain = _calls(name, LEAVES, luck, 12, scan)
+    plain = calls(name, LEAVES, luck, 12, scan)
     assert plain
     nested = [
         call
         for outer in luck.sample(sorted(FUNCTIONS), 20)
-        for call in _calls(outer, [*plain, *plain, *LEAVES], luck, 1, scan)
+        for call in calls(outer, [*plain, *plain, *LEAVES], luck, 1, scan)
     ]
     _run(engine, scan, plain)
     _run(engine, scan, nested)

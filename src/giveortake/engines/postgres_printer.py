@@ -1,0 +1,146 @@
+"""The shared SQL as PostgreSQL reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from giveortake.engines.postgres_numbers import ARITHMETIC, double, once, two_to
+from giveortake.engines.printer import Printer
+from giveortake.engines.writing import Writer
+from giveortake.plan import Column, Derive, Domain, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from giveortake.plan import Call
+
+_BELOW_WHOLE, _ABOVE_WHOLE = double(-(2.0**63) - 2048), double(2.0**63)  # the doubles next to those of 64 bits
+_DIVISION = 2.0**62
+
+
+def _part(name: str) -> Callable[[Writer, list[str]], str]:
+    return lambda _, a: f"CAST(extract({name} FROM {a[0]}) AS BIGINT)"
+
+
+class PostgresPrinter(Printer):
+    """What differs from DuckDB. PostgreSQL raises where a cast or a result is out of range: everything here asks first.
+
+    Texts carry the collation "C" from where they are read or written, so that they are compared by code points.
+    """
+
+    types: ClassVar[Mapping[Kind, str]] = {**Writer.types, Kind.REAL: "DOUBLE PRECISION", Kind.TEXT: "TEXT"}
+
+    # -- values -------------------------------------------------------------------------------------------------
+
+    def whole_literal(self, value: int) -> str:
+        return f"CAST('{value}' AS BIGINT)"
+
+    def text(self, value: str) -> str:
+        return f'({super().text(value)} COLLATE "C")'
+
+    def real(self, text: str, kind: Kind = Kind.INTEGER) -> str:
+        return super().real(f"CAST({text} AS INTEGER)" if kind is Kind.BOOLEAN else text, kind)
+
+    def whole(self, text: str) -> str:
+        """Moved to the doubles next to those that fit, which are then missing; so are NaN and what is missing."""
+        moved = f"least(greatest({text}, {_BELOW_WHOLE}), {_ABOVE_WHOLE})"
+        return f"CAST(nullif(nullif({moved}, {_BELOW_WHOLE}), {_ABOVE_WHOLE}) AS BIGINT)"
+
+    def narrow(self, whole: str) -> str:
+        """Whole numbers are of 64 bits wherever they are read; no person has the 2^32 rows that a sum would need."""
+        return f"CAST({whole} AS BIGINT)"
+
+    def matches(self, text: str, pattern: str) -> str:
+        return f"{text} ~ '^({pattern})$'"
+
+    def parsed_date(self, text: str) -> str:
+        """No date is made before its month is known to be one; a day that its month lacks falls into another month."""
+        year, month, day = (f"CAST(substr({text}, {at}) AS INTEGER)" for at in ("1, 4", "6, 2", "9, 2"))
+        date = f"(make_date({year}, {month}, 1) + ({day} - 1))"
+        exists = f"{day} > 0 AND extract(month FROM {date}) = {month}"
+        return f"CASE WHEN {year} > 0 AND {month} BETWEEN 1 AND 12 THEN CASE WHEN {exists} THEN {date} END END"
+
+    def recased(self, text: str, *, capital: bool) -> str:
+        return once([text], lambda v: super(PostgresPrinter, self).recased(v[0], capital=capital))
+
+    def is_ascii(self, text: str) -> str:
+        return f"octet_length({text}) = char_length({text})"
+
+    def like(self, text: str, pattern: str) -> str:
+        return f"({text} LIKE {self.text(pattern)} ESCAPE '')"
+
+    def truth_as_number(self, text: str) -> str:
+        return f"CAST(CAST({text} AS INTEGER) AS BIGINT)"
+
+    # -- expressions --------------------------------------------------------------------------------------------
+
+    def _clamp(self, of: str, kind: Kind, domain: Domain) -> str:
+        return once([of], lambda v: super(PostgresPrinter, self)._clamp(v[0], kind, domain))
+
+    def _bucket(self, real: str, call: Call, domain: Domain) -> str:
+        return once([real], lambda v: super(PostgresPrinter, self)._bucket(v[0], call, domain))
+
+    def _converted(self, name: str, text: str, kind: Kind) -> str:
+        if kind is not Kind.TEXT:
+            return super()._converted(name, text, kind)
+        return once([f"btrim({text}, ' ')"], lambda v: super(PostgresPrinter, self)._converted(name, v[0], kind))
+
+    arithmetic: ClassVar[Mapping[str, Callable[[Writer, list[str]], str]]] = ARITHMETIC
+    plain: ClassVar[Mapping[str, Callable[[Writer, list[str]], str]]] = {
+        **Writer.plain,
+        "modulo": lambda _, a: once(a, lambda v: f"({v[0]} % nullif({v[1]}, 0))"),
+        "trim": lambda _, a: f"btrim({a[0]}, ' ')",
+        "substring": lambda _, a: f"substring({', '.join([a[0], *(f'CAST({at} AS INTEGER)' for at in a[1:])])})",
+        "length": lambda _, a: f"CAST(char_length({a[0]}) AS BIGINT)",
+        **{name: _part(name) for name in ("year", "quarter", "month", "week", "day", "hour", "minute")},
+        "dayofweek": _part("isodow"),
+        "dayofyear": _part("doy"),
+        "date_trunc": lambda _, a: f"CAST(date_trunc({a[0]}, CAST({a[1]} AS TIMESTAMP)) AS DATE)",
+        "to_text": lambda _, a: f'(CAST({a[0]} AS TEXT) COLLATE "C")',
+    }
+
+    # -- relations ----------------------------------------------------------------------------------------------
+
+    def read(self, name: str, domain: Domain) -> str:
+        """Tables are read as columns of these types already (see `postgres_tables`)."""
+        if domain.kind in {Kind.DATE, Kind.TIMESTAMP}:
+            return self.usual_time(self.identifier(name), domain.kind)
+        return super().read(name, domain)
+
+    def _derive(self, derive: Derive) -> str:
+        """Computed columns are computed once, however often what follows refers to them (see `once`)."""
+        is_computed = any(not isinstance(expression, Column) for _, expression in derive.named)
+        return super()._derive(derive) + (" OFFSET 0" if is_computed else "")
+
+    # -- choosing -----------------------------------------------------------------------------------------------
+
+    def digest(self, text: str) -> str:
+        return f"CAST(CAST('x' || left(md5({text}), 15) AS BIT(60)) AS BIGINT)"
+
+    def days(self, date: str) -> str:
+        return f"CAST({date} - DATE '1970-01-01' AS BIGINT)"
+
+    def same(self, one: str, other: str) -> str:
+        """Arrays are equal if what they hold is equal or both missing; unlike IS NOT DISTINCT FROM, this is hashed."""
+        return f"ARRAY[{one}] = ARRAY[{other}]"
+
+    def with_counts(self, cells: str) -> str:
+        return super().with_counts(cells).replace("sum(n) AS c", "CAST(sum(n) AS BIGINT) AS c")
+
+    # -- numbers ------------------------------------------------------------------------------------------------
+
+    def total(self, steps: str, reach: int) -> str:
+        """Sums of 64-bit numbers are kept in 128 bits and returned without a bound."""
+        return f"sum(CAST({steps} AS {'BIGINT' if reach < 2**62 else 'NUMERIC'}))"
+
+    def cut(self, real: str, greatest: int) -> str:
+        """Large numbers in two parts: a cast of a double to NUMERIC keeps 15 digits only."""
+        if greatest < 2**62:
+            return super().cut(real, greatest)
+        upper = f"trunc(trunc({real}) * {double(1 / _DIVISION)})"
+        lower = f"trunc({real}) - {upper} * {double(_DIVISION)}"
+        return f"CAST({upper} AS BIGINT) * CAST({_DIVISION:.0f} AS NUMERIC) + CAST({lower} AS BIGINT)"
+
+    def lattice(self, real: str, steps: str) -> str:
+        """No lattice is so fine that numbers below 2^-900 are not next to zero on it."""
+        return f"floor(CASE WHEN abs({real}) < {two_to(-900)} THEN 0 ELSE {real} END * {steps} + 0.5)"

