@@ -119,17 +119,20 @@ class SQLEngine(ABC):
         return dense
 
     def _persons(self, persons: Persons) -> FoundUnits:
-        schema = persons.relation.schema
-        declared = {
-            index: self._dictionary(column.values, column.expression.domain(schema))
-            for index, column in enumerate(persons.keys.columns)
-            if column.values is not None
-        }
-        rows = self._rows(statements.found_statement(self._printer, persons, declared))
+        rows = self._rows(statements.found_statement(self._printer, persons, self._declared(persons)))
         rows.sort(key=lambda row: [(value is None, value) for value in row[:-1]])
         return [tuple(row[:-1]) for row in rows], np.array([row[-1] for row in rows], dtype=np.int64)
 
     # -- inside -------------------------------------------------------------------------------------------------
+
+    def _declared(self, persons: Persons) -> dict[int, str]:
+        """A table of the values of each key column whose values are known."""
+        schema = persons.relation.schema
+        return {
+            index: self._dictionary(column.values, column.expression.domain(schema))
+            for index, column in enumerate(persons.keys.columns)
+            if column.values is not None
+        }
 
     def _dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
         """A table (value, code): each value and its place."""

@@ -49,7 +49,7 @@ class Engine(Protocol):
         """The number of distinct values for each key."""
 
     def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
-        """The keys that occur and the number of units of each: in the order of the keys, some at a time, each once."""
+        """The keys that occur and the number of units of each: some at a time, each once, in whatever order."""
 
     def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
         """What `tally`, `bins` or `distinct` give, for so many keys at a time, in the order of the keys."""

@@ -35,6 +35,7 @@ _SCRAMBLE = 1_583_458_089  # the constants are the hash's key: public, because n
 _OF_PERSON, _OF_PART = 14_348_907, 11_184_811
 _MISSING = -1
 _MOST_MARKED = 2.0**40
+_SMALL = 2**31
 
 
 class Printer(Writer):
@@ -220,6 +221,10 @@ class Printer(Writer):
         """Whether two values are equal, or both missing."""
         return f"{one} IS NOT DISTINCT FROM {other}"
 
+    def by_person(self, lines: str) -> str:
+        """Rows of many persons, brought together by person where an engine has them in many places."""
+        return lines
+
     def with_groups(self, pairs: str) -> str:
         """Rows (p, code, …), one for each pair, and with each the number m of its person's codes."""
         groups = "SELECT p, count(*) AS m FROM pairs GROUP BY p"
@@ -239,6 +244,10 @@ class Printer(Writer):
     def total(self, steps: str, reach: int) -> str:
         """The exact sum of whole numbers that are at most so far from zero."""
         return f"sum({steps})"
+
+    def total_of_person(self, steps: str, reach: int) -> str:
+        """The sum of one person's whole numbers; of small ones in 64 bits, which nobody has enough rows to fill."""
+        return self.narrow(self.total(steps, reach)) if reach < _SMALL else self.total(steps, reach)
 
     def narrow(self, whole: str) -> str:
         """A whole number that seldom leaves 64 bits, in 64 bits; missing if it does."""
@@ -277,8 +286,8 @@ class Printer(Writer):
     def bin_index(self, column: str, kind: Kind, low: Fraction, width: Fraction, count: int) -> str:
         """Which of `count` bins a number falls into; those beyond the ends fall into the first and the last."""
         from_low = self.arithmetic["subtract"](self, [self.real(column, kind), self.double(low)])
-        index = f"floor({self.arithmetic['divide'](self, [from_low, self.double(width)])})"
-        return f"CAST({self.between(index, self.double(0), self.double(count - 1))} AS INTEGER)"
+        place = self.arithmetic["divide"](self, [from_low, self.double(width)])
+        return f"CAST(floor({self.between(place, self.double(0), self.double(count - 1))}) AS INTEGER)"
 
 
 def bounded_name(scan: Scan) -> str:

@@ -96,11 +96,9 @@ def _counts_persons(tally: Tally) -> bool:
 
 
 def _person_sum(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
-    """A person's sum; small steps in 64 bits, of which no table has enough rows to fill them."""
-    total = _row_sum(printer, relation, summand, index)
-    if summand.quantum is not None and summand.quantum.reach < _SMALL:
-        return printer.narrow(total)
-    return total
+    if summand.kind != "sum":
+        return _row_sum(printer, relation, summand, index)
+    return f"coalesce({printer.total_of_person(_steps(printer, relation, summand, index), _reach(summand))}, 0)"
 
 
 def _row_sum(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
@@ -131,12 +129,12 @@ def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -
     ]
     sums = "".join(f", {text}" for text in each)
     code = coded.code() if coded.nullable else _NO_CODE
-    group = f"r.p, {code}" if coded.nullable else "r.p"
-    pairs = (
-        f"SELECT r.p AS p, {code} AS code, count(*) AS c{sums} FROM ({inner}) AS r{coded.joins(printer, 'r')} "
-        f"GROUP BY {group}"
-    )
+    values = "".join(f", r.v{i} AS v{i}" for i, summand in enumerate(tally.summands) if summand.of is not None)
+    lines = f"SELECT r.p AS p, {code} AS code{values} FROM ({inner}) AS r{coded.joins(printer, 'r')}"
     few = tally.keys.size <= bounding.groups
+    pairs = (
+        f"SELECT p, code, count(*) AS c{sums} FROM ({lines if few else printer.by_person(lines)}) AS l GROUP BY p, code"
+    )
     parts = ", ".join(
         f"{printer.total(_part(printer, summand, i, bounding, few=few), _most(summand, bounding))} AS a{i}"
         for i, summand in enumerate(tally.summands)
@@ -209,7 +207,7 @@ def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
     code = coded.code() if coded.nullable else _NO_CODE
     joined = f"({inner}) AS r{coded.joins(printer, 'r')}"
     binned = f"SELECT r.p AS p, {code} AS code, {index} AS b FROM {joined} WHERE v0 IS NOT NULL"
-    cells = f"SELECT p, code, b, count(*) AS n FROM ({binned}) AS t GROUP BY p, code, b"
+    cells = f"SELECT p, code, b, count(*) AS n FROM ({printer.by_person(binned)}) AS t GROUP BY p, code, b"
     share = printer.total(printer.cut(f"n * {fine} * ({weight})", rows * fine), rows * fine)
     return f"SELECT code, b, {share} AS n FROM ({printer.with_counts(cells)}) AS t GROUP BY code, b"
 
@@ -226,7 +224,8 @@ def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> st
     schema = distinct.relation.schema
     code = coded.code() if coded.nullable else _NO_CODE
     joined = f"({inner}) AS r{coded.joins(printer, 'r')} WHERE v0 IS NOT NULL"
-    triples = f"SELECT DISTINCT r.p AS p, {code} AS code, r.v0 AS v FROM {joined}"
+    lines = f"SELECT r.p AS p, {code} AS code, r.v0 AS v FROM {joined}"
+    triples = f"SELECT DISTINCT p, code, v FROM ({printer.by_person(lines)}) AS l"
     person = printer.mark("p", schema[str(distinct.relation.person)].kind)
     group, value = printer.mark("code", Kind.INTEGER), printer.mark("v", distinct.of.domain(schema).kind)
     by_group = f"dense_rank() OVER (PARTITION BY p ORDER BY {printer.hash(person, group)}, code)"
@@ -279,9 +278,10 @@ def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, s
     marks = [printer.mark(key, persons.keys.columns[i].expression.domain(schema).kind) for i, key in enumerate(keys)]
     hashed = printer.hash(printer.mark("p", schema[str(persons.relation.person)].kind), *marks)
     order = ", ".join([hashed, *(f"{key} NULLS LAST" for key in keys)])
+    lines = f"SELECT r.p AS p, {listed} FROM {joined}"
     ranked = (
         f"SELECT {names}, row_number() OVER (PARTITION BY p ORDER BY {order}) AS place "
-        f"FROM (SELECT DISTINCT r.p AS p, {listed} FROM {joined}) AS t"
+        f"FROM (SELECT DISTINCT p, {names} FROM ({printer.by_person(lines)}) AS l) AS t"
     )
     return f"SELECT {names}, count(*) AS n FROM ({ranked}) AS t WHERE place <= {persons.groups} GROUP BY {names}"
 

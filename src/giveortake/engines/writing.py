@@ -101,6 +101,10 @@ class Writer:
         """A double without decimals as a whole number of 64 bits; what does not fit is missing."""
         return f"TRY_CAST({text} AS BIGINT)"
 
+    def floor(self, real: str) -> str:
+        """The greatest whole number that is not above a double, as a double."""
+        return f"floor({real})"
+
     def usual_time(self, text: str, kind: Kind) -> str:
         """A date or moment of the years 1 to 9999; others, infinite ones included, are missing."""
         last = "9999-12-31" if kind is Kind.DATE else "9999-12-31 23:59:59"
@@ -209,7 +213,7 @@ class Writer:
         each = Fraction(width.value)
         low, high = some(domain.low) / each, some(domain.high) / each
         quotient = self.arithmetic["divide"](self, [real, self.double(each)])
-        index = f"CAST({self.between(f'floor({quotient})', self.double(low), self.double(high))} AS BIGINT)"
+        index = f"CAST(floor({self.between(quotient, self.double(low), self.double(high))}) AS BIGINT)"
         if each.denominator == 1:
             value = f"{index} * {each.numerator}"
         else:
@@ -235,7 +239,7 @@ class Writer:
             return text
         if kind is Kind.BOOLEAN:
             return f"CAST({self.truth_as_number(text)} AS BIGINT)"
-        return self.whole(f"floor({self.arithmetic['add'](self, [self.real(text, kind), self.double(0.5)])})")
+        return self.whole(self.floor(self.arithmetic["add"](self, [self.real(text, kind), self.double(0.5)])))
 
     def truth_as_number(self, text: str) -> str:
         """1 or 0."""
@@ -255,9 +259,9 @@ class Writer:
         "divide": lambda _, a: f"({a[0]} / nullif({a[1]}, 0))",
         "negate": lambda _, a: f"(- {a[0]})",
         "abs": lambda _, a: f"abs({a[0]})",
-        "floor": lambda _, a: f"floor({a[0]})",
+        "floor": lambda self, a: self.floor(a[0]),
         "ceil": lambda _, a: f"ceil({a[0]})",
-        "round": lambda self, a: f"floor({self.arithmetic['add'](self, [a[0], self.double(0.5)])})",
+        "round": lambda self, a: self.floor(self.arithmetic["add"](self, [a[0], self.double(0.5)])),
         "sqrt": lambda _, a: f"sqrt(CASE WHEN {a[0]} >= 0 THEN {a[0]} END)",
         "ln": lambda _, a: f"ln(CASE WHEN {a[0]} > 0 THEN {a[0]} END)",
         "exp": lambda _, a: f"exp({a[0]})",

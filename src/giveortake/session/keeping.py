@@ -13,6 +13,7 @@ import numpy as np
 from giveortake.compile import Release
 from giveortake.compile.keys import listed_keys, with_keys
 from giveortake.engines import Found
+from giveortake.engines.ordering import ordered
 from giveortake.errors import LedgerDamaged, QueryFailed
 
 if TYPE_CHECKING:
@@ -51,10 +52,12 @@ def executed(session: Session, made: Measurement, known: Keys | None, name: str)
 def _executed_at_length(session: Session, made: Measurement, lists: Iterable[Rows], name: str) -> Part:
     """The same with keys in a file: one part of them is held at a time."""
     count = 0
+    schema = made.question.relation.schema
+    domains = [column.expression.domain(schema) for column in made.columns]
 
     def lines() -> Iterator[Any]:
         nonlocal count
-        for rows in _regrouped(lists):
+        for rows in ordered(lists, domains, session.spool.place(), MANY):
             count += len(rows)
             yield _written(rows)
 
@@ -85,18 +88,6 @@ def _first(lists: Iterator[Rows]) -> Rows:
         if len(found) > MANY:
             break
     return found
-
-
-def _regrouped(lists: Iterable[Rows]) -> Iterator[Rows]:
-    """The same keys in lists of `MANY`, but for the last."""
-    held: Rows = []
-    for rows in lists:
-        held.extend(rows)
-        while len(held) >= MANY:
-            yield held[:MANY]
-            held = held[MANY:]
-    if held:
-        yield held
 
 
 # -- reading it again -----------------------------------------------------------------------------------------------

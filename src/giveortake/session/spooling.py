@@ -33,7 +33,7 @@ class Spool:
 
     def write(self, name: str, lines: Iterable[Any]) -> dict[str, Any]:
         """Keep lines durably under a name; what is returned belongs into the ledger."""
-        folder = self._place()
+        folder = self.place()
         digest, count = hashlib.sha256(), 0
         aside = folder / f".{name}.{os.getpid()}"
         with aside.open("wb") as file:
@@ -50,7 +50,7 @@ class Spool:
 
     def read(self, kept: Any) -> Iterator[Any]:
         """The lines, after the whole file was compared with its digest."""
-        path = self._place() / str(kept["file"])
+        path = self.place() / str(kept["file"])
         if not path.is_file():
             raise NotFound(
                 f"the file {path.name} of a kept answer is not in the spool",
@@ -68,7 +68,7 @@ class Spool:
 
     def scratch(self, lines: Iterable[Any]) -> Path:
         """Lines in a file that is removed by whoever asked for it."""
-        handle, path = tempfile.mkstemp(dir=self._place(), prefix=".keys-")
+        handle, path = tempfile.mkstemp(dir=self.place(), prefix=".keys-")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         return Path(path)
@@ -79,7 +79,8 @@ class Spool:
             shutil.rmtree(self._temporary, ignore_errors=True)
             self._temporary = None
 
-    def _place(self) -> Path:
+    def place(self) -> Path:
+        """The folder, which is made when it is first needed."""
         if self.folder is not None:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             return self.folder

@@ -1,0 +1,51 @@
+"""Keys in the order of their values, when there are too many of them to be sorted in memory."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from giveortake.engines.writing import Writer
+from giveortake.plan import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from giveortake.plan import Domain, Value
+
+_DIGITS = 9  # of decimals whose domain does not say
+
+
+def ordered(
+    lists: Iterable[list[tuple[Value, ...]]], domains: Sequence[Domain], folder: Path, size: int
+) -> Iterator[list[tuple[Value, ...]]]:
+    """All of them, `size` at a time. DuckDB sorts them, with files in the folder when memory is short."""
+    import duckdb  # noqa: PLC0415 (a heavy library, needed from here on)
+
+    types = [_type(domain) for domain in domains]
+    with duckdb.connect(":memory:", config={"temp_directory": str(folder)}) as connection:
+        connection.execute("SET memory_limit = '1GB'")
+        named = ", ".join(f"k{index} {kind}" for index, kind in enumerate(types))
+        connection.execute(f"CREATE TABLE keys ({named})")
+        places = ", ".join(f"CAST(unnest(?) AS {kind})" for kind in types)
+        for rows in lists:
+            if rows:
+                columns = [[_parameter(value) for value in column] for column in zip(*rows, strict=True)]
+                connection.execute(f"INSERT INTO keys SELECT {places}", columns)
+        order = ", ".join(f"k{index} NULLS LAST" for index in range(len(types)))
+        found = connection.execute(f"SELECT * FROM keys ORDER BY {order}")
+        while rows := found.fetchmany(size):
+            yield rows
+
+
+def _type(domain: Domain) -> str:
+    if domain.kind is not Kind.DECIMAL:
+        return Writer.types[domain.kind]
+    digits = _DIGITS if domain.step is None else len(str(domain.step.denominator)) - 1
+    return f"DECIMAL(38, {digits})"
+
+
+def _parameter(value: Value) -> Any:
+    return Decimal(value.numerator) / Decimal(value.denominator) if isinstance(value, Fraction) else value

@@ -1,0 +1,55 @@
+"""One Spark session for each process of the tests, with a log of all events."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@functools.cache
+def event_log() -> Path:
+    """The folder where Spark writes down every event."""
+    return Path(tempfile.mkdtemp(prefix="spark-events-"))
+
+
+@functools.cache
+def spark_session() -> SparkSession:
+    """Two threads of this machine."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 (a heavy library)
+
+    return quietly(configured(SparkSession.builder.master("local[2]")).getOrCreate)  # type: ignore[no-any-return]
+
+
+def configured(builder: Any) -> Any:
+    """Little memory, few partitions, no pages, and a log of events."""
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "1g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": event_log().as_uri(),
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.compress": "false",
+        "spark.sql.warehouse.dir": (event_log() / "warehouse").as_uri(),
+    }
+    for setting, value in settings.items():
+        builder = builder.config(setting, value)
+    return builder
+
+
+def quietly(start: Any) -> Any:
+    """Start Spark; what its libraries say about one another and leave open is not ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session = start()
+    session.sparkContext.setLogLevel("OFF")
+    return session
