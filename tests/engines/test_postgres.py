@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from typing import Any
 from uuid import uuid4
 
-import polars as pl
 import psycopg
 import pytest
 
 from evil_tables import Row, Table, random_row, random_rows, random_table, random_visits
-from giveortake.compile.measurement import with_keys
-from giveortake.compile.measures import quantum_of
-from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
-from giveortake.engines.duckdb import DuckDBEngine
+from giveortake.compile.keys import with_keys
 from giveortake.engines.postgres import PostgresEngine
-from giveortake.engines.postgres_tables import split
-from giveortake.engines.tally import Bounding
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, QueryFailed, QueryRefused
-from giveortake.plan import Call, Column, Domain, Kind, Literal, PrivateTable, Relation, Scan
 from postgres_server import server, stored
 from query_shapes import shapes_of
 from replay import MODES, SPEND, ZONES, Mode, Revealing, exact_integers, exact_units

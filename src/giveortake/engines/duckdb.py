@@ -175,14 +175,14 @@ class DuckDBEngine(SQLEngine):
     def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
         names = ", ".join(f"unnest(?) AS {self._printer.identifier(name)}" for name, _ in columns)
         key = tuple(tuple((type(value).__name__, value) for value in row) for row in rows)
-        return self._table((names, key), f"SELECT {names}", _parameters(rows))
+        return self._table((names, key), f"SELECT {names}", parameters(rows))
 
     def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
         names = ", ".join(f"unnest(?) AS {self._printer.identifier(name)}" for name, _ in columns)
         table = f"key_list_{next(self._numbers)}"
         for first, rows in zip(chain([True], repeat(False)), lists, strict=False):
             verb = f"CREATE TABLE {table} AS" if first else f"INSERT INTO {table}"
-            self._execute(f"{verb} SELECT {names}", _parameters(rows))
+            self._execute(f"{verb} SELECT {names}", parameters(rows))
         return table
 
     def _marked_dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
@@ -252,7 +252,8 @@ def _decoded(codes: npt.NDArray[np.int64], values: list[list[Value]]) -> list[tu
     return list(zip(*reversed(columns), strict=True))
 
 
-def _parameters(rows: Sequence[tuple[Value, ...]]) -> list[list[Any]]:
+def parameters(rows: Sequence[tuple[Value, ...]]) -> list[list[Any]]:
+    """Rows as a list for each column, of values that DuckDB takes."""
     return [[_parameter(value) for value in column] for column in zip(*rows, strict=True)]
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from giveortake.engines.duckdb import parameters
 from giveortake.engines.writing import Writer
 from giveortake.plan import Kind
 
@@ -32,8 +31,7 @@ def ordered(
         places = ", ".join(f"CAST(unnest(?) AS {kind})" for kind in types)
         for rows in lists:
             if rows:
-                columns = [[_parameter(value) for value in column] for column in zip(*rows, strict=True)]
-                connection.execute(f"INSERT INTO keys SELECT {places}", columns)
+                connection.execute(f"INSERT INTO keys SELECT {places}", parameters(rows))
         order = ", ".join(f"k{index} NULLS LAST" for index in range(len(types)))
         found = connection.execute(f"SELECT * FROM keys ORDER BY {order}")
         while rows := found.fetchmany(size):
@@ -45,7 +43,3 @@ def _type(domain: Domain) -> str:
         return Writer.types[domain.kind]
     digits = _DIGITS if domain.step is None else len(str(domain.step.denominator)) - 1
     return f"DECIMAL(38, {digits})"
-
-
-def _parameter(value: Value) -> Any:
-    return Decimal(value.numerator) / Decimal(value.denominator) if isinstance(value, Fraction) else value

@@ -179,7 +179,7 @@ class Printer(Writer):
     # -- choosing -----------------------------------------------------------------------------------------------
 
     def mark(self, column: str, kind: Kind) -> str:
-        """A number below 2³¹ that a value alone decides, the same on every engine; different values seldom share one."""
+        """A number below 2³¹ that a value alone decides, on every engine alike; different values seldom share one."""
         match kind:
             case Kind.INTEGER:
                 number = column
