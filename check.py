@@ -12,7 +12,7 @@ CHECKS = {
     "format": ["ruff", "format", "--check", "--quiet", "."],
     "types": ["mypy"],
     "layers": ["lint-imports"],
-    "tests and doctests": ["pytest", "--numprocesses=2", "--quiet"],
+    "tests and doctests": ["pytest", "--numprocesses=2", "--dist=loadgroup", "--quiet"],
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -88,8 +89,9 @@ class Mode:
     def by_person(self) -> bool:
         return self.unit != gt.ROW
 
-    def session(self, table: Table, **more: Any) -> Session:
-        """The table behind a budget that no test exhausts."""
+    def session(self, table: Table, placed: Callable[[str, pl.DataFrame], Any] | None = None, **more: Any) -> Session:
+        """The table behind a budget that no test exhausts; `placed` puts each of its tables somewhere else first."""
+        put = placed or (lambda _, frame: frame)
         domains: dict[str, Any] = {"data": DOMAINS, "visits": VISITS_DOMAINS}
         options: dict[str, Any] = {
             "unit": self.unit,
@@ -101,8 +103,9 @@ class Mode:
             **more,
         }
         if self.by_person:
-            return gt.protect(table.sources(), domains=domains, **options)
-        return gt.protect(table.data(), domains=DOMAINS, name="data", **options)
+            sources = {name: put(name, frame) for name, frame in table.sources().items()}
+            return gt.protect(sources, domains=domains, **options)
+        return gt.protect(put("data", table.data()), domains=DOMAINS, name="data", **options)
 
     def neighbour(self, luck: random.Random, table: Table) -> Table:
         make = neighbour_by_person if self.by_person else neighbour_by_row

@@ -150,7 +150,7 @@ class SQLEngine(ABC):
             return
         domains = [column.expression.domain(schema) for column in keys.columns]
         columns = [(f"k{index}", domain) for index, domain in enumerate(domains)]
-        table = self._listed([*columns, ("code", Domain(Kind.INTEGER))], _numbered(keys.found))
+        table = self._listed([*columns, ("code", Domain(Kind.INTEGER))], _numbered(keys.found, len(columns)))
         try:
             yield Coded((), tuple(domain.nullable for domain in domains), (), listed=table)
         finally:
@@ -201,12 +201,15 @@ def _scans(relation: Relation) -> list[Scan]:
             return _scans(relation.source)  # type: ignore[attr-defined]
 
 
-def _numbered(found: Found) -> Iterator[list[tuple[Value, ...]]]:
-    """Keys and their places, some at a time."""
+def _numbered(found: Found, width: int) -> Iterator[list[tuple[Value, ...]]]:
+    """Keys and their places, some at a time; no list is empty, and there is one even if there are no keys."""
     start = 0
     for rows in found.lists():
-        yield [(*row, start + place) for place, row in enumerate(rows)]
+        if rows:
+            yield [(*row, start + place) for place, row in enumerate(rows)]
         start += len(rows)
+    if start == 0:
+        yield [(*(None,) * width, -1)]
 
 
 def _part_of(part: slice, whole: Any) -> Any:

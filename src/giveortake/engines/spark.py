@@ -28,7 +28,7 @@ from giveortake.engines.spark_tables import (
 )
 from giveortake.engines.tally import Bins, Tally
 from giveortake.engines.writing import LONGEST
-from giveortake.errors import QueryFailed, QueryRefused
+from giveortake.errors import NotFound, QueryFailed, QueryRefused
 from giveortake.mechanisms import Sensitive
 from giveortake.plan import Kind
 
@@ -127,7 +127,12 @@ class SparkEngine(RemoteEngine):
         types = frame.select(*(self._printer.identifier(column) for column, _ in columns)).schema.simpleString()
         names = ", ".join(self._printer.identifier(column) for column, _ in columns)
         mixed = self._printer.total(f"xxhash64({names})", 2**63) if columns else "0"
-        ((rows, sum_of_hashes),) = self._rows(f"SELECT count(*), {mixed} FROM {view}")
+        try:
+            ((rows, sum_of_hashes),) = self._rows(f"SELECT count(*), {mixed} FROM {view}")
+        except QueryFailed:
+            raise NotFound(
+                "Spark cannot read the whole table", hint='spark.sql("SELECT * FROM …").count() says why, to its owner'
+            ) from None
         return hashlib.sha256(f"{types}|{rows}|{sum_of_hashes}".encode()).hexdigest()
 
     # -- asking -------------------------------------------------------------------------------------------------
@@ -154,7 +159,7 @@ class SparkEngine(RemoteEngine):
             return
         self._prepare(asked.relation)
         with self._coded(asked.keys, asked.relation.schema) as coded, self._kept(self._statement(asked, coded)) as kept:
-            for start in range(0, asked.keys.size, size):
+            for start in range(0, max(asked.keys.size, 1), size):
                 some = kept.where(f"code >= {start} AND code < {start + size}")
                 table = self._guarded(some, _taken)
                 rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))

@@ -118,6 +118,8 @@ class SparkPrinter(Printer):
         """Sums of 64 bits fail when they overflow, and sums of decimals are slow: several sums of fewer bits each."""
         if reach * _MOST_ROWS < 2**63:
             return f"sum({steps})"
+        if reach >= 2**62:  # they are decimals already
+            return f"sum(CAST({steps} AS DECIMAL(38, 0)))"
         count = -(-reach.bit_length() // _LIMB)
         mask = 2**_LIMB - 1
         limbs = [f"sum((({steps}) >> {_LIMB * place}) & {mask}L)" for place in range(count - 1)]

@@ -1,0 +1,240 @@
+"""Every shape of question on every engine: the same integers before noise, the same keys, the same refusals."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import polars as pl
+import pytest
+
+import giveortake as gt
+from engine_places import EVERYWHERE, OTHERS, place, server  # noqa: F401 (a fixture)
+from evil_tables import Row, Table, random_row, random_rows, random_visits
+from giveortake.compile.keys import listed_keys, with_keys
+from giveortake.engines import Found
+from giveortake.session import Session
+from query_shapes import shapes_of
+from replay import MODES, SPEND, Mode, exact_integers, exact_units
+
+Placed = Callable[[str, pl.DataFrame], Any]
+
+AT_ONCE = 12  # shapes in one test
+
+
+def evil_table() -> Table:
+    """Everything that a table can hold, a person with very many rows, and rows of nobody; no NUL characters."""
+    luck = random.Random("engines")  # noqa: S311 (which rows are tried need not be secret)
+    rows: list[Row] = []
+    visits: list[Row] = []
+    for person in range(14):
+        rows += random_rows(luck, person)
+        visits += random_visits(luck, person)
+    rows += [random_row(luck, 77) for _ in range(400)]
+    rows += [random_row(luck, luck.randrange(30)) for _ in range(150)]
+    rows += [random_row(luck, None) for _ in range(20)]
+    rows += [random_row(luck, person) for person in (2**63 - 1, -(2**63), -1)]
+    visits += random_visits(luck, None)
+    return Table(tuple({**row, "q": (row["q"] or "").replace("\0", "") or None} for row in rows), tuple(visits))
+
+
+EVIL = evil_table()
+EMPTY = Table((), ())
+
+
+@pytest.fixture(scope="module", params=OTHERS)
+def pairs(request: pytest.FixtureRequest) -> Iterator[Callable[[Mode, Table], tuple[Session, Session]]]:
+    """The same table behind DuckDB and behind another engine, opened once."""
+    put = place(request.param, request)
+    opened: dict[tuple[str, bool], tuple[Session, Session]] = {}
+
+    def pair(mode: Mode, table: Table) -> tuple[Session, Session]:
+        key = (mode.name, table is EMPTY)
+        if key not in opened:
+            opened[key] = (mode.session(table), mode.session(table, put))
+        return opened[key]
+
+    yield pair
+    for sessions in opened.values():
+        for each in sessions:
+            each.close()
+
+
+def _batches(mode: Mode) -> list[Any]:
+    """Every shape; of those with few rows of each person, which differ in the table alone, every third."""
+    names = sorted(shapes_of(by_person=mode.by_person))[:: 3 if mode is MODES[2] else 1]
+    return [
+        pytest.param(mode, names[start : start + AT_ONCE], id=f"{mode.name}, from {names[start]}")
+        for start in range(0, len(names), AT_ONCE)
+    ]
+
+
+def require_same(name: str, text: str, one: Session, other: Session) -> None:
+    made = one.sql(text).measured(SPEND)
+    assert other.sql(text).measured(SPEND).digest() == made.digest(), name
+    keys = None
+    if made.selection is not None:
+        found, others = (exact_units(made, each.engine) for each in (one, other))
+        assert found == others, name
+        listed = sorted(found, key=repr)[::2]
+        keys = with_keys(made, listed)
+        if made.stability.bounding is not None:
+            found_at_length = Found(len(listed), lambda: iter([listed[:3], listed[3:]]))
+            _require_equal(name, made, one, other, listed_keys(made, found_at_length))
+    _require_equal(name, made, one, other, keys)
+
+
+def _require_equal(name: str, made: Any, one: Session, other: Session, keys: Any) -> None:
+    for left, right in zip(
+        exact_integers(made, one.engine, keys), exact_integers(made, other.engine, keys), strict=True
+    ):
+        assert left.tolist() == right.tolist(), (name, made.measures)
+
+
+@pytest.mark.parametrize(("mode", "names"), [batch for mode in MODES[:3] for batch in _batches(mode)])
+def test_every_shape_has_the_same_integers_and_keys(pairs: Any, mode: Mode, names: list[str]) -> None:
+    shapes = shapes_of(by_person=mode.by_person)
+    for name in names:
+        require_same(name, shapes[name], *pairs(mode, EVIL))
+
+
+@pytest.mark.parametrize("mode", [MODES[0], MODES[1]], ids=lambda mode: mode.name)
+def test_an_empty_table_is_answered_alike(pairs: Any, mode: Mode) -> None:
+    shapes = shapes_of(by_person=mode.by_person)
+    for name in sorted(shapes)[::4]:
+        require_same(name, shapes[name], *pairs(mode, EMPTY))
+
+
+REFUSED = [
+    "SELECT q FROM data",
+    "SELECT SUM(w) AS a FROM data",
+    "SELECT COUNT(DISTINCT x) AS a FROM data",
+    "SELECT nobody, COUNT(*) AS n FROM data GROUP BY nobody",
+    "SELECT COUNT(*) AS n FROM elsewhere",
+    "SELECT SUM(x::VARCHAR) AS a FROM data",
+    "SELECT COUNT(*) AS n FROM data WHERE pg_sleep(1) IS NULL",
+    "SELECT COUNT(*) AS n FROM data WHERE java_method('java.lang.System', 'exit') = 1",
+]
+
+
+def test_tables_look_the_same_and_refusals_are_the_same(pairs: Any) -> None:
+    one, other = pairs(MODES[1], EVIL)
+    assert repr(one.catalog) == repr(other.catalog)
+    for text in REFUSED:
+        said = []
+        for session in (one, other):
+            with pytest.raises(gt.errors.GiveOrTakeError) as refusal:
+                session.sql(text).quote(epsilon=1)
+            said.append(str(refusal.value))
+        assert said[0] == said[1]
+
+
+# -- where engines differ by themselves, each with the one meaning that the printer gives it --------------------------
+
+ONE_ROW = pl.DataFrame(
+    {
+        "seven": [7],
+        "two": [2],
+        "zero": [0],
+        "minus_one": [-1],
+        "minus_seven": [-7],
+        "most": [2**63 - 1],
+        "least": [-(2**63)],
+        "half": [2.5],
+        "minus_half": [-2.5],
+        "below_half": [0.49999999999999994],
+        "huge": [1e308],
+        "tiny": [5e-324],
+        "nan": [float("nan")],
+        "above_all": [float("inf")],
+        "no_text": pl.Series([None], dtype=pl.String),
+        "street": ["Straße"],
+        "greek": ["Ὀδυσσεύς ΣΊΣΥΦΟΣ"],
+        "blank": [" \ta "],
+        "percent": ["50%_\\x"],
+        "face": ["a😀b"],
+        "leap": ["2024-02-29"],
+        "no_leap": ["2023-02-29"],
+        "no_day": ["infinity"],
+        "digits": ["20240229"],
+        "day": [dt.date(2024, 12, 30)],
+        "first": [dt.date(1, 1, 1)],
+        "moment": pl.Series([dt.datetime(2024, 2, 29, 23, 59, 59)], dtype=pl.Datetime("ms")),
+    }
+)
+MEANINGS = {
+    "1/0": "seven / zero IS NULL",
+    "remainder by zero": "seven % zero IS NULL",
+    "7/2": "seven / two = 3.5",
+    "remainder of the least by -1": "least % minus_one = 0",
+    "sign of a remainder": "minus_seven % two = -1",
+    "halves go up": "ROUND(half) = 3 AND ROUND(minus_half) = -2",
+    "halves in casts": "CAST(half AS INTEGER) = 3 AND CAST(minus_half AS INTEGER) = -2",
+    "floor and ceil": "FLOOR(minus_half) = -3 AND CEIL(minus_half) = -2",
+    "whole numbers do not overflow": "(most + most) / 4 > 4.6e18 AND SQRT(most * most) > 9e18 AND ABS(least) > 9e18",
+    "doubles overflow to infinity": "huge * huge = above_all AND huge + huge = above_all AND -huge * huge = -above_all",
+    "doubles underflow to zero": "tiny / seven = 0 AND tiny * half > 0",
+    "quotients overflow": "huge / tiny = above_all",
+    "infinity less infinity": "above_all - above_all IS NULL",
+    "exp": "EXP(huge) = above_all AND EXP(-huge) = 0",
+    "sqrt": "SQRT(zero - two) IS NULL AND SQRT(half * half) = 2.5",
+    "ln": "LN(zero) IS NULL AND LN(zero - two) IS NULL",
+    "NaN is missing": "nan IS NULL AND COALESCE(nan, 1) = 1",
+    "greatest of missing": "GREATEST(seven, nan) IS NULL",
+    "clamp": "CLAMP(above_all, 0, 3) = 3",
+    "cast to whole beyond 64 bits": "CAST(huge AS INTEGER) IS NULL AND FLOOR(above_all) IS NULL",
+    "concatenation with nothing": "no_text || street IS NULL AND street || 'x' = 'Straßex'",
+    "capitals": "UPPER(street) = 'STRAßE' AND LOWER('ÀÇ') = 'àç'",
+    "greek capitals": "LOWER(greek) LIKE '%σίσυφοσ' AND UPPER(greek) LIKE '%ΣΊΣΥΦΟΣ'",
+    "trim takes blanks": "LENGTH(TRIM(blank)) = 2",
+    "length in letters": "LENGTH(face) = 3 AND LENGTH(street) = 6",
+    "substring in letters": "SUBSTRING(face, 2, 1) = '😀' AND SUBSTRING(street, 5) = 'ße' "
+    "AND SUBSTRING(street, 9, 2) = ''",
+    "like": "percent LIKE '50%' AND face LIKE 'a_b' AND NOT percent LIKE '50!%' AND percent LIKE '%\\x'",
+    "ilike": "street ILIKE 'sTRAßE' AND NOT street ILIKE 'strasse'",
+    "numbers in texts": "CAST(' 1.5e1 ' AS DOUBLE) = 15 AND CAST('.5' AS DOUBLE) = 0.5",
+    "no numbers in texts": "CAST('1e400' AS DOUBLE) IS NULL AND CAST('nan' AS DOUBLE) IS NULL "
+    "AND CAST('0x10' AS DOUBLE) IS NULL AND CAST('1d' AS DOUBLE) IS NULL AND CAST('1_0' AS DOUBLE) IS NULL",
+    "dates in texts": "CAST(leap AS DATE) = DATE '2024-02-29' AND CAST(no_leap AS DATE) IS NULL "
+    "AND CAST(no_day AS DATE) IS NULL AND CAST(digits AS DATE) IS NULL",
+    "texts by code points": "'Z' < 'a' AND 'z' < 'é' AND 'a' < 'a '",
+    "weeks are those of ISO": "WEEK(day) = 1 AND YEAR(day) = 2024 AND DAYOFWEEK(day) = 1",
+    "parts of dates": "QUARTER(day) = 4 AND DAYOFYEAR(moment) = 60 AND HOUR(moment) = 23 AND MINUTE(moment) = 59",
+    "truncated dates": "DATE_TRUNC('week', moment) = DATE '2024-02-26' "
+    "AND DATE_TRUNC('quarter', day) = DATE '2024-10-01'",
+    "the first day": "YEAR(first) = 1 AND DATE_TRUNC('month', first) = first",
+    "moments as texts": "CAST(moment AS VARCHAR) = '2024-02-29 23:59:59' AND CAST(day AS VARCHAR) = '2024-12-30'",
+    "truths as texts": "CAST(seven > 2 AS VARCHAR) = 'true'",
+    "dates beside moments": "moment < day AND moment >= DATE '2024-02-29'",
+}
+
+
+@pytest.mark.parametrize("where", EVERYWHERE)
+def test_what_engines_do_differently_has_one_meaning(where: str, request: pytest.FixtureRequest) -> None:
+    source = place(where, request)("one_row", ONE_ROW)
+    whole = [name for name, kind in ONE_ROW.schema.items() if kind == pl.Int64]
+    domains: Any = dict.fromkeys(whole, (-(2**62), 2**62))
+    domains |= dict.fromkeys(["half", "minus_half", "huge", "above_all"], (-100, 100))
+    with gt.protect(source, unit=gt.ROW, name="t", budget=gt.PureDP(1), domains=domains) as s:
+        counted = ", ".join(f"COUNT_IF({condition}) AS c{place}" for place, condition in enumerate(MEANINGS.values()))
+        made = s.sql(f"SELECT {counted} FROM t").measured(SPEND)
+        found = [int(array[0]) for array in exact_integers(made, s.engine)]
+        assert [name for name, count in zip(MEANINGS, found, strict=True) if count != 1] == []
+
+
+@pytest.mark.parametrize("where", EVERYWHERE)
+def test_sums_beyond_64_bits_are_exact(where: str, request: pytest.FixtureRequest) -> None:
+    frame = pl.DataFrame({"w": [2**63 - 1] * 9 + [-(2**63)] * 2, "p": [1] * 6 + [2] * 5})
+    source = place(where, request)("wide_sums", frame)
+    options: dict[str, Any] = {"budget": gt.PureDP(1), "domains": {"w": (-(2**62), 2**62)}, "name": "t"}
+    with gt.protect(source, unit=gt.ROW, **options) as s:
+        made = s.sql("SELECT SUM(w) AS s FROM t").measured(SPEND)
+        (total,) = exact_integers(made, s.engine)
+        shift = made.measures[0].quantum.shift if made.measures[0].quantum else 0
+        assert int(total[0]) + 11 * shift == 7 * 2**62
+    with gt.protect(source, unit="p", groups_per_person=1, rows_per_group=6, **options) as s:
+        made = s.sql("SELECT SUM(w) AS s FROM t").measured(SPEND)
+        (total,) = exact_integers(made, s.engine)
+        assert int(total[0]) == 7 * 2**62
