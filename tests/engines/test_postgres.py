@@ -12,7 +12,14 @@ import pytest
 
 from evil_tables import Row, Table, random_row, random_rows, random_table, random_visits
 from giveortake.compile.keys import with_keys
+from giveortake.compile.measures import quantum_of
+from giveortake.engines import Bins, KeyColumn, Keys, Persons, Summand, Tally
+from giveortake.engines.duckdb import DuckDBEngine
 from giveortake.engines.postgres import PostgresEngine
+from giveortake.engines.postgres_tables import split
+from giveortake.engines.tally import Bounding
+from giveortake.errors import InvalidParameter, NotFound, QueryFailed, QueryRefused
+from giveortake.plan import Call, Column, Domain, Kind, Literal, PrivateTable, Scan
 from postgres_server import server, stored
 from query_shapes import shapes_of
 from replay import MODES, SPEND, ZONES, Mode, Revealing, exact_integers, exact_units
@@ -87,3 +94,271 @@ def test_every_shape_has_the_integers_and_keys_of_duckdb(mode: Mode, server: str
                 ):
                     assert one.tolist() == other.tolist(), name
         there.close()
+
+
+def _values(engine: PostgresEngine, name: str, columns: tuple[tuple[str, Domain], ...]) -> dict[str, list[Any]]:
+    text = engine._printer.relation(Scan(PrivateTable(name, columns, None)))
+    rows = engine._rows(f"SELECT * FROM ({text}) AS t")
+    return {column: sorted((row[i] for row in rows), key=str) for i, (column, _) in enumerate(columns)}
+
+
+def test_every_type_is_read_as_its_kind_and_nothing_stored_makes_that_fail(
+    server: str, engine: PostgresEngine, run: Callable[[str], Any]
+) -> None:
+    name = _name()
+    run(f"CREATE TYPE mood_{name} AS ENUM ('zufrieden', 'ärgerlich')")
+    run(
+        f"CREATE TABLE {name} (s smallint, i integer, b bigint, f real, d numeric(6, 2), z numeric(40, 3), n numeric, "
+        f"h numeric(4, -2), c char(5), v varchar(9), m name, u uuid, e mood_{name}, o boolean, day date, "
+        "at timestamp(3), zoned timestamptz, j jsonb, l integer[], raw bytea, span interval)"
+    )
+    for n in ("'NaN'", "'Infinity'", "'-Infinity'", "1e400", "-1e400", "1e-400", "5e-324", "1.5", "NULL", "2.4e-324"):
+        run(f"INSERT INTO {name} (d, n, c) VALUES ('NaN', {n}, 'ab')")
+    for day in ("infinity", "-infinity", "0044-03-15 BC", "10000-01-01", "9999-12-31", "0001-01-01"):
+        run(f"INSERT INTO {name} (day, at, d, e, f) VALUES ('{day}', '{day}', 12.5, 'zufrieden', 3.4e38)")
+    columns = engine.add("t", f"{server}&table={name}", None).columns
+    kinds = {column: domain.kind for column, domain in columns}
+    assert [column for column, _ in columns] == [*"sibfdznhcvmueo", "day", "at"]
+    assert [kinds[each] for each in "sib"] == [Kind.INTEGER] * 3
+    assert [kinds[each] for each in "fznh"] == [Kind.REAL] * 4
+    assert [kinds[each] for each in "cvmue"] == [Kind.TEXT] * 5
+    assert dict(columns)["d"] == Domain(Kind.DECIMAL, step=Fraction(1, 100))
+    assert [kinds[each] for each in ("o", "day", "at")] == [Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP]
+    found = _values(engine, "t", columns)
+    assert [str(each) for each in found["day"] if each] == ["0001-01-01", "9999-12-31"]
+    assert [str(each) for each in found["at"] if each] == ["0001-01-01 00:00:00", "9999-12-31 00:00:00"]
+    numbers = [each for each in found["n"] if each is not None]
+    assert sorted(numbers) == [-float("inf")] * 2 + [0.0, 0.0, 5e-324, 1.5] + [float("inf")] * 2
+    assert set(map(str, found["d"])) == {"12.50", "None"}
+    assert set(found["c"]) == {"ab", None}
+    assert set(found["e"]) == {"zufrieden", None}
+
+
+def test_texts_are_compared_by_code_points_whatever_their_collation(
+    server: str, engine: PostgresEngine, run: Callable[[str], Any]
+) -> None:
+    name = _name()
+    texts = ["a", "A", "ä", "Ä", "b", "'", "\\", "%s", '"', "日本", "e\u0301", "é", "{}", "NULL", "a,b", ""]
+    collated = "text"
+    if run("SELECT count(*) FROM pg_collation WHERE collprovider = 'i'").fetchone()[0] > 1:
+        run(f"CREATE COLLATION loose_{name} (provider = icu, locale = 'und-u-ks-level1', deterministic = false)")
+        collated = f"text COLLATE loose_{name}"
+    run(f"CREATE TABLE {name} (p bigint, k {collated})")
+    frame = pl.DataFrame({"p": list(range(len(texts))) * 2, "k": texts * 2})
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.cursor().executemany(f"INSERT INTO {name} VALUES (%s, %s)".encode(), frame.rows())
+    columns = dict(engine.add("t", f"{server}&table={name}", None).columns)
+    columns["p"] = columns["p"].complete()
+    scan = Scan(PrivateTable("t", tuple(columns.items()), "p"))
+    keys, counts = _open(engine.persons(Persons(scan, Keys((KeyColumn("k", Column("k"), None),)), 2)))
+    assert keys == [(text,) for text in sorted(texts)]
+    assert counts.tolist() == [1] * len(texts)
+    listed = Keys((KeyColumn("k", Column("k"), (*texts, None)),))
+    (rows,) = _open(engine.tally(Tally(scan, listed, (Summand("rows"),), Bounding(3, 2))))
+    assert rows.tolist() == [2] * len(texts) + [0]
+
+
+def test_a_hundred_thousand_keys_are_found_in_seconds(
+    server: str, engine: PostgresEngine, run: Callable[[str], Any]
+) -> None:
+    name = _name()
+    run(f"CREATE TABLE {name} AS SELECT n AS p, 'key ' || n % 5000 AS k FROM generate_series(1, 20000) AS n")
+    columns = dict(engine.add("t", f"{server}&table={name}", None).columns)
+    scan = Scan(PrivateTable("t", tuple(columns.items()), None))
+    keys = Keys((KeyColumn("k", Column("k"), (None, *(f"key {n}" for n in range(100_000)))),))
+    started = time.monotonic()
+    (rows,) = _open(engine.tally(Tally(scan, keys, (Summand("rows"),))))
+    assert time.monotonic() - started < 30
+    assert (rows[0], rows[1:5001].min(), rows[1:5001].max(), rows[5001:].max()) == (0, 4, 4, 0)
+
+
+def test_sums_beyond_64_bits_are_exact(server: str, engine: PostgresEngine) -> None:
+    large = 2**62 - 1
+    frame = pl.DataFrame({"p": [1, 1, 1, 2], "w": [large, large, large, -large]})
+    duck = DuckDBEngine(threads=1)
+    duck.add("t", frame, {})
+    engine.add("t", stored(server, _name(), frame), None)
+    domain = Domain(Kind.INTEGER, Fraction(-large), Fraction(large))
+    scan = Scan(PrivateTable("t", (("p", Domain(Kind.INTEGER, nullable=False)), ("w", domain)), "p"))
+    for bounding in (None, Bounding(1, 2), Bounding(1, 9)):
+        summand = Summand("sum", Column("w"), quantum_of(domain, centred=False))
+        found = [_open(each.tally(Tally(scan, Keys(), (summand,), bounding)))[0].tolist() for each in (duck, engine)]
+        assert found[0] == found[1]
+        if bounding is None:
+            assert found[1] == [2 * large]
+    duck.close()
+
+
+@pytest.mark.parametrize("most", [Fraction(1, 10**9), Fraction(7), Fraction(2**62)])
+def test_extreme_numbers_lie_where_duckdb_puts_them_on_every_lattice(
+    most: Fraction, server: str, engine: PostgresEngine
+) -> None:
+    numbers = [None, float("nan"), float("inf"), -float("inf"), -0.0, 5e-324, -5e-324, 1e308, -1e308, 2.5, -3e18, 4e-10]
+    frame = pl.DataFrame({"p": list(range(12)), "x": pl.Series(numbers, dtype=pl.Float64)})
+    duck = DuckDBEngine(threads=1)
+    duck.add("t", frame, {})
+    engine.add("t", stored(server, _name(), frame), None)
+    domain = Domain(Kind.REAL, -most, most)
+    scan = Scan(PrivateTable("t", (("p", Domain(Kind.INTEGER, nullable=False)), ("x", domain)), "p"))
+    keys = Keys((KeyColumn("p", Column("p"), tuple(range(12))),))
+    for centred in (False, True):
+        tally = Tally(scan, keys, (Summand("sum", Column("x"), quantum_of(domain, centred=centred)),))
+        assert _open(duck.tally(tally))[0].tolist() == _open(engine.tally(tally))[0].tolist()
+    bins = Bins(scan, keys, Column("x"), -most, most / 8, 16)
+    assert _open(duck.bins(bins)).tolist() == _open(engine.bins(bins)).tolist()
+    duck.close()
+
+
+# -- nothing written, nothing told ----------------------------------------------------------------------------------
+
+
+def _small(server: str) -> tuple[str, str]:
+    name = _name()
+    return name, stored(server, name, pl.DataFrame({"p": [1, 2, 3], "k": ["a", "b", SECRET]}))
+
+
+def test_the_connection_cannot_write_and_leaves_no_transaction_open(
+    server: str, engine: PostgresEngine, run: Callable[[str], Any]
+) -> None:
+    name, url = _small(server)
+    engine.add("t", url, None)
+    for statement in (f"DELETE FROM {name}", f"TRUNCATE {name}", "CREATE TABLE other (x integer)"):
+        with pytest.raises(QueryFailed):
+            engine._run(statement)
+        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+            engine._connection.execute(statement.encode())
+    assert run(f"SELECT count(*) FROM {name}").fetchone() == (3,)
+    assert engine._rows("SELECT 1") == [(1,)]
+    listed = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'giveortake' AND state <> 'idle'"
+    assert run(listed).fetchone() == (0,)
+
+
+def test_failures_quote_neither_rows_nor_the_address(server: str, engine: PostgresEngine) -> None:
+    name, url = _small(server)
+    engine.add("t", url, None)
+    with pytest.raises(QueryFailed) as failed:
+        engine._rows(f"SELECT CAST(k AS integer) FROM {name}")
+    shown = f"{failed.value} {failed.value.__cause__} {failed.value.__suppress_context__} {engine!r} {engine.identity}"
+    assert SECRET not in shown
+    assert server not in shown
+    assert failed.value.__suppress_context__
+    assert engine._rows("SELECT 1") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://ann:{SECRET}@127.0.0.1:1/clinic?table=t&connect_timeout=2",
+        f"postgresql://ann:{SECRET}@127.0.0.1:1/clinic?{SECRET}=1",
+        f"postgres://ann:{SECRET}@[::1/clinic",
+        f"mysql://ann:{SECRET}@db/clinic",
+    ],
+)
+def test_a_server_out_of_reach_is_not_named(url: str) -> None:
+    with pytest.raises((NotFound, InvalidParameter)) as refused:
+        PostgresEngine(url)
+    assert SECRET not in f"{refused.value!r} {refused.value} {refused.value.__cause__} {vars(refused.value)}"
+    assert "127.0.0.1" not in str(refused.value)
+    assert refused.value.__suppress_context__ or refused.value.__context__ is None
+
+
+def test_tables_that_are_missing_or_elsewhere_or_forbidden_are_refused(
+    server: str, engine: PostgresEngine, run: Callable[[str], Any]
+) -> None:
+    name, url = _small(server)
+    with pytest.raises(NotFound, match=f"no table 'trips'(.|\n)*{name}"):
+        engine.add("t", f"{server}&table=trips", None)
+    with pytest.raises(InvalidParameter, match="another database"):
+        engine.add("t", url.replace("/postgres?", "/other?"), None)
+    assert engine.add("t", server, None, table=f"public.{name}").columns == engine.add(name, server, None).columns
+    run("DROP ROLE IF EXISTS stranger")
+    run("CREATE ROLE stranger LOGIN")
+    stranger = url.replace("postgres:@", "stranger:@")
+    forbidden = PostgresEngine(stranger)
+    with pytest.raises(NotFound, match="cannot be read"):
+        forbidden.add("t", stranger, None)
+    run(f"GRANT SELECT ON {name} TO stranger")
+    assert len(forbidden.add("t", stranger, None).columns) == 2
+    forbidden.close()
+
+
+def test_one_database_serves_several_tables_under_odd_names(
+    server: str, engine: PostgresEngine, run: Callable[[str], Any]
+) -> None:
+    odd = 'Fahrten "2024".é%s'
+    quoted = '"' + odd.replace('"', '""') + '"'
+    run(f'DROP TABLE IF EXISTS {quoted}; CREATE TABLE {quoted} ("a""b %s" bigint, a0 bigint, v bigint)')
+    run(f"INSERT INTO {quoted} VALUES (1, 2, 3)")
+    columns = engine.add("odd", server, None, table=odd).columns
+    scan = Scan(PrivateTable("odd", columns, None))
+    total = Call("add", (Call("multiply", (Column("a0"), Column("v"))), Call("negate", (Column('a"b %s'),))))
+    condition = Call("eq", (total, Literal(5)))
+    (rows,) = _open(
+        engine.tally(Tally(scan, Keys(), (Summand("values", Call("nullif", (condition, Literal(False)))),)))
+    )
+    assert rows.tolist() == [1]
+
+
+def test_a_lost_connection_is_made_again_and_a_slow_question_given_up(server: str, run: Callable[[str], Any]) -> None:
+    engine = PostgresEngine(server, seconds=0.5)
+    assert engine.identity.startswith("postgresql 1")
+    run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'giveortake'")
+    assert engine._rows("SELECT 1") == [(1,)]
+    with pytest.raises(QueryFailed):
+        engine._rows("SELECT pg_sleep(30)")
+    assert engine._rows("SELECT 1") == [(1,)]
+    with pytest.raises(QueryRefused):
+        engine._rows(f"SELECT '{'x' * 300_000}'")
+    engine.close()
+
+
+def test_an_url_without_a_host_is_left_to_the_environment() -> None:
+    assert split("postgres:///clinic?table=s.visits&service=nightly") == (
+        "postgresql:///clinic?service=nightly",
+        "s.visits",
+    )
+    assert split("postgresql://?table=visits") == ("postgresql://", "visits")
+    assert split("postgresql://ann@db:5433/a%2Fb") == ("postgresql://ann@db:5433/a%2Fb", None)
+
+
+# -- what was written since -----------------------------------------------------------------------------------------
+
+WRITES = {
+    "insert": "INSERT INTO {0} VALUES (4, 'd')",
+    "update": "UPDATE {0} SET k = 'z' WHERE p = 1",
+    "delete": "DELETE FROM {0} WHERE p = 1",
+    "truncate": "TRUNCATE {0}",
+    "column": "ALTER TABLE {0} ADD COLUMN x bigint",
+    "drop": "DROP TABLE {0} CASCADE",
+}
+
+
+@pytest.mark.parametrize("kind", ["table", "view", "partitioned"])
+@pytest.mark.parametrize("write", WRITES)
+def test_writes_are_noticed_and_others_forgiven(
+    write: str, kind: str, server: str, engine: PostgresEngine, run: Callable[[str], Any]
+) -> None:
+    name, _ = _small(server)
+    asked = name
+    if kind == "view":
+        asked = f"{name}_view"
+        run(f"CREATE VIEW {asked} AS SELECT * FROM {name}")
+    if kind == "partitioned":
+        run(f"ALTER TABLE {name} RENAME TO {name}_old")
+        run(f"CREATE TABLE {name} (p bigint, k text) PARTITION BY HASH (p)")
+        run(f"CREATE TABLE {name}_0 PARTITION OF {name} FOR VALUES WITH (modulus 1, remainder 0)")
+        run(f"INSERT INTO {name} SELECT * FROM {name}_old")
+    source = engine.add("t", server, None, table=asked)
+    assert engine.unchanged()
+    if kind == "table":
+        run(f"VACUUM FULL {name}")
+        assert engine.unchanged()
+    assert engine.add("same", server, None, table=asked).fingerprint == source.fingerprint
+    if kind == "view" and write == "column":
+        return  # a view keeps the columns that it was made with
+    with psycopg.connect(server) as writer:  # when it leaves, what it wrote is counted
+        writer.execute(WRITES[write].format(name).encode())
+    deadline = time.monotonic() + 10
+    while engine.unchanged() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not engine.unchanged()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -73,7 +73,7 @@ def asked(server: str) -> Iterator[Asked]:
         engine.close()
 
 
-def _values(engine: Any, scan: Scan, expressions: list[Expression]) -> list[tuple[Any, ...]]:
+def _values(engine: Any, scan: Scan, expressions: Sequence[Expression]) -> list[tuple[Any, ...]]:
     printer = engine._printer
     listed = ", ".join(f"{printer.expression(each, scan.schema)} AS e{i}" for i, each in enumerate(expressions))
     rows = engine._rows(f'SELECT {listed} FROM ({printer.relation(scan)}) AS t ORDER BY "p"')
@@ -97,13 +97,13 @@ def _uses_libraries(expression: Expression) -> bool:
     )
 
 
-def check(asked: Asked, expressions: list[Expression]) -> None:
+def check(asked: Asked, expressions: Sequence[Expression]) -> None:
     """Every expression on every row, on both engines, few in one statement."""
     for start in range(0, len(expressions), AT_ONCE):
         _check(asked, expressions[start : start + AT_ONCE])
 
 
-def _check(asked: Asked, expressions: list[Expression]) -> None:
+def _check(asked: Asked, expressions: Sequence[Expression]) -> None:
     engines, scan = asked
     found = [_values(engine, scan, expressions) for engine in engines]
     for expression, one, other in zip(expressions, *found, strict=True):

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 _PATIENCE = 30  # seconds to connect
 _SETTINGS = {
-    "default_transaction_read_only": "on",
     "standard_conforming_strings": "on",
     "DateStyle": "ISO, YMD",
     "TimeZone": "UTC",

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 from giveortake.engines.postgres_numbers import ARITHMETIC, double, once, two_to
 from giveortake.engines.printer import Printer
 from giveortake.engines.writing import Writer
-from giveortake.plan import Column, Derive, Domain, Kind
+from giveortake.plan import Call, Domain, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from giveortake.plan import Call
+    from giveortake.plan import Expression
 
 _BELOW_WHOLE, _ABOVE_WHOLE = double(-(2.0**63) - 2048), double(2.0**63)  # the doubles next to those of 64 bits
 _DIVISION = 2.0**62
@@ -107,10 +107,8 @@ class PostgresPrinter(Printer):
             return self.usual_time(self.identifier(name), domain.kind)
         return super().read(name, domain)
 
-    def _derive(self, derive: Derive) -> str:
-        """Computed columns are computed once, however often what follows refers to them (see `once`)."""
-        is_computed = any(not isinstance(expression, Column) for _, expression in derive.named)
-        return super()._derive(derive) + (" OFFSET 0" if is_computed else "")
+    def fenced(self, select: str, expressions: Iterable[Expression | None]) -> str:
+        return f"{select} OFFSET 0" if any(isinstance(each, Call) for each in expressions) else select
 
     # -- choosing -----------------------------------------------------------------------------------------------
 

@@ -78,15 +78,15 @@ class Stored:
         """The same table if its content is still the same.
 
         Its file and the numbers of rows that were ever inserted, updated and deleted tell that nothing was written; if
-        they differ, the content is compared. PostgreSQL counts a write of another connection up to a second late, so
-        that a release may still read it under the old name: its promise does not depend on that.
+        they differ, the content is compared. PostgreSQL counts what another connection wrote some seconds late, ten if
+        that connection stays idle, so that a release may still read it under the old name. No promise depends on that.
         """
+        if _columns(run, self.oid) != self.columns:
+            return None
         state = _state(run, self.oid) if self.is_watched else ()
         if state and state == self.state:
             return self
-        if _columns(run, self.oid) != self.columns or _digest(run, self) != self.source.fingerprint:
-            return None
-        return replace(self, state=state)
+        return replace(self, state=state) if _digest(run, self) == self.source.fingerprint else None
 
 
 def find(run: Run, name: str, table: str) -> Stored:

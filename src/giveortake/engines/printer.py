@@ -12,6 +12,7 @@ from giveortake.plan import (
     Column,
     Derive,
     Domain,
+    Expression,
     Filter,
     JoinPersons,
     JoinPublic,
@@ -118,7 +119,12 @@ class Printer(Writer):
             f"{self.expression(named.get(name, Column(name)), schema)} AS {self.identifier(name)}"
             for name in derive.schema
         ]
-        return f"SELECT {', '.join(columns)} FROM ({self.relation(derive.source)}) AS t"
+        text = f"SELECT {', '.join(columns)} FROM ({self.relation(derive.source)}) AS t"
+        return self.fenced(text, named.values())
+
+    def fenced(self, select: str, expressions: Iterable[Expression | None]) -> str:
+        """A SELECT of expressions, each computed once for each row however often what follows refers to it."""
+        return select
 
     def _join_public(self, join: JoinPublic) -> str:
         ours = self.expression(join.on, join.source.schema, table="ours")

@@ -307,4 +307,5 @@ def _select(
     columns += [f"{printer.expression(each, schema)} AS v{i}" for i, each in enumerate(values) if each is not None]
     if person and relation.person is not None:
         columns.append(f"{printer.identifier(relation.person)} AS p")
-    return f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation)}) AS t"
+    text = f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation)}) AS t"
+    return printer.fenced(text, [*(each.expression for each in keys.columns), *values])
