@@ -103,7 +103,7 @@ class SparkEngine(RemoteEngine):
 
     def close(self) -> None:
         for view in self._views.values():
-            self._own.catalog.dropTempView(view)
+            self._own.sql(f"DROP VIEW IF EXISTS {view}")
         self._views.clear()
 
     def _seen_from_beside(self, name: str, frame: DataFrame) -> str:
@@ -114,7 +114,9 @@ class SparkEngine(RemoteEngine):
         try:
             return self._view(("table", name), self._own.table(f"{database}.{passing}"))
         finally:
-            frame.sparkSession.catalog.dropGlobalTempView(passing)
+            frame.sparkSession.sql(
+                f"DROP VIEW {database}.{passing}"
+            )  # the catalog's own way would empty a user's cache
 
     def _view(self, key: object, frame: DataFrame) -> str:
         view = f"view_{next(self._numbers)}"
@@ -126,7 +128,7 @@ class SparkEngine(RemoteEngine):
         """A hash of the content, by one scan. It tells tables apart; differential privacy does not depend on it."""
         types = frame.select(*(self._printer.identifier(column) for column, _ in columns)).schema.simpleString()
         names = ", ".join(self._printer.identifier(column) for column, _ in columns)
-        mixed = self._printer.total(f"xxhash64({names})", 2**63) if columns else "0"
+        mixed = self._printer.total(f"xxhash64({names})", 2**63 - 1) if columns else "0"
         try:
             ((rows, sum_of_hashes),) = self._rows(f"SELECT count(*), {mixed} FROM {view}")
         except QueryFailed:
@@ -246,18 +248,27 @@ class SparkEngine(RemoteEngine):
             return
         tag, done = f"giveortake-{uuid4().hex}", threading.Event()
         watch = threading.Thread(target=self._interrupt, args=(tag, done, self._seconds), daemon=True)
-        self._own.addTag(tag)
+        if self._context is None:
+            self._own.addTag(tag)
+        else:
+            self._context.addJobTag(tag)
         watch.start()
         try:
             yield
         finally:
             done.set()
             watch.join()
-            self._own.removeTag(tag)
+            if self._context is None:
+                self._own.removeTag(tag)
+            else:
+                self._context.removeJobTag(tag)
 
     def _interrupt(self, tag: str, done: threading.Event, seconds: float) -> None:
         while not done.wait(seconds):
-            self._own.interruptTag(tag)
+            if self._context is None:
+                self._own.interruptTag(tag)
+            else:
+                self._context.cancelJobsWithTag(tag)
             seconds = 1
 
 

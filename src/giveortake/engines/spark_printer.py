@@ -79,6 +79,7 @@ class SparkPrinter(Printer):
     }
     plain: ClassVar[Mapping[str, Callable[[Writer, list[str]], str]]] = {
         **Writer.plain,
+        "case": lambda _, a: Writer.plain["case"](_, [*_conditions(a), a[-1]]),
         "trim": lambda _, a: f"trim(BOTH ' ' FROM {a[0]})",
         "week": lambda _, a: f"CAST(weekofyear({a[0]}) AS BIGINT)",
         "dayofweek": lambda _, a: f"CAST(weekday({a[0]}) + 1 AS BIGINT)",
@@ -118,12 +119,11 @@ class SparkPrinter(Printer):
         """Sums of 64 bits fail when they overflow, and sums of decimals are slow: several sums of fewer bits each."""
         if reach * _MOST_ROWS < 2**63:
             return f"sum({steps})"
-        if reach >= 2**62:  # they are decimals already
+        if reach >= 2**63:
             return f"sum(CAST({steps} AS DECIMAL(38, 0)))"
-        count = -(-reach.bit_length() // _LIMB)
-        mask = 2**_LIMB - 1
-        limbs = [f"sum((({steps}) >> {_LIMB * place}) & {mask}L)" for place in range(count - 1)]
-        limbs.append(f"sum(({steps}) >> {_LIMB * (count - 1)})")
+        count, whole = -(-reach.bit_length() // _LIMB), f"CAST({steps} AS BIGINT)"
+        limbs = [f"sum(({whole} >> {_LIMB * place}) & {2**_LIMB - 1}L)" for place in range(count - 1)]
+        limbs.append(f"sum({whole} >> {_LIMB * (count - 1)})")
         parts = [f"{_decimal(limb)} * {_decimal(f'{2 ** (_LIMB * place)}L')}" for place, limb in enumerate(limbs)]
         return f"({' + '.join(parts)})"
 
@@ -138,6 +138,11 @@ class SparkPrinter(Printer):
         high = f"CAST({real} / {unit} AS BIGINT)"
         low = f"CAST({real} - CAST({high} AS DOUBLE) * {unit} AS BIGINT)"
         return f"({_decimal(high)} * {_decimal(f'{2**_HALVES}L')} + {_decimal(low)})"
+
+
+def _conditions(printed: list[str]) -> list[str]:
+    """The conditions and values of a choice; a condition that is NULL has no type, and holds as little as FALSE."""
+    return ["FALSE" if place % 2 == 0 and text == "NULL" else text for place, text in enumerate(printed[:-1])]
 
 
 def _decimal(whole: str) -> str:
