@@ -19,6 +19,7 @@ import pytest
 
 from evil_tables import DOMAINS, SCHEMA, Table, frame, random_row, random_table
 from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
+from giveortake.engines import spark as spark_engine
 from giveortake.engines.duckdb import DuckDBEngine
 from giveortake.engines.spark import SparkEngine
 from giveortake.engines.spark_tables import connect
@@ -85,9 +86,9 @@ def _open(sensitive: Any) -> Any:
     return Revealing().release(sensitive)
 
 
-def _listed(found: Any) -> Any:
-    keys, counts = _open(found)
-    return list(zip(keys, counts.tolist(), strict=True))
+def _listed(parts: Iterator[Any]) -> list[Any]:
+    """Keys and their units, in order."""
+    return sorted((pair for part in parts for pair in zip(*_open(part), strict=True)), key=repr)
 
 
 # -- values -------------------------------------------------------------------------------------------------------
@@ -258,17 +259,18 @@ def test_an_empty_table_has_zeros(spark: SparkSession, tmp_path: Path) -> None:
             [0, 0],
         ]
         assert _listed(engine.persons(Persons(scan, Q, 2))) == []
-        assert list(engine.found(Persons(scan, Q, 2)))
 
 
-def test_found_keys_come_in_parts_each_once(spark: SparkSession, tmp_path: Path) -> None:
+def test_found_keys_come_in_parts_each_once(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = pl.DataFrame({"p": [n % 700 for n in range(3000)], "q": [f"key {n % 1100}" for n in range(3000)]})
     with _both(spark, _stored(table, tmp_path / "t.parquet")) as (_, engine, scan):
         persons = Persons(scan, Q, 2)
-        parts = [_open(part) for part in engine.found(persons, batch=200)]
-        together = [((key,), n) for (keys,), counts in parts for key, n in zip(keys.to_pylist(), counts, strict=True)]
-        assert len(parts) > 3
-        assert sorted(together) == _listed(engine.persons(persons))
+        whole = _listed(engine.persons(persons))
+        monkeypatch.setattr(spark_engine, "_AT_ONCE", 200)
+        assert len(list(engine.persons(persons))) > 3
+        assert _listed(engine.persons(persons)) == whole
 
 
 # -- sessions -----------------------------------------------------------------------------------------------------
@@ -454,8 +456,7 @@ def test_no_value_of_a_row_is_in_the_event_log(spark: SparkSession, tmp_path: Pa
             engine.tally(Tally(scan, keys, (Summand("rows"), Summand("sum", Column("x"), quantum)), bounding))
             engine.bins(Bins(scan, keys, Column("x"), Fraction(0), Fraction(1000), 100, bounding))
             engine.distinct(Distinct(scan, keys, Column("q"), bounding))
-        engine.persons(Persons(scan, Q, 1))
-        list(engine.found(Persons(scan, Q, 1), batch=1))
+        list(engine.persons(Persons(scan, Q, 1)))
         engine.tally(Tally(Filter(scan, Call("gt", (Column("x"), Literal(54321)))), Keys(), (Summand("rows"),)))
     spark.range(1).count()
     (log,) = (path for path in event_log().iterdir() if path.is_file())
