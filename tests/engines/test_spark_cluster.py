@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -29,12 +30,13 @@ builder = configured(SparkSession.builder.master(url)).config("spark.executor.me
 spark = quietly(builder.config("spark.sql.shuffle.partitions", "8").getOrCreate)
 while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 3:
     time.sleep(0.1)
-text = "SELECT id * 7919 % 200003 AS p, concat('g', id * 31 % 40) AS g, (id % 1001) / 10.0D AS x FROM range(0, ROWS, 1, 16)"
-spark.sql(text.replace("ROWS", "3000000")).write.parquet(folder + "/t")
+columns = "id * 7919 % 200003 AS p, concat('g', id * 31 % 40) AS g, (id % 1001) / 10.0D AS x"
+spark.sql(f"SELECT {columns} FROM range(0, 3000000, 1, 16)").write.parquet(folder + "/t")
 one, other = DuckDBEngine(threads=1), SparkEngine(spark)
 columns = one.add("t", folder + "/t", {}).columns
 assert other.add("t", spark.read.parquet(folder + "/t"), None).columns == columns
-scan = Scan(PrivateTable("t", tuple((name, domain.complete() if name == "p" else domain) for name, domain in columns), "p"))
+complete = tuple((name, domain.complete() if name == "p" else domain) for name, domain in columns)
+scan = Scan(PrivateTable("t", complete, "p"))
 keys = Keys((KeyColumn("g", Column("g"), tuple(f"g{n}" for n in range(40))),))
 quantum = Quantum(Fraction(1, 1024), Fraction(0), Fraction(100))
 tally = Tally(scan, keys, (Summand("rows", fineness=1024), Summand("sum", Column("x"), quantum)), Bounding(5, 3))
@@ -69,7 +71,7 @@ def test_a_worker_that_dies_in_the_middle_changes_no_integer(tmp_path: Path) -> 
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env=_environment(),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
         with asking:
             try:
@@ -79,9 +81,3 @@ def test_a_worker_that_dies_in_the_middle_changes_no_integer(tmp_path: Path) -> 
                 assert asking.stdout.readline() == '{"same": true, "executors": 1}\n'
             finally:
                 asking.kill()
-
-
-def _environment() -> dict[str, str]:
-    import os  # noqa: PLC0415 (for this alone)
-
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
