@@ -208,20 +208,20 @@ def test_tallies_of_random_evil_tables_are_the_same(limit: int | None, spark: Sp
             Summand("sum", Column("c"), cents),
             Summand("sum", Column("x"), fine, fineness=2**20),
         )
-        for values in (("north", "south", None, "west"), ("north", "øst")):
-            keys = Keys((KeyColumn("r", Column("r"), values), KeyColumn("b", Column("b"), (True, False))))
-            for bounding in (None, BOUNDING, Bounding(50, 2)):
-                tally = Tally(relation, keys, summands, bounding)
-                mine, theirs = _open(one.tally(tally)), _open(other.tally(tally))
-                assert [each.tolist() for each in mine] == [each.tolist() for each in theirs]
+        values = ("north", "south", None, "west")
+        keys = Keys((KeyColumn("r", Column("r"), values), KeyColumn("b", Column("b"), (True, False))))
+        for bounding in (None, BOUNDING, Bounding(50, 2)) if limit is None else (BOUNDING,):
+            tally = Tally(relation, keys, summands, bounding)
+            mine, theirs = _open(one.tally(tally)), _open(other.tally(tally))
+            assert [each.tolist() for each in mine] == [each.tolist() for each in theirs]
         keys = Keys((KeyColumn("r", Column("r"), ("north", None)),), wanted=(1,))
         for bounding in (None, BOUNDING):
             bins = Bins(relation, keys, Column("x"), Fraction(-3), Fraction(5, 4), 8, bounding, 1024)
             assert _open(one.bins(bins)).tolist() == _open(other.bins(bins)).tolist()
-            for name in ("q", "w", "x", "d", "t", "c"):
+            for name in ("q", "w", "x", "t") if limit is None else ("d", "c"):
                 distinct = Distinct(relation, keys, Column(name), bounding)
                 assert _open(one.distinct(distinct)).tolist() == _open(other.distinct(distinct)).tolist(), name
-        for names in (("q",), ("d", "w"), ("r", "c", "b")):
+        for names in (("q",), ("d", "w"), ("r", "c", "b"))[:: 1 if limit is None else 2]:
             asked = Persons(relation, Keys(tuple(KeyColumn(name, Column(name), None) for name in names)), 2)
             assert _listed(one.persons(asked)) == _listed(other.persons(asked))
 
@@ -452,7 +452,7 @@ def test_no_value_of_a_row_is_in_the_event_log(spark: SparkSession, tmp_path: Pa
     with _both(spark, _stored(table, tmp_path / "t.parquet"), x=(0, 100_000)) as (_, engine, scan):
         keys = Keys((KeyColumn("q", Column("q"), ("plain", None)),))
         quantum = Quantum(Fraction(1, 1024), Fraction(0), Fraction(100_000))
-        for bounding in (None, BOUNDING, Bounding(1, 1)):
+        for bounding in (None, BOUNDING):
             engine.tally(Tally(scan, keys, (Summand("rows"), Summand("sum", Column("x"), quantum)), bounding))
             engine.bins(Bins(scan, keys, Column("x"), Fraction(0), Fraction(1000), 100, bounding))
             engine.distinct(Distinct(scan, keys, Column("q"), bounding))

@@ -192,7 +192,7 @@ class SparkEngine(RemoteEngine):
         table = _arrow_table(columns, rows)
         key = _digest(table)
         if key not in self._views:
-            frame = self._own.createDataFrame(table)
+            frame = self._made(table)
             self._view(key, frame.hint("broadcast") if len(rows) <= _MOST_BROADCAST else frame)
         return self._views[key]
 
@@ -200,11 +200,22 @@ class SparkEngine(RemoteEngine):
         import pyarrow as pa  # noqa: PLC0415 (a heavy library, needed from here on)
 
         table = pa.concat_tables([_arrow_table(columns, rows) for rows in lists], promote_options="permissive")
-        return self._view(uuid4().hex, self._own.createDataFrame(table))
+        return self._view(uuid4().hex, self._made(table))
 
     def _forget(self, listed: str) -> None:
         self._own.catalog.dropTempView(listed)
         self._views = {key: view for key, view in self._views.items() if view != listed}
+
+    def _made(self, table: pa.Table) -> DataFrame:
+        """Constants in the session of our own. To make them makes that one active; who was active before is so again."""
+        from pyspark.sql import SparkSession  # noqa: PLC0415 (a heavy library)
+
+        before = SparkSession.getActiveSession()
+        try:
+            return self._own.createDataFrame(table)
+        finally:
+            if before is not None:
+                before.createDataFrame([], "nothing INT")
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
         table = self._guarded(text, _taken)

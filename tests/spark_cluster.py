@@ -1,0 +1,89 @@
+"""A Spark cluster on this machine: a master and workers, each in a process of its own that can be killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MASTER, _WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
+_PATIENCE = 60.0
+
+
+@final
+@dataclass
+class Cluster:
+    """Where the master listens, and the processes of the workers."""
+
+    url: str
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def kill_worker(self, place: int = 0) -> None:
+        """End a worker and its executors at once, without a chance to say goodbye."""
+        os.killpg(self.workers[place].pid, signal.SIGKILL)
+
+
+@contextmanager
+def spark_cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
+    """A master and workers with one core and 1 GiB each; they are gone afterwards, whatever happens."""
+    port = _free_port()
+    cluster = Cluster(f"spark://127.0.0.1:{port}")
+    master = _started(folder / "master", _MASTER, "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+    try:
+        _wait_for(port)
+        for place in range(workers):
+            own = folder / f"worker-{place}"
+            options = ("--host", "127.0.0.1", "--webui-port", "0", "--cores", "1", "--memory", "1g")
+            cluster.workers.append(_started(own, _WORKER, *options, "--work-dir", str(own / "work"), cluster.url))
+        yield cluster
+    finally:
+        for process in (*cluster.workers, master):
+            _end(process)
+
+
+def _started(folder: Path, name: str, *options: str) -> subprocess.Popen[bytes]:
+    """A process in a group of its own, to which the executors that it starts belong."""
+    from pyspark.find_spark_home import _find_spark_home  # noqa: PLC0415 (a heavy library)
+
+    folder.mkdir(parents=True)
+    home = Path(_find_spark_home())
+    environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_IP": "127.0.0.1"}
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen(
+            [str(home / "bin" / "spark-class"), name, *options],
+            env=environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        with socket.socket() as trying:
+            if trying.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise TimeoutError("the master of the cluster did not start")
