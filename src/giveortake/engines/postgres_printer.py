@@ -122,8 +122,9 @@ class PostgresPrinter(Printer):
         """Arrays are equal if what they hold is equal or both missing; unlike IS NOT DISTINCT FROM, this is hashed."""
         return f"ARRAY[{one}] = ARRAY[{other}]"
 
-    def with_counts(self, cells: str) -> str:
-        return super().with_counts(cells).replace("sum(n) AS c", "CAST(sum(n) AS BIGINT) AS c")
+    def with_groups(self, pairs: str) -> str:
+        """One sort, and no join whose size PostgreSQL would have to guess."""
+        return f"SELECT t.*, count(*) OVER (PARTITION BY p) AS m FROM ({pairs}) AS t"
 
     # -- numbers ------------------------------------------------------------------------------------------------
 
