@@ -126,6 +126,12 @@ class PostgresPrinter(Printer):
         """One sort, and no join whose size PostgreSQL would have to guess."""
         return f"SELECT t.*, count(*) OVER (PARTITION BY p) AS m FROM ({pairs}) AS t"
 
+    def with_counts(self, cells: str) -> str:
+        by_pair = "CAST(sum(n) OVER (PARTITION BY p, code) AS BIGINT) AS c"
+        place = "dense_rank() OVER (PARTITION BY p ORDER BY code) AS place"
+        counted = f"SELECT t.*, {by_pair}, {place} FROM ({cells}) AS t"
+        return f"SELECT t.*, max(place) OVER (PARTITION BY p) AS m FROM ({counted}) AS t"
+
     # -- numbers ------------------------------------------------------------------------------------------------
 
     def total(self, steps: str, reach: int) -> str:
