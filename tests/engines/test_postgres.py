@@ -267,7 +267,7 @@ def test_tables_that_are_missing_or_elsewhere_or_forbidden_are_refused(
     server: str, engine: PostgresEngine, run: Callable[[str], Any]
 ) -> None:
     name, url = _small(server)
-    with pytest.raises(NotFound, match=f"no table 'trips'(.|\n)*{name}"):
+    with pytest.raises(NotFound, match="no table 'trips'"):
         engine.add("t", f"{server}&table=trips", None)
     with pytest.raises(InvalidParameter, match="another database"):
         engine.add("t", url.replace("/postgres?", "/other?"), None)

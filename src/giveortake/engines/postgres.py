@@ -42,6 +42,7 @@ _SETTINGS = {
     "xmloption": "content",
     "jit": "off",
 }
+_UNLIMITED: Mapping[str, str] = {}  # for tables that are registered or compared, which is not a question
 _NAMED_CONSTANTS = re.compile(r"\bconstants_[0-9]+\b")
 _ARRAYS = {**PostgresPrinter.types, Kind.DECIMAL: "NUMERIC"}
 
@@ -57,9 +58,7 @@ class PostgresEngine(RemoteEngine):
     def __init__(self, url: str, *, seconds: float | None = None) -> None:
         super().__init__(PostgresPrinter)
         self._address, _ = split(url)
-        self._settings = dict(_SETTINGS)
-        if seconds is not None:
-            self._settings["statement_timeout"] = str(max(1, round(seconds * 1000)))
+        self._limit = {} if seconds is None else {"statement_timeout": str(max(1, round(seconds * 1000)))}
         self._stored: dict[str, Stored] = {}
         self._constant_names: dict[object, str] = {}
         self._constant_texts: dict[str, str] = {}
@@ -82,7 +81,7 @@ class PostgresEngine(RemoteEngine):
             except QueryFailed:
                 raise NotFound(
                     f"the table {chosen!r} cannot be read",
-                    hint="GRANT SELECT on it to the user of the URL, or wait longer",
+                    hint="GRANT SELECT on it to the user of the URL",
                 ) from None
             self._stored[name] = stored
             self._sources[name] = stored.text()
@@ -108,7 +107,7 @@ class PostgresEngine(RemoteEngine):
             raise QueryRefused("the question is too long", hint="ask for less at once")
         names = sorted(set(_NAMED_CONSTANTS.findall(text)) & set(self._constant_texts))
         named = ", ".join(f"{name} AS ({self._constant_texts[name]})" for name in names)
-        return self._run(f"WITH {named} {text}" if named else text)
+        return self._run(f"WITH {named} {text}" if named else text, self._limit)
 
     def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
         """Arrays, one for each column, as part of the statements that name them: nothing is created on the server."""
@@ -129,12 +128,12 @@ class PostgresEngine(RemoteEngine):
 
     # -- the connection -----------------------------------------------------------------------------------------
 
-    def _run(self, text: str) -> list[tuple[Any, ...]]:
+    def _run(self, text: str, limit: Mapping[str, str] = _UNLIMITED) -> list[tuple[Any, ...]]:
         """A statement in a transaction of its own. What the server says when it fails may quote rows, and is not told.
 
         Settings are made in the transaction, so that they hold where a pool hands out its connections in turn.
         """
-        local = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in self._settings.items())
+        local = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in {**_SETTINGS, **limit}.items())
         try:
             self._begin(f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; {local}")
             found = self._connection.execute(text.encode()).fetchall()
@@ -174,9 +173,9 @@ class PostgresEngine(RemoteEngine):
                 self._address,
                 autocommit=True,
                 prepare_threshold=None,
-                connect_timeout=_PATIENCE,
                 application_name="giveortake",
                 client_encoding="UTF8",
+                connect_timeout=None if "connect_timeout=" in self._address else _PATIENCE,
             )
             connection.execute(b"SET default_transaction_read_only = on")
         except (psycopg.Error, UnicodeError):

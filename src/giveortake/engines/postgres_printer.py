@@ -122,8 +122,15 @@ class PostgresPrinter(Printer):
         """Arrays are equal if what they hold is equal or both missing; unlike IS NOT DISTINCT FROM, this is hashed."""
         return f"ARRAY[{one}] = ARRAY[{other}]"
 
+    def with_groups(self, pairs: str) -> str:
+        """One sort, and no join whose size PostgreSQL would have to guess."""
+        return f"SELECT t.*, count(*) OVER (PARTITION BY p) AS m FROM ({pairs}) AS t"
+
     def with_counts(self, cells: str) -> str:
-        return super().with_counts(cells).replace("sum(n) AS c", "CAST(sum(n) AS BIGINT) AS c")
+        by_pair = "CAST(sum(n) OVER (PARTITION BY p, code) AS BIGINT) AS c"
+        place = "dense_rank() OVER (PARTITION BY p ORDER BY code) AS place"
+        counted = f"SELECT t.*, {by_pair}, {place} FROM ({cells}) AS t"
+        return f"SELECT t.*, max(place) OVER (PARTITION BY p) AS m FROM ({counted}) AS t"
 
     # -- numbers ------------------------------------------------------------------------------------------------
 
