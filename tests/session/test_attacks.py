@@ -223,3 +223,20 @@ def test_an_analysts_own_cap_refuses_in_its_own_name() -> None:
         book.analyst("ana", datasets=["t"], budget=gt.PureDP(1))
         with pytest.raises(gt.errors.BudgetExceeded, match="analyst 'ana'"):
             session(ledger=book, analyst="ana").sql("SELECT COUNT(*) AS n FROM t").answer(epsilon=2)
+
+
+@pytest.mark.parametrize("nested", ["SQRT(1 + {})", "(1 / (1 + {}))", "GREATEST(x, {})", "CASE WHEN b THEN {} + 1 END"])
+def test_a_question_that_grows_beyond_measure_is_refused_before_it_is_charged(nested: str) -> None:
+    text = "x"
+    for _ in range(14):
+        text = nested.format(text).replace("b THEN", "x > 0 THEN")
+    s = session()
+    before = s.spent
+    with pytest.raises(gt.errors.QueryRefused, match="too long"):
+        s.sql(f"SELECT SUM(CLAMP({text}, 0, 1)) AS a FROM t").answer(epsilon="0.1")
+    assert s.spent == before
+
+
+def test_sums_of_many_columns_are_quick() -> None:
+    many = " + ".join(["x"] * 60)
+    assert len(session().sql(f"SELECT SUM(CLAMP({many}, 0, 1)) AS a FROM t").answer(epsilon="0.1")) == 1

@@ -15,6 +15,7 @@ from giveortake import exact
 from giveortake.compile.measures import Measure, Measures, Stability
 from giveortake.compile.releases import Release, nodes_of
 from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
+from giveortake.engines.printer import require_printable
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import DiscoveredHistogram, Gaussian, Laplace
 from giveortake.plan import Measured
@@ -197,6 +198,8 @@ def measurement(
     formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
     _hidden_formulas(question, found)
     measures = tuple(found.listed)
+    asked = [*(column.expression for column in columns), *(each.of for each in measures if each.of is not None)]
+    require_printable(question.relation, asked)
     selection, rest = _selection(stability, question, spend, len(measures)) if discovered else (None, spend)
     noises = _noises(measures, rest)
     made = Measurement(question, caps, stability, measures, formulas, noises, selection, columns)

@@ -29,6 +29,7 @@ class PostgresPrinter(Printer):
     """
 
     types: ClassVar[Mapping[Kind, str]] = {**Writer.types, Kind.REAL: "DOUBLE PRECISION", Kind.TEXT: "TEXT"}
+    carries_nan: ClassVar[bool] = False  # it is the greatest number here, and would be taken for an overflow
 
     # -- values -------------------------------------------------------------------------------------------------
 
@@ -40,6 +41,9 @@ class PostgresPrinter(Printer):
 
     def real(self, text: str, kind: Kind = Kind.INTEGER) -> str:
         return super().real(f"CAST({text} AS INTEGER)" if kind is Kind.BOOLEAN else text, kind)
+
+    def usual_number(self, text: str) -> str:
+        return f"nullif({text}, CAST('NaN' AS DOUBLE PRECISION))"
 
     def whole(self, text: str) -> str:
         """Moved to the doubles next to those that fit, which are then missing; so are NaN and what is missing."""
@@ -133,6 +137,9 @@ class PostgresPrinter(Printer):
         return f"SELECT t.*, max(place) OVER (PARTITION BY p) AS m FROM ({counted}) AS t"
 
     # -- numbers ------------------------------------------------------------------------------------------------
+
+    def real_sum(self, total: str, reach: int) -> str:
+        return self.real(total)
 
     def total(self, steps: str, reach: int) -> str:
         """Sums of 64-bit numbers are kept in 128 bits and returned without a bound."""

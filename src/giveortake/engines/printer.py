@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from giveortake.engines.writing import Writer, some
+from giveortake.engines.writing import LONGEST, Writer, some
+from giveortake.errors import QueryRefused
 from giveortake.plan import (
     AggregateKind,
     Column,
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from giveortake.engines.tally import Quantum
-    from giveortake.plan import Aggregate, Schema
+    from giveortake.plan import Aggregate, Expression, Schema
 
 _FEATURE_STEPS = 2**30
 _PRIME = 2**31 - 1
@@ -168,7 +170,7 @@ class Printer(Writer):
         granularity = feature_granularity(domain)
         reach = math.ceil(max(abs(some(domain.low)), abs(some(domain.high))) / granularity)
         steps = self.total(self.steps(of, domain, granularity), reach)
-        total = f"{self.real(steps)} * {self.double(granularity)}"
+        total = f"({self.real_sum(steps, reach)}) * {self.double(granularity)}"
         return total if feature.kind is AggregateKind.SUM else f"{total} / nullif(count({of}), 0)"
 
     def _keep_parts(self, relation: KeepParts) -> str:
@@ -259,6 +261,15 @@ class Printer(Writer):
         """A whole number that seldom leaves 64 bits, in 64 bits; missing if it does."""
         return f"TRY_CAST({whole} AS BIGINT)"
 
+    def real_sum(self, total: str, reach: int) -> str:
+        """A sum of numbers that are at most so far from zero, as the nearest double.
+
+        Wide ones are in two parts: a cast of 128 bits is not always to the nearest, but a sum of doubles is.
+        """
+        if reach < 2**31:
+            return self.real(total)
+        return f"{self.real(f'({total} // {2**32})')} * {self.double(2.0**32)} + {self.real(f'({total} % {2**32})')}"
+
     def cut(self, real: str, greatest: int) -> str:
         """A double that is at most so far from zero, cut to a whole number towards zero."""
         return f"CAST(trunc({real}) AS {'BIGINT' if greatest < 2**62 else 'HUGEINT'})"
@@ -294,6 +305,15 @@ class Printer(Writer):
         from_low = self.arithmetic["subtract"](self, [self.real(column, kind), self.double(low)])
         place = self.arithmetic["divide"](self, [from_low, self.double(width)])
         return f"CAST(floor({self.between(place, self.double(0), self.double(count - 1))}) AS INTEGER)"
+
+
+def require_printable(relation: Relation, expressions: Iterable[Expression]) -> None:
+    """Refuse what would make a statement too long, before anything is charged for it, whatever the engine."""
+    printer = Printer(defaultdict(str))
+    length = len(printer.relation(relation))
+    length += sum(len(printer.expression(each, relation.schema)) for each in expressions)
+    if length > LONGEST:
+        raise QueryRefused("the question is too long", hint="ask for less at once")
 
 
 def bounded_name(scan: Scan) -> str:

@@ -207,7 +207,7 @@ class SparkEngine(RemoteEngine):
         self._views = {key: view for key, view in self._views.items() if view != listed}
 
     def _made(self, table: pa.Table) -> DataFrame:
-        """Constants in the session of our own. To make them makes that one active; who was active before is so again."""
+        """Constants in the session of our own. To make them makes it active; who was active before is so again."""
         from pyspark.sql import SparkSession  # noqa: PLC0415 (a heavy library)
 
         before = SparkSession.getActiveSession()
@@ -227,7 +227,7 @@ class SparkEngine(RemoteEngine):
 
     def _guarded(self, asked: str | DataFrame, take: Callable[[DataFrame], Taken]) -> Taken:
         """Run a statement. What Spark says when it fails may quote rows, and is never told."""
-        if isinstance(asked, str) and len(asked) > LONGEST:
+        if isinstance(asked, str) and len(asked) > 8 * LONGEST:
             raise QueryRefused("the question is too long", hint="ask for less at once")
         with self._described(), _silent(), self._limited():
             try:

@@ -52,7 +52,7 @@ class SparkPrinter(Printer):
                 return super().read(name, domain)
 
     def whole(self, text: str) -> str:
-        return f"TRY_CAST(nullif({text}, {self.double(_TOO_LARGE)}) AS BIGINT)"
+        return f"CASE WHEN {text} < {self.double(_TOO_LARGE)} THEN TRY_CAST({text} AS BIGINT) END"
 
     def floor(self, real: str) -> str:
         """Spark's floor is a whole number of 64 bits, and fails beyond them."""
@@ -114,6 +114,9 @@ class SparkPrinter(Printer):
         return f"SELECT *, max(place) OVER (PARTITION BY p) AS m FROM ({placed}) AS placed"
 
     # -- numbers ------------------------------------------------------------------------------------------------
+
+    def real_sum(self, total: str, reach: int) -> str:
+        return self.real(total)
 
     def total(self, steps: str, reach: int) -> str:
         """Sums of 64 bits fail when they overflow, and sums of decimals are slow: several sums of fewer bits each."""

@@ -175,7 +175,8 @@ def _part(printer: Printer, summand: Summand, index: int, bounding: Bounding, *,
         case _:
             within = f"c <= {rows} AND {within}"
             whole = f"a{index} * {fine}" if fine > 1 else f"a{index}"
-            part = f"{printer.real(f'a{index}')} * (least(c, {rows}) * {fine}{above} * {less} / (c{below}))"
+            factor = f"(least(c, {rows}) * {fine}{above} * {less} / (c{below}))"
+            part = f"({printer.real_sum(f'a{index}', _reach(summand))}) * {factor}"
     cut = printer.cut(part, _most(summand, bounding))
     return whole if within == "TRUE" else f"CASE WHEN {within} THEN {whole} ELSE {cut} END"
 

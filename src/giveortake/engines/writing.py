@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from giveortake.plan import Schema, Value
 
-LONGEST = 200_000  # characters of a statement; some expressions repeat their argument
+LONGEST = 200_000  # characters of what a question says; some expressions repeat their argument
 _COMPARISONS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _NUMBER = "[+-]?([0-9]{1,100}([.][0-9]{0,100})?|[.][0-9]{1,100})([eE][+-]?[0-9]{1,2})?"
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -48,6 +48,8 @@ class Writer:
         Kind.DATE: "DATE",
         Kind.TIMESTAMP: "TIMESTAMP",
     }
+
+    carries_nan: ClassVar[bool] = True  # whether arithmetic passes NaN on, as IEEE 754 has it
 
     # -- values -------------------------------------------------------------------------------------------------
 
@@ -94,11 +96,11 @@ class Writer:
         return text if kind is Kind.REAL else f"CAST({text} AS {self.types[Kind.REAL]})"
 
     def usual_number(self, text: str) -> str:
-        """A double, or nothing in the place of NaN."""
-        return f"nullif({text}, CAST('NaN' AS {self.types[Kind.REAL]}))"
+        """A double, or nothing in the place of NaN. Written out, so that what grows is seen to grow (`LONGEST`)."""
+        return f"CASE WHEN isnan({text}) THEN NULL ELSE {text} END"
 
     def whole(self, text: str) -> str:
-        """A double without decimals as a whole number of 64 bits; what does not fit is missing."""
+        """A double without decimals as a whole number of 64 bits; what does not fit, and NaN, is missing."""
         return f"TRY_CAST({text} AS BIGINT)"
 
     def floor(self, real: str) -> str:
@@ -150,14 +152,27 @@ class Writer:
                 return prefix + self.identifier(expression.name)
             case Literal():
                 return self.literal(expression.value)
+            case Call() if expression.name in self.arithmetic:
+                number = self._number(expression, schema, table)
+                is_whole = expression.domain(schema).kind is Kind.INTEGER
+                return _not_too_long(self.whole(number) if is_whole else self.usual_number(number))
             case Call():
                 printed = [self.expression(argument, schema, table) for argument in expression.arguments]
                 kinds = [argument.domain(schema).kind for argument in expression.arguments]
-                text = self.call(expression, printed, kinds, expression.domain(schema))
-                if len(text) > LONGEST:
-                    raise QueryRefused("an expression is too long", hint="split it over subqueries")
-                return text
+                return _not_too_long(self.call(expression, printed, kinds, expression.domain(schema)))
         raise TypeError(f"no expression: {type(expression).__name__}")
+
+    def _number(self, call: Call, schema: Schema, table: str | None) -> str:
+        """A number as a double, in which NaN stands for what is missing, as it does inside of an expression."""
+        operands = []
+        for argument in call.arguments:
+            if isinstance(argument, Call) and argument.name in self.arithmetic:
+                inner = self._number(argument, schema, table)
+                carried = self.carries_nan and call.name not in {"greatest", "least"}
+                operands.append(inner if carried else self.usual_number(inner))
+            else:
+                operands.append(self.real(self.expression(argument, schema, table), argument.domain(schema).kind))
+        return _not_too_long(self.arithmetic[call.name](self, operands))
 
     def call(self, call: Call, printed: list[str], kinds: list[Kind], domain: Domain) -> str:
         """A function's value."""
@@ -171,10 +186,6 @@ class Writer:
                 self.real(text, kind) if domain.kind is Kind.REAL and _is_value(name, index, len(printed)) else text
                 for index, (text, kind) in enumerate(zip(printed, kinds, strict=True))
             ]
-        if name in self.arithmetic:
-            reals = [self.real(text, kind) for text, kind in zip(printed, kinds, strict=True)]
-            value = self.usual_number(self.arithmetic[name](self, reals))
-            return self.whole(value) if domain.kind is Kind.INTEGER else value
         if name == "clamp":
             return self._clamp(printed[0], kinds[0], domain)
         if name == "bucket":
@@ -256,7 +267,7 @@ class Writer:
         "add": lambda _, a: f"({a[0]} + {a[1]})",
         "subtract": lambda _, a: f"({a[0]} - {a[1]})",
         "multiply": lambda _, a: f"({a[0]} * {a[1]})",
-        "divide": lambda _, a: f"({a[0]} / nullif({a[1]}, 0))",
+        "divide": lambda _, a: f"({a[0]} / CASE WHEN {a[1]} <> 0 THEN {a[1]} END)",
         "negate": lambda _, a: f"(- {a[0]})",
         "abs": lambda _, a: f"abs({a[0]})",
         "floor": lambda self, a: self.floor(a[0]),
@@ -311,6 +322,12 @@ def small(text: str) -> str:
     return text.translate(str.maketrans(CAPITAL, SMALL)).translate(
         {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
     )
+
+
+def _not_too_long(text: str) -> str:
+    if len(text) > 8 * LONGEST:  # a statement repeats some of it
+        raise QueryRefused("an expression is too long", hint="split it over subqueries")
+    return text
 
 
 def some(bound: Fraction | None) -> Fraction:
