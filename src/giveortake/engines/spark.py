@@ -159,7 +159,7 @@ class SparkEngine(RemoteEngine):
         return self._views[key]
 
     def _made(self, table: pa.Table) -> DataFrame:
-        """Constants in the session of our own. To make them makes that one active; who was active before is so again."""
+        """Constants in the session of our own. Making them makes it the active one; the one before is so again."""
         from pyspark.sql import SparkSession  # noqa: PLC0415 (a heavy library)
 
         before = SparkSession.getActiveSession()
