@@ -41,7 +41,7 @@ def beside_peers(report: Report, rows: int) -> None:
     contest = Contest(report, rows)
     cases = []
     watched = {}
-    for task, name in TASKS.items():
+    for task, name in list(TASKS.items())[: None if rows <= USUAL else 1]:
         mine = watched[name] = contest.contestant(ON_SPARK, task)
         tumult = contest.contestant("tumult_peer.py", task, contest.tumult) if contest.tumult else None
         called = "Tumult" if tumult else "Tumult not installed"

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from engine_places import OTHERS, place, server  # noqa: F401 (a fixture)
 from giveortake.mechanisms import DiscoveredHistogram, Laplace
 from giveortake.session import keeping
 
@@ -34,7 +35,7 @@ def table(rows: int = 3000) -> pl.DataFrame:
     )
 
 
-def session(**more: Any) -> gt.session.Session:
+def session(source: Any = None, **more: Any) -> gt.session.Session:
     options: dict[str, Any] = {
         "unit": "p",
         "budget": gt.ApproxDP(10**7, "1e-5"),
@@ -43,7 +44,7 @@ def session(**more: Any) -> gt.session.Session:
         "groups_per_person": 3,
         **more,
     }
-    return gt.protect(table(), **options)
+    return gt.protect(table() if source is None else source, **options)
 
 
 def columns(stream: Any) -> dict[str, list[Any]]:
@@ -157,3 +158,17 @@ def test_few_keys_or_none_are_a_stream_too() -> None:
     with session() as s:
         assert columns(s.sql("SELECT COUNT(*) AS n FROM t").stream(epsilon=10**6))["n"] == [3000]
         assert columns(s.sql("SELECT k, COUNT(*) AS n FROM t WHERE x > 7 GROUP BY k").stream(**SPEND))["n"] == []
+
+
+@pytest.mark.parametrize("where", OTHERS)
+def test_streams_come_from_everywhere(where: str, request: pytest.FixtureRequest) -> None:
+    text = "SELECT k, d, COUNT(*) AS n, SUM(x) AS s, COUNT(DISTINCT d) AS c, MEDIAN(x) AS m FROM t GROUP BY k, d"
+    here, there = table(), place(where, request)("streamed", table())
+    found = []
+    for source in (here, there):
+        with session(source=source) as s:
+            found.append(columns(s.sql(text).stream(epsilon=5000, key_delta="1e-8")))
+    assert len(found[0]["k"]) == 55
+    for name in ("k", "d", "n", "c"):
+        assert found[0][name] == found[1][name]
+    assert all(abs(one - other) < 1 for one, other in zip(found[0]["s"], found[1]["s"], strict=True))
