@@ -11,17 +11,21 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from table import folder, payments
-
-from bench_queries import SMALL, Contest, Contestant
 from giveortake.cli.report import Case, faster
 
 if TYPE_CHECKING:
     from giveortake.cli.report import Report
 
+FOLDER = Path(__file__).parent
+sys.path += [str(FOLDER), str(FOLDER / "queries")]
+
+from table import folder, payments  # noqa: E402 (beside this file)
+
+from bench_queries import SMALL, Contest, Contestant  # noqa: E402 (likewise)
+
 QUICK, USUAL, LARGE = 1_000_000, 10_000_000, 50_000_000
 ON_SPARK, ON_POSTGRES = "ours_on_spark.py", "ours_on_postgres.py"
-GROWTH = Path(__file__).parent.parent / "docs" / "figures" / "growth.json"
+GROWTH = FOLDER.parent / "docs" / "figures" / "growth.json"
 BASE = 4_000_000  # rows while something else grows
 TASKS = {
     "persons": "persons: COUNT, SUM, AVG by category",
