@@ -11,7 +11,7 @@ import pytest
 import giveortake as gt
 from engine_places import OTHERS, place, server  # noqa: F401 (a fixture)
 from giveortake.mechanisms import DiscoveredHistogram, Laplace
-from giveortake.session import keeping
+from giveortake.session import keeping, spooling
 
 TEXT = "SELECT k, d, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY k, d"
 SPEND: dict[str, Any] = {"epsilon": 600, "key_delta": "1e-8"}
@@ -131,6 +131,22 @@ def test_what_fails_half_way_leaves_nothing_and_a_retry_is_charged_once(
         assert s.spent == spent
         assert sum(len(part) for part in stream) == 55
     assert [path.suffix for path in (tmp_path / "kept").iterdir()] == [".answer"]
+
+
+def test_a_full_disk_leaves_no_part_and_a_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s:
+        before = s.affordable
+        with monkeypatch.context() as patch:
+            patch.setattr(spooling, "_sync", _no_room)
+            with pytest.raises(gt.errors.QueryFailed, match="could not be written"):
+                s.sql(TEXT).stream(**SPEND, key="mine")
+        assert [path.name for path in (tmp_path / "kept").iterdir() if path.name.startswith(".")] == []
+        assert s.affordable != before
+        assert sum(len(part) for part in s.sql(TEXT).stream(**SPEND, key="mine")) == 55
+
+
+def _no_room(_folder: Path) -> None:
+    raise OSError(28, "No space left on device")
 
 
 def test_streams_as_arrow_and_parquet(tmp_path: Path) -> None:

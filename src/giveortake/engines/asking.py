@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from giveortake.plan import Relation, Schema, Value
 
 _REMEMBERED = 64  # exact results, so that the same question at another price does not read the rows again
+_MOST_REMEMBERED = 1 << 20  # integers of one of them
 
 
 class SQLEngine(ABC):
@@ -169,12 +170,14 @@ class SQLEngine(ABC):
         with self._lock:
             if key in self._results:
                 self._results.move_to_end(key)
-            else:
-                self._prepare(relation)
-                self._results[key] = compute()
-                if len(self._results) > _REMEMBERED:
-                    self._results.popitem(last=False)
-            return Sensitive(self._results[key])
+                return Sensitive(self._results[key])
+            self._prepare(relation)
+            found = compute()
+            if _count(found) <= _MOST_REMEMBERED:
+                self._results[key] = found
+            if len(self._results) > _REMEMBERED:
+                self._results.popitem(last=False)
+            return Sensitive(found)
 
     def _prepare(self, relation: Relation) -> None:
         """Make the tables in which each person has few rows, once."""
@@ -214,3 +217,8 @@ def _numbered(found: Found, width: int) -> Iterator[list[tuple[Value, ...]]]:
 
 def _part_of(part: slice, whole: Any) -> Any:
     return [array[part] for array in whole] if isinstance(whole, list) else whole[part]
+
+
+def _count(found: Any) -> int:
+    """How many integers or keys a result has."""
+    return sum(len(part) for part in found) if isinstance(found, list | tuple) else int(found.size)

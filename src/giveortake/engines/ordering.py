@@ -39,6 +39,8 @@ def ordered(
 
 
 def _type(domain: Domain) -> str:
+    if domain.kind is Kind.INTEGER:
+        return "HUGEINT"
     if domain.kind is not Kind.DECIMAL:
         return Writer.types[domain.kind]
     digits = _DIGITS if domain.step is None else len(str(domain.step.denominator)) - 1

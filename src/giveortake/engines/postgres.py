@@ -10,6 +10,7 @@ import datetime as dt
 import re
 from decimal import Decimal
 from fractions import Fraction
+from itertools import count
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.engines.postgres_printer import PostgresPrinter
@@ -62,6 +63,7 @@ class PostgresEngine(RemoteEngine):
         self._stored: dict[str, Stored] = {}
         self._constant_names: dict[object, str] = {}
         self._constant_texts: dict[str, str] = {}
+        self._numbers = count()
         self._connection = self._connect()
         self.identity = f"postgresql {self._connection.info.server_version // 10_000}"
 
@@ -121,10 +123,14 @@ class PostgresEngine(RemoteEngine):
                 collated = ' COLLATE "C"' if domain.kind is Kind.TEXT else ""
                 shown.append(f"u.c{index}{collated} AS {self._printer.identifier(column)}")
             listed = ", ".join(f"c{index}" for index in range(len(columns)))
-            name = f"constants_{len(self._constant_names)}"
+            name = f"constants_{next(self._numbers)}"
             self._constant_texts[name] = f"SELECT {', '.join(shown)} FROM unnest({', '.join(arrays)}) AS u({listed})"
             self._constant_names[key] = name
         return name
+
+    def _forget(self, listed: str) -> None:
+        self._constant_texts.pop(listed)
+        self._constant_names = {key: name for key, name in self._constant_names.items() if name != listed}
 
     # -- the connection -----------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.errors import LedgerDamaged, NotFound
+from giveortake.errors import LedgerDamaged, NotFound, QueryFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,19 +34,19 @@ class Spool:
     def write(self, name: str, lines: Iterable[Any]) -> dict[str, Any]:
         """Keep lines durably under a name; what is returned belongs into the ledger."""
         folder = self.place()
-        digest, count = hashlib.sha256(), 0
         aside = folder / f".{name}.{os.getpid()}"
-        with aside.open("wb") as file:
-            for line in lines:
-                text = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-                digest.update(text)
-                file.write(text)
-                count += 1
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(folder / name)
-        _sync(folder)
-        return {"file": name, "lines": count, "sha256": digest.hexdigest()}
+        try:
+            digest, count = _written(aside, lines)
+            aside.replace(folder / name)
+            _sync(folder)
+        except OSError:
+            raise QueryFailed(
+                "the answer could not be written; what it was charged stands",
+                hint="make room in the folder of the ledger, or pass gt.protect(…, spool=) another one",
+            ) from None
+        finally:
+            aside.unlink(missing_ok=True)
+        return {"file": name, "lines": count, "sha256": digest}
 
     def read(self, kept: Any) -> Iterator[Any]:
         """The lines, after the whole file was compared with its digest."""
@@ -87,6 +87,20 @@ class Spool:
         if self._temporary is None:
             self._temporary = Path(tempfile.mkdtemp(prefix="giveortake-spool-"))
         return self._temporary
+
+
+def _written(path: Path, lines: Iterable[Any]) -> tuple[str, int]:
+    """Lines of JSON, durably; their digest and their number."""
+    digest, count = hashlib.sha256(), 0
+    with path.open("wb") as file:
+        for line in lines:
+            text = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+            digest.update(text)
+            file.write(text)
+            count += 1
+        file.flush()
+        os.fsync(file.fileno())
+    return digest.hexdigest(), count
 
 
 def _sync(folder: Path) -> None:
