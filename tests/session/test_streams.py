@@ -126,8 +126,12 @@ def test_what_fails_half_way_leaves_nothing_and_a_retry_is_charged_once(
         with pytest.raises(gt.errors.QueryFailed, match="a worker was lost"):
             query.stream(**SPEND, key="mine")
         spent = s.spent
-        assert not [path for path in (tmp_path / "kept").iterdir() if not path.name.startswith(".")]
+        (drawn,) = (tmp_path / "kept").iterdir()  # the keys, so that nobody can have them drawn again
+        assert drawn.suffix == ".keys"
+        selected: list[int] = []
+        monkeypatch.setattr(DiscoveredHistogram, "select", lambda *_: selected.append(1))
         stream = query.stream(**SPEND, key="mine")
+        assert selected == []
         assert s.spent == spent
         assert sum(len(part) for part in stream) == 55
     assert [path.suffix for path in (tmp_path / "kept").iterdir()] == [".answer"]
@@ -188,3 +192,35 @@ def test_streams_come_from_everywhere(where: str, request: pytest.FixtureRequest
     for name in ("k", "d", "n", "c"):
         assert found[0][name] == found[1][name]
     assert all(abs(one - other) < 1 for one, other in zip(found[0]["s"], found[1]["s"], strict=True))
+
+
+def test_of_two_who_ask_at_once_one_answer_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second attempt under the same charge is made while the first one has not settled yet."""
+    with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s:
+        sound = keeping.executed
+        inner: list[Any] = []
+
+        def twice(*given: Any) -> Any:
+            part = sound(*given)
+            if not inner:
+                inner.append(None)
+                inner.append(columns(s.sql(TEXT).stream(**SPEND, key="mine")))
+            return part
+
+        monkeypatch.setattr(keeping, "executed", twice)
+        outer = columns(s.sql(TEXT).stream(**SPEND, key="mine"))
+        assert outer == inner[1] == columns(s.sql(TEXT).stream(**SPEND, key="mine"))
+    assert [path.suffix for path in (tmp_path / "kept").iterdir()] == [".answer"]
+
+
+def test_what_is_drawn_is_in_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_given: Any) -> Any:
+        raise ValueError("key 3 and key 4 were drawn")
+
+    monkeypatch.setattr(keeping, "with_keys", failing)
+    monkeypatch.setattr(keeping, "MANY", 10**6)
+    with session() as s, pytest.raises(gt.errors.QueryFailed) as failure:
+        s.sql(TEXT).answer(**SPEND)
+    assert "key" not in str(failure.value)
+    assert failure.value.__context__ is None
+    assert failure.value.__cause__ is None

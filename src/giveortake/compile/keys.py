@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def with_keys(made: Measurement, found: Iterable[tuple[Value, ...]]) -> Keys:
     """The keys that were found, as positions among all combinations of their values if these fit into 64 bits."""
-    listed = list(found)
+    listed = in_order(found)
     values = [_ordered({row[i] for row in listed}) for i in range(len(made.columns))]
     if math.prod(len(each) for each in values) >= WIDEST:
         return listed_keys(made, Found(len(listed), lambda: iter([listed])))
@@ -32,6 +32,11 @@ def with_keys(made: Measurement, found: Iterable[tuple[Value, ...]]) -> Keys:
         codes.add(code)
     columns = tuple(replace(column, values=tuple(each)) for column, each in zip(made.columns, values, strict=True))
     return Keys(columns, tuple(sorted(codes)))
+
+
+def in_order(rows: Iterable[tuple[Value, ...]]) -> list[tuple[Value, ...]]:
+    """Keys in the order of their values; what is missing comes last."""
+    return sorted(rows, key=lambda row: [(value is None, value) for value in row])
 
 
 def listed_keys(made: Measurement, found: Found) -> Keys:

@@ -36,7 +36,7 @@ class SQLEngine(ABC):
     """Answers tallies by statements of one dialect. Engines say how statements run and how constants become tables."""
 
     def __init__(self, dialect: type[Printer]) -> None:
-        self._sources: dict[str, str] = {}
+        self._sources: dict[object, str] = {}
         self._printer = dialect(self._sources)
         self._lock = threading.RLock()
         self._results: OrderedDict[object, Any] = OrderedDict()

@@ -9,7 +9,7 @@ import tempfile
 import threading
 from decimal import Decimal
 from fractions import Fraction
-from itertools import chain, count, repeat
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
@@ -21,7 +21,7 @@ from giveortake.engines.loading import Loaded, load
 from giveortake.engines.printer import Printer
 from giveortake.engines.statements import Coded
 from giveortake.engines.tally import WIDEST
-from giveortake.engines.writing import LONGEST
+from giveortake.engines.writing import LONGEST, exact_decimal
 from giveortake.errors import QueryFailed, QueryRefused
 from giveortake.plan import Kind, Scan
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from giveortake.engines.tally import Persons, Tally
     from giveortake.plan import Domain, Relation, Scan, Value
 
+_BUCKET_DIGITS = 9  # of the edges of buckets
 Found = TypeVar("Found")
 _REMEMBERED = 64  # exact results, so that the same question at another price does not read the rows again
 
@@ -173,17 +174,21 @@ class DuckDBEngine(SQLEngine):
         return [row[0] for row in rows]
 
     def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
-        names = ", ".join(f"unnest(?) AS {self._printer.identifier(name)}" for name, _ in columns)
         key = tuple(tuple((type(value).__name__, value) for value in row) for row in rows)
-        return self._table((names, key), f"SELECT {names}", parameters(rows))
+        typed = [(name, sql_type(domain, [row[place] for row in rows])) for place, (name, domain) in enumerate(columns)]
+        return self._table((tuple(typed), key), f"SELECT {self._unnested(typed)}", parameters(rows))
 
     def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
-        names = ", ".join(f"unnest(?) AS {self._printer.identifier(name)}" for name, _ in columns)
+        typed = [(name, sql_type(domain)) for name, domain in columns]
         table = f"key_list_{next(self._numbers)}"
-        for first, rows in zip(chain([True], repeat(False)), lists, strict=False):
-            verb = f"CREATE TABLE {table} AS" if first else f"INSERT INTO {table}"
-            self._execute(f"{verb} SELECT {names}", parameters(rows))
+        self._execute(f"CREATE TABLE {table} AS SELECT {self._unnested(typed)}", [[] for _ in typed])
+        for rows in lists:
+            self._execute(f"INSERT INTO {table} SELECT {self._unnested(typed)}", parameters(rows))
         return table
+
+    def _unnested(self, typed: Sequence[tuple[str, str]]) -> str:
+        """Parameters as columns whose types are known, whatever the first values are."""
+        return ", ".join(f"CAST(unnest(?) AS {kind}) AS {self._printer.identifier(name)}" for name, kind in typed)
 
     def _marked_dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
         """A dictionary with a mark of each value, which no other value decides, as a place does."""
@@ -253,9 +258,27 @@ def _decoded(codes: npt.NDArray[np.int64], values: list[list[Value]]) -> list[tu
 
 
 def parameters(rows: Sequence[tuple[Value, ...]]) -> list[list[Any]]:
-    """Rows as a list for each column, of values that DuckDB takes."""
+    """Rows as a list for each column, of values that DuckDB casts to the type of their kind without loss."""
     return [[_parameter(value) for value in column] for column in zip(*rows, strict=True)]
 
 
-def _parameter(value: Value) -> Any:
-    return Decimal(value.numerator) / Decimal(value.denominator) if isinstance(value, Fraction) else value
+def _parameter(value: Value | Decimal) -> Any:
+    if isinstance(value, Fraction):
+        value = exact_decimal(value)
+    return f"{value:f}" if isinstance(value, Decimal) else value
+
+
+def sql_type(domain: Domain, values: Sequence[Value] | None = None) -> str:
+    """The type of constants of a domain; of whole numbers that are all known, the narrowest."""
+    match domain.kind:
+        case Kind.INTEGER:
+            narrow = values is not None and all(value is None or abs(value) < 2**63 for value in values)  # type: ignore[arg-type, operator]
+            return "BIGINT" if narrow else "HUGEINT"
+        case Kind.DECIMAL:
+            return f"DECIMAL(38, {_BUCKET_DIGITS if domain.step is None else digits(domain.step)})"
+    return Printer.types[domain.kind]
+
+
+def digits(step: Fraction) -> int:
+    """How many decimals the multiples of a step have."""
+    return next(count for count in range(39) if 10**count % step.denominator == 0)

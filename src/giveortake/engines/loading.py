@@ -122,8 +122,28 @@ def _from_parquet(connection: duckdb.DuckDBPyConnection, name: str, paths: list[
     ]
     if any(other != first for other in others):
         raise InvalidParameter("source", f"{len(paths)} files", "do not all have the same columns of the same types")
-    source = Source(name, physical_columns(connection, text), _digest_files(absolute))
-    return Loaded(source, text, tuple(absolute), states)
+    columns = physical_columns(connection, text)
+    _require_readable(connection, text, [column for column, _ in columns])
+    return Loaded(Source(name, columns, _digest_files(absolute)), text, tuple(absolute), states)
+
+
+def _require_readable(connection: duckdb.DuckDBPyConnection, text: str, columns: list[str]) -> None:
+    """Read every value once: a text that is no UTF-8 or a time out of range would make questions fail."""
+    import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
+
+    listed = ", ".join(map(identifier, columns))
+    try:
+        connection.execute(f"SELECT max(hash({listed})) FROM {text}" if columns else f"SELECT count(*) FROM {text}")
+        readable = True
+    except library.Error:
+        readable = False
+    if not readable:
+        raise InvalidParameter(
+            "source",
+            "a Parquet file",
+            "holds values that cannot be read: texts that are no UTF-8, or times out of range",
+            hint="leave out or repair that column",
+        )
 
 
 def _from_csv(connection: duckdb.DuckDBPyConnection, name: str, path: Path, kinds: Mapping[str, Kind] | None) -> Loaded:

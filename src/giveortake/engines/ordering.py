@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from giveortake.engines.duckdb import parameters
-from giveortake.engines.writing import Writer
-from giveortake.plan import Kind
+from giveortake.engines.duckdb import parameters, sql_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from giveortake.plan import Domain, Value
-
-_DIGITS = 9  # of decimals whose domain does not say
 
 
 def ordered(
@@ -23,7 +19,7 @@ def ordered(
     """All of them, `size` at a time. DuckDB sorts them, with files in the folder when memory is short."""
     import duckdb  # noqa: PLC0415 (a heavy library, needed from here on)
 
-    types = [_type(domain) for domain in domains]
+    types = [sql_type(domain) for domain in domains]
     with duckdb.connect(":memory:", config={"temp_directory": str(folder)}) as connection:
         connection.execute("SET memory_limit = '1GB'")
         named = ", ".join(f"k{index} {kind}" for index, kind in enumerate(types))
@@ -36,12 +32,3 @@ def ordered(
         found = connection.execute(f"SELECT * FROM keys ORDER BY {order}")
         while rows := found.fetchmany(size):
             yield rows
-
-
-def _type(domain: Domain) -> str:
-    if domain.kind is Kind.INTEGER:
-        return "HUGEINT"
-    if domain.kind is not Kind.DECIMAL:
-        return Writer.types[domain.kind]
-    digits = _DIGITS if domain.step is None else len(str(domain.step.denominator)) - 1
-    return f"DECIMAL(38, {digits})"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from decimal import Decimal
 from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING, Any, final
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.engines.postgres_printer import PostgresPrinter
 from giveortake.engines.postgres_tables import Stored, find, split
 from giveortake.engines.remote import RemoteEngine
-from giveortake.engines.writing import LONGEST
+from giveortake.engines.writing import LONGEST, exact_decimal
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, QueryFailed, QueryRefused
 from giveortake.plan import Kind
 
@@ -28,6 +27,7 @@ except ImportError:  # pragma: no cover (the tests install it)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from decimal import Decimal
 
     from giveortake.engines.engine import Source
     from giveortake.plan import Domain, Value
@@ -105,7 +105,7 @@ class PostgresEngine(RemoteEngine):
     # -- asking -------------------------------------------------------------------------------------------------
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
-        if len(text) > 8 * LONGEST or "\0" in text:
+        if len(text) > 64 * LONGEST or "\0" in text:
             raise QueryRefused("the question is too long", hint="ask for less at once")
         names = sorted(set(_NAMED_CONSTANTS.findall(text)) & set(self._constant_texts))
         named = ", ".join(f"{name} AS ({self._constant_texts[name]})" for name in names)
@@ -213,6 +213,6 @@ def _element(value: Value | Decimal | float) -> str:
         case dt.datetime():
             return f'"{value.isoformat(sep=" ")}"'
         case Fraction():
-            return f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
+            return f"{exact_decimal(value):f}"
         case _:
             return str(value)

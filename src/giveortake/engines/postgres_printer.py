@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from giveortake.engines.postgres_numbers import ARITHMETIC, double, once, two_to
+from giveortake.engines.postgres_numbers import ARITHMETIC, double, once
 from giveortake.engines.printer import Printer
 from giveortake.engines.writing import Writer
 from giveortake.plan import Call, Domain, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from fractions import Fraction
 
     from giveortake.plan import Expression
 
@@ -153,6 +154,9 @@ class PostgresPrinter(Printer):
         lower = f"trunc({real}) - {upper} * {double(_DIVISION)}"
         return f"CAST({upper} AS BIGINT) * CAST({_DIVISION:.0f} AS NUMERIC) + CAST({lower} AS BIGINT)"
 
-    def lattice(self, real: str, steps: str) -> str:
-        """No lattice is so fine that numbers below 2^-900 are not next to zero on it."""
-        return f"floor(CASE WHEN abs({real}) < {two_to(-900)} THEN 0 ELSE {real} END * {steps} + 0.5)"
+    def lattice(self, real: str, granularity: Fraction) -> str:
+        """What is below 2^-60 of a step is no step, and is not multiplied: the product might be rounded to zero."""
+        negligible = double(float(granularity) * 2.0**-60)
+        return (
+            f"floor(CASE WHEN abs({real}) < {negligible} THEN 0 ELSE {real} END * {self.double(1 / granularity)} + 0.5)"
+        )

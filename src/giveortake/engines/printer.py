@@ -48,7 +48,7 @@ class Printer(Writer):
     between the years 1 and 9999, and rows without a person are left out: all three are settled where tables are read.
     """
 
-    def __init__(self, sources: Mapping[str, str]) -> None:
+    def __init__(self, sources: Mapping[object, str]) -> None:
         self._sources = sources
 
     # -- relations ----------------------------------------------------------------------------------------------
@@ -110,9 +110,10 @@ class Printer(Writer):
         marks = [self.mark(self.identifier(name), domain.kind) for name, domain in scan.table.columns]
         order = [self.hash(*marks), *(f"{self.identifier(name)} NULLS LAST" for name, _ in scan.table.columns)]
         rank = f"row_number() OVER (PARTITION BY {person} ORDER BY {', '.join(order)})"
+        named = unused("row_rank", (name for name, _ in scan.table.columns))
         stored = f"SELECT {self.read_all(scan.table.columns)} FROM {self._sources[scan.table.name]} AS t"
-        ranked = f"SELECT {columns}, {rank} AS row_rank FROM ({stored}) AS t WHERE {person} IS NOT NULL"
-        return f"SELECT {columns} FROM ({ranked}) AS t WHERE row_rank <= {scan.most_rows_of_person}"
+        ranked = f"SELECT {columns}, {rank} AS {named} FROM ({stored}) AS t WHERE {person} IS NOT NULL"
+        return f"SELECT {columns} FROM ({ranked}) AS t WHERE {named} <= {scan.most_rows_of_person}"
 
     def _derive(self, derive: Derive) -> str:
         schema = derive.source.schema
@@ -181,8 +182,9 @@ class Printer(Writer):
         )
         rank = f"dense_rank() OVER (PARTITION BY {person} ORDER BY {hashed}, {column} NULLS LAST)"
         columns = ", ".join(self.identifier(name) for name in relation.schema)
-        inner = f"SELECT t.*, {rank} AS part_rank FROM ({self.relation(relation.source)}) AS t"
-        return f"SELECT {columns} FROM ({inner}) AS t WHERE part_rank <= {relation.most}"
+        named = unused("part_rank", relation.schema)
+        inner = f"SELECT t.*, {rank} AS {named} FROM ({self.relation(relation.source)}) AS t"
+        return f"SELECT {columns} FROM ({inner}) AS t WHERE {named} <= {relation.most}"
 
     # -- choosing -----------------------------------------------------------------------------------------------
 
@@ -274,9 +276,9 @@ class Printer(Writer):
         """A double that is at most so far from zero, cut to a whole number towards zero."""
         return f"CAST(trunc({real}) AS {'BIGINT' if greatest < 2**62 else 'HUGEINT'})"
 
-    def lattice(self, real: str, steps: str) -> str:
-        """A clamped double, multiplied by a number of steps, as the nearest whole number; halves upwards."""
-        return f"floor({real} * {steps} + 0.5)"
+    def lattice(self, real: str, granularity: Fraction) -> str:
+        """A clamped double in steps of a power of two, as the nearest whole number of them; halves upwards."""
+        return f"floor({real} * {self.double(1 / granularity)} + 0.5)"
 
     def quantised(self, column: str, kind: Kind, quantum: Quantum) -> str:
         """A column of numbers as whole steps: clamped, then moved to the lattice. Missing stays missing."""
@@ -287,7 +289,7 @@ class Printer(Writer):
         else:
             real = self.between(self.real(column), self.double(quantum.low), self.double(quantum.high))
             stored = "INTEGER" if quantum.reach + abs(quantum.shift) < 2**31 - 1 else "BIGINT"
-            clamped = f"CAST({self.lattice(real, self.double(1 / quantum.granularity))} AS {stored}){shift}"
+            clamped = f"CAST({self.lattice(real, quantum.granularity)} AS {stored}){shift}"
         return f"CASE WHEN {column} IS NULL THEN NULL ELSE {clamped} END"
 
     def steps(self, of: str, domain: Domain, granularity: Fraction) -> str:
@@ -297,7 +299,7 @@ class Printer(Writer):
             clamped = self.between(of, str(math.ceil(low)), str(math.floor(high)))
         else:
             real = self.between(self.real(of), self.double(low), self.double(high))
-            clamped = self.lattice(real, self.double(1 / granularity))
+            clamped = self.lattice(real, granularity)
         return f"CASE WHEN {of} IS NULL THEN NULL ELSE CAST({clamped} AS BIGINT) END"
 
     def bin_index(self, column: str, kind: Kind, low: Fraction, width: Fraction, count: int) -> str:
@@ -316,9 +318,17 @@ def require_printable(relation: Relation, expressions: Iterable[Expression]) -> 
         raise QueryRefused("the question is too long", hint="ask for less at once")
 
 
-def bounded_name(scan: Scan) -> str:
-    """The name under which a table with few rows of each person is prepared."""
-    return f"{scan.table.name} with at most {scan.most_rows_of_person} rows of a person"
+def bounded_name(scan: Scan) -> tuple[str, int | None]:
+    """The name under which a table with few rows of each person is prepared; no table of a user has it."""
+    return scan.table.name, scan.most_rows_of_person
+
+
+def unused(name: str, taken: Iterable[str]) -> str:
+    """A name that no column has, in whatever case."""
+    known = {each.casefold() for each in taken}
+    while name in known:
+        name += "_"
+    return name
 
 
 def feature_granularity(domain: Domain) -> Fraction:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import threading
 from contextlib import contextmanager
-from decimal import Decimal
 from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar, final
@@ -27,7 +26,7 @@ from giveortake.engines.spark_tables import (
     selected,
 )
 from giveortake.engines.tally import Bins, Tally
-from giveortake.engines.writing import LONGEST
+from giveortake.engines.writing import LONGEST, exact_decimal
 from giveortake.errors import NotFound, QueryFailed, QueryRefused
 from giveortake.mechanisms import Sensitive
 from giveortake.plan import Kind
@@ -227,7 +226,7 @@ class SparkEngine(RemoteEngine):
 
     def _guarded(self, asked: str | DataFrame, take: Callable[[DataFrame], Taken]) -> Taken:
         """Run a statement. What Spark says when it fails may quote rows, and is never told."""
-        if isinstance(asked, str) and len(asked) > 8 * LONGEST:
+        if isinstance(asked, str) and len(asked) > 64 * LONGEST:
             raise QueryRefused("the question is too long", hint="ask for less at once")
         with self._described(), _silent(), self._limited():
             try:
@@ -350,17 +349,13 @@ def _arrow_table(columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Val
     arrays = []
     for (_, domain), values in zip(columns, zip(*rows, strict=True), strict=True):
         if domain.kind is Kind.DECIMAL:
-            decimals = [_decimal(value) if isinstance(value, Fraction) else value for value in values]
+            decimals = [exact_decimal(value) if isinstance(value, Fraction) else value for value in values]
             known = any(value is not None for value in decimals)
             arrays.append(pa.array(decimals, None if known else pa.decimal128(1, 0)))
         else:
             plain = [float(value) if isinstance(value, Fraction) else value for value in values]
             arrays.append(pa.array(plain, types[domain.kind]))
     return pa.table(arrays, names=[name for name, _ in columns])
-
-
-def _decimal(value: Fraction) -> Decimal:
-    return Decimal(value.numerator) / Decimal(value.denominator)
 
 
 def _digest(table: pa.Table) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,6 +19,7 @@ LONGEST = 200_000  # characters of what a question says; some expressions repeat
 _COMPARISONS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _NUMBER = "[+-]?([0-9]{1,100}([.][0-9]{0,100})?|[.][0-9]{1,100})([eE][+-]?[0-9]{1,2})?"
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_ALL_DIGITS = Context(prec=1000, traps=[Inexact])
 _LAST_CASED = 0x530  # Latin, Greek and Cyrillic letters; engines differ in others
 
 
@@ -177,7 +178,10 @@ class Writer:
     def call(self, call: Call, printed: list[str], kinds: list[Kind], domain: Domain) -> str:
         """A function's value."""
         name = call.name
-        if name in _COMPARISONS or name in {"in", "nullif"}:
+        if name == "nullif":
+            one, other = self._alike(printed, kinds)
+            return f"CASE WHEN {one} = {other} THEN NULL ELSE {printed[0]} END"
+        if name in _COMPARISONS or name == "in":
             printed = self._alike(printed, kinds)
         if name in _COMPARISONS:
             return f"({printed[0]} {_COMPARISONS[name]} {printed[1]})"
@@ -228,7 +232,7 @@ class Writer:
         if each.denominator == 1:
             value = f"{index} * {each.numerator}"
         else:
-            decimal = Decimal(each.numerator) / Decimal(each.denominator)
+            decimal = exact_decimal(each)
             value = f"CAST({index} * CAST('{decimal:f}' AS DECIMAL(18, 9)) AS DECIMAL(38, 9))"
         return f"CASE WHEN {real} IS NULL THEN NULL ELSE {value} END"
 
@@ -287,7 +291,6 @@ class Writer:
         "is_null": lambda _, a: f"({a[0]} IS NULL)",
         "case": lambda _, a: _case(a),
         "coalesce": lambda _, a: f"coalesce({', '.join(a)})",
-        "nullif": lambda _, a: f"nullif({a[0]}, {a[1]})",
         "modulo": lambda _, a: (
             f"CASE WHEN {a[1]} = -1 THEN {a[0]} - {a[0]} ELSE CAST({a[0]} % nullif({a[1]}, 0) AS BIGINT) END"
         ),
@@ -313,7 +316,7 @@ class Writer:
 
 PRINTED = frozenset(
     {*_COMPARISONS, *Writer.arithmetic, *Writer.plain}
-    | {"clamp", "bucket", "to_real", "to_integer", "to_date", "like", "ilike"}
+    | {"clamp", "bucket", "nullif", "to_real", "to_integer", "to_date", "like", "ilike"}
 )
 
 
@@ -328,6 +331,11 @@ def _not_too_long(text: str) -> str:
     if len(text) > 8 * LONGEST:  # a statement repeats some of it
         raise QueryRefused("an expression is too long", hint="split it over subqueries")
     return text
+
+
+def exact_decimal(value: Fraction) -> Decimal:
+    """A fraction that has finitely many decimals, all of them."""
+    return _ALL_DIGITS.divide(Decimal(value.numerator), Decimal(value.denominator))
 
 
 def some(bound: Fraction | None) -> Fraction:

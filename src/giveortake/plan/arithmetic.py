@@ -163,7 +163,7 @@ def clamp(call: Call, domains: list[Domain]) -> Domain:
     whole = a.kind is Kind.INTEGER and low.denominator == 1 == high.denominator
     new_low = low if a.low is None else min(max(a.low, low), high)
     new_high = high if a.high is None else max(min(a.high, high), low)
-    if whole or a.kind is Kind.DECIMAL:
+    if whole:
         return replace(a, low=new_low, high=new_high, categories=None)
     return Domain(Kind.REAL, new_low, new_high, nullable=a.nullable)
 

@@ -239,9 +239,21 @@ def _categorical(name: str, said: Any, physical: Domain) -> Domain:
     if kind.is_number:
         numbers = [Fraction(each) for each in present]  # type: ignore[arg-type]
         low, high = min(numbers), max(numbers)
+        _require_storable(name, numbers, physical)
     if len(present) < len(listed):
         present = (*present, None)
     return Domain(physical.kind, low, high, present, step=physical.step)
+
+
+def _require_storable(name: str, numbers: list[Fraction], physical: Domain) -> None:
+    """Categories are values that the column's type has: others would have to be compared inexactly."""
+    step = physical.step or Fraction(1)
+    most = _INT64 if physical.kind is Kind.INTEGER else step * 10**38
+    for number in numbers:
+        if (number / step).denominator != 1 or abs(number) >= most:
+            raise InvalidParameter(
+                f"domains[{name!r}]", str(number), f"is no value of a column of {physical.kind} numbers of its type"
+            )
 
 
 def _plain(name: str, value: object) -> Value:

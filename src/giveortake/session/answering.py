@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
@@ -13,10 +12,13 @@ import numpy as np
 from giveortake.answers import Answer, Column, Stream
 from giveortake.compile import Release, combined, evaluated, measurement, spend_of
 from giveortake.compile.keys import key_rows
+from giveortake.engines.writing import exact_decimal
 from giveortake.errors import (
     BudgetExceeded,
+    GiveOrTakeError,
     InvalidParameter,
     LedgerMismatch,
+    QueryFailed,
     QueryRefused,
     Unpriced,
     Unprovable,
@@ -153,10 +155,27 @@ def _kept(
 ) -> list[keeping.Part]:
     content = reservation.answer
     if not reservation.settled:
-        names = [f"{reservation.number}-{place}.answer" for place in range(len(asked))]
-        parts = [keeping.executed(session, made, known, name) for made, name in zip(asked, names, strict=True)]
+        names = [keeping.drawn_name(session, made, f"{reservation.number}-{place}") for place, made in enumerate(asked)]
+        parts = [_executed(session, made, known, name) for made, name in zip(asked, names, strict=True)]
         content = session.book.settle(reservation, {"format": keeping.FORMAT, "parts": parts})
+        for name, part, settled in zip(names, parts, keeping.parts_of(content, len(asked)), strict=True):
+            session.spool.forget(name)
+            if "spool" in part and part != settled:  # somebody else was faster, and theirs is the answer
+                session.spool.forget(part["spool"]["file"])
     return keeping.parts_of(content, len(asked))
+
+
+def _executed(session: Session, made: Measurement, known: Keys | None, name: str) -> keeping.Part:
+    """What went wrong after something was drawn is told by our own errors alone: others may quote keys."""
+    try:
+        return keeping.executed(session, made, known, name)
+    except GiveOrTakeError:
+        raise
+    except Exception:  # noqa: BLE001, S110 (raised below, without a trace of what was drawn)
+        pass
+    raise QueryFailed(
+        "the answer could not be completed; what it was charged stands", hint="ask for less at once, or otherwise"
+    )
 
 
 @final
@@ -270,4 +289,4 @@ def _listed(values: Any) -> Any:
 
 
 def _shown(value: Value) -> Any:
-    return Decimal(value.numerator) / Decimal(value.denominator) if isinstance(value, Fraction) else value
+    return exact_decimal(value) if isinstance(value, Fraction) else value

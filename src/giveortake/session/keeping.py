@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import json
 from fractions import Fraction
 from itertools import chain
@@ -11,13 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from giveortake.compile import Release
-from giveortake.compile.keys import listed_keys, with_keys
+from giveortake.compile.keys import in_order, listed_keys, with_keys
 from giveortake.engines import Found
 from giveortake.engines.ordering import ordered
 from giveortake.errors import LedgerDamaged, QueryFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from giveortake.compile import Measurement
@@ -35,42 +36,59 @@ MANY = 1 << 18  # keys; more than these are found, noised, kept and shown so man
 
 
 def executed(session: Session, made: Measurement, known: Keys | None, name: str) -> Part:
-    """Ask the engine, draw the noise for each integer once, and put what came out into a form that can be kept."""
-    found = None
-    keys = made.keys() if known is None else known
-    if made.selection is not None and known is None:
-        lists = made.find_keys(session.engine)
-        found = _first(lists)
-        if len(found) > MANY:
-            return _executed_at_length(session, made, chain([found], lists), name)
-        keys = with_keys(made, found)
-    release = made.release(session.engine, keys)
-    _require_unchanged(session)
-    return {"keys": None if found is None else _written(found), "arrays": release.to_json()}
+    """Ask the engine, draw the noise for each integer once, and put what came out into a form that can be kept.
+
+    Keys that are found are kept as soon as they are drawn: whoever asks again after a failure, or at the same time,
+    gets no other draw of them.
+    """
+    if made.selection is None or known is not None:
+        return _released(session, made, made.keys() if known is None else known)
+    drawn = session.spool.first(name, lambda: _drawn_keys(session, made))
+    count = _count(drawn)
+    if count > MANY:
+        return _released_at_length(session, made, drawn, count)
+    rows = [row for line in _lines(drawn) for row in _read(line)]
+    return {**_released(session, made, with_keys(made, rows)), "keys": _written(rows)}
 
 
-def _executed_at_length(session: Session, made: Measurement, lists: Iterable[Rows], name: str) -> Part:
-    """The same with keys in a file: one part of them is held at a time."""
-    count = 0
+def drawn_name(session: Session, made: Measurement, number: str) -> str:
+    """Where the keys of an answer are kept until it is settled: a name for this charge and this question alone."""
+    parts = [
+        session.population,
+        session.name,
+        session.version,
+        session.part_name(),
+        made.digest(),
+        repr(made.selection),
+    ]
+    return f"{number}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}.keys"
+
+
+def _drawn_keys(session: Session, made: Measurement) -> Iterator[Any]:
+    """The keys that are found, `MANY` to a line, in the order of their values: the engine's would tell of rows."""
+    lists = made.find_keys(session.engine)
+    found = _first(lists)
+    if len(found) <= MANY:
+        yield _written(in_order(found))
+        return
     schema = made.question.relation.schema
     domains = [column.expression.domain(schema) for column in made.columns]
+    for rows in ordered(chain([found], lists), domains, session.spool.place(), MANY):
+        yield _written(rows)
 
-    def lines() -> Iterator[Any]:
-        nonlocal count
-        for rows in ordered(lists, domains, session.spool.place(), MANY):
-            count += len(rows)
-            yield _written(rows)
 
-    scratch = session.spool.scratch(lines())
-    try:
-        keys = listed_keys(made, Found(count, lambda: (_read(line) for line in _lines(scratch))))
-        releases = made.releases(session.engine, keys, MANY)
-        parts = (
-            {"keys": line, "arrays": release.to_json()} for line, release in zip(_lines(scratch), releases, strict=True)
-        )
-        kept = session.spool.write(name, parts)
-    finally:
-        scratch.unlink(missing_ok=True)
+def _released(session: Session, made: Measurement, keys: Keys) -> Part:
+    release = made.release(session.engine, keys)
+    _require_unchanged(session)
+    return {"keys": None, "arrays": release.to_json()}
+
+
+def _released_at_length(session: Session, made: Measurement, drawn: Path, count: int) -> Part:
+    """The same with keys in a file: one line of them is held at a time."""
+    keys = listed_keys(made, Found(count, lambda: (_read(line) for line in _lines(drawn))))
+    releases = made.releases(session.engine, keys, MANY)
+    parts = ({"keys": line, "arrays": each.to_json()} for line, each in zip(_lines(drawn), releases, strict=True))
+    kept = session.spool.write(parts)
     _require_unchanged(session)
     return {"spool": kept}
 
@@ -126,6 +144,15 @@ def some_at_a_time(spool: Spool, made: Measurement, part: Part) -> Iterator[tupl
         rows = _read(line["keys"])
         keys = listed_keys(made, Found(len(rows), lambda rows=rows: iter([rows])))  # type: ignore[misc]
         yield keys, Release.from_json(line["arrays"], made.noises)
+
+
+def _count(path: Path) -> int:
+    """How many keys there are; every line but the last has `MANY`."""
+    full, last = 0, None
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            full, last = full + 1, line
+    return 0 if last is None else (full - 1) * MANY + len(json.loads(last))
 
 
 def _lines(path: Path) -> Iterator[Any]:

@@ -57,6 +57,8 @@ class Partition(Mapping[Any, "Session"]):
             raise InvalidParameter(
                 "partition", column, "has no declared values", hint="declare its domain: parts are known beforehand"
             )
+        if len({_key(value) for value in values}) < len(values):
+            raise InvalidParameter("partition", column, "has values that are the same as doubles", hint="round them")
         most = whole("parts_per_person", parts_per_person)
         person = session.budget.unit.column
         keep = None if person is None or most >= len(values) else most

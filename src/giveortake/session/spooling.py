@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import tempfile
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.errors import LedgerDamaged, NotFound, QueryFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _CHUNK = 1 << 20
 
@@ -31,26 +33,52 @@ class Spool:
     folder: Path | None
     _temporary: Path | None = field(default=None, init=False)
 
-    def write(self, name: str, lines: Iterable[Any]) -> dict[str, Any]:
-        """Keep lines durably under a name; what is returned belongs into the ledger."""
-        folder = self.place()
-        aside = folder / f".{name}.{os.getpid()}"
-        try:
+    def write(self, lines: Iterable[Any]) -> dict[str, Any]:
+        """Keep lines durably; what is returned belongs into the ledger."""
+        with self._aside() as aside:
             digest, count = _written(aside, lines)
-            aside.replace(folder / name)
-            _sync(folder)
+            name = f"{digest[:16]}-{secrets.token_hex(4)}.answer"
+            aside.replace(self.place() / name)
+            _sync(self.place())
+        return {"file": name, "lines": count, "sha256": digest}
+
+    def first(self, name: str, lines: Callable[[], Iterable[Any]]) -> Path:
+        """Lines under a name, durably. If there are some, by whomever, these; the others are not asked for, or lost."""
+        path = self.place() / name
+        if not path.exists():
+            with self._aside() as aside:
+                _written(aside, lines())
+                with suppress(FileExistsError):
+                    os.link(aside, path)
+                _sync(self.place())
+        return path
+
+    def forget(self, name: str) -> None:
+        """Remove what is not needed any more."""
+        (self.place() / name).unlink(missing_ok=True)
+
+    @contextmanager
+    def _aside(self) -> Iterator[Path]:
+        """A file that nobody else can read, and that is gone afterwards unless it was moved to its place."""
+        handle, name = tempfile.mkstemp(dir=self.place(), prefix=".")
+        os.close(handle)
+        try:
+            yield Path(name)
         except OSError:
+            failed = True
+        else:
+            failed = False
+        finally:
+            Path(name).unlink(missing_ok=True)
+        if failed:
             raise QueryFailed(
                 "the answer could not be written; what it was charged stands",
                 hint="make room in the folder of the ledger, or pass gt.protect(…, spool=) another one",
-            ) from None
-        finally:
-            aside.unlink(missing_ok=True)
-        return {"file": name, "lines": count, "sha256": digest}
+            )
 
     def read(self, kept: Any) -> Iterator[Any]:
         """The lines, after the whole file was compared with its digest."""
-        path = self.place() / str(kept["file"])
+        path = self.place() / Path(str(kept["file"])).name
         if not path.is_file():
             raise NotFound(
                 f"the file {path.name} of a kept answer is not in the spool",
@@ -65,13 +93,6 @@ class Spool:
             file.seek(0)
             for line in file:
                 yield json.loads(line)
-
-    def scratch(self, lines: Iterable[Any]) -> Path:
-        """Lines in a file that is removed by whoever asked for it."""
-        handle, path = tempfile.mkstemp(dir=self.place(), prefix=".keys-")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        return Path(path)
 
     def close(self) -> None:
         """Remove what was temporary."""
