@@ -49,7 +49,8 @@ def beside_peers(report: Report, rows: int) -> None:
         mine = watched[name] = contest.contestant(ON_SPARK, task)
         tumult = contest.contestant("tumult_peer.py", task, contest.tumult) if contest.tumult else None
         called = "Tumult" if tumult else "Tumult not installed"
-        cases.append(Case(f"Spark, {rows:,} rows: {name}", mine, called, tumult, faster(5)))
+        goal = faster(5) if task == "persons" else None
+        cases.append(Case(f"Spark, {rows:,} rows: {name}", mine, called, tumult, goal))
         if rows <= USUAL:
             cases.append(Case("  the same", mine.last, "ours on DuckDB", contest.contestant("ours.py", task)))
     if rows < USUAL:

@@ -224,7 +224,7 @@ def _categorical(name: str, said: Any, physical: Domain) -> Domain:
     if len(listed) > MOST_KEYS:
         raise InvalidParameter(f"domains[{name!r}]", f"{len(listed)} keys", f"are more than {MOST_KEYS:,}")
     kinds = {_kind_of(each) for each in present}
-    if len(kinds) > 1:
+    if len(kinds) > 1 and not all(kind.is_number for kind in kinds):
         raise InvalidParameter(f"domains[{name!r}]", said, "mixes kinds of values")
     kind = kinds.pop()
     if kind is not physical.kind and not (kind.is_number and physical.kind.is_number):
