@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from giveortake.errors import (
+    HIDDEN,
     InvalidParameter,
     LedgerBusy,
     LedgerDamaged,
@@ -266,7 +267,10 @@ def split(url: str) -> tuple[str, str]:
     >>> split("postgresql://ann@db/clinic?schema=visits&sslmode=require")
     ('postgresql://ann@db/clinic?sslmode=require', 'visits')
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise InvalidParameter("ledger", HIDDEN, "is no URL") from None
     options = parse_qsl(parts.query, keep_blank_values=True)
     schema = dict(options).get("schema", "giveortake")
     if not _SCHEMA.fullmatch(schema):
