@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from fractions import Fraction
 from itertools import count
@@ -229,14 +229,12 @@ class SparkEngine(RemoteEngine):
         """Run a statement. What Spark says when it fails may quote rows, and is never told."""
         if isinstance(asked, str) and len(asked) > 8 * LONGEST:
             raise QueryRefused("the question is too long", hint="ask for less at once")
-        with self._described(), _silent(), self._limited():
-            try:
-                return take(self._own.sql(asked) if isinstance(asked, str) else asked)
-            except Exception:  # noqa: BLE001 (Spark, its gateway and Arrow raise whatever they please)
-                raise QueryFailed(
-                    "the engine could not finish the question; what it was charged stands",
-                    hint="it may have run out of memory or time: ask for fewer groups",
-                ) from None
+        with self._described(), _silent(), self._limited(), suppress(Exception):  # Spark raises whatever it pleases
+            return take(self._own.sql(asked) if isinstance(asked, str) else asked)
+        raise QueryFailed(  # out here, so that it does not hold the error of Spark
+            "the engine could not finish the question; what it was charged stands",
+            hint="it may have run out of memory or time: ask for fewer groups",
+        )
 
     @contextmanager
     def _described(self) -> Iterator[None]:
