@@ -175,7 +175,7 @@ def test_patterns_match_what_they_match_in_duckdb(spark: SparkSession, tmp_path:
     def text(alphabet: str, most: int) -> str:
         return "".join(LUCK.choices(alphabet, k=LUCK.randint(0, most)))
 
-    texts = ["", "a" * 200, "😀a" * 5_000, *(text("ab_%\\😀é\n", 12) for _ in range(300))]
+    texts = ["", "a" * 200, "😀a" * 20, *(text("ab_%\\😀é\n", 12) for _ in range(300))]
     patterns = ["", "%", "%%", "a%a", "%a%a%a%a%a%a%b", "%😀%_a%😀a", "%_" * 50 + "%"]
     patterns += [text("ab_%%%\\😀é\n", 9) for _ in range(300)]
     path = _stored(pl.DataFrame({"s": texts}), tmp_path / "t.parquet")
