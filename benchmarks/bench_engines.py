@@ -87,7 +87,7 @@ def growth(report: Report) -> None:
 def variants() -> list[tuple[str, int, dict[str, int], str]]:
     rows = [BASE // 4, BASE, 4 * BASE]
     people = [BASE // 640, BASE // 160, BASE // 40, BASE // 10, BASE // 2]
-    categories = [100, 1_000, 10_000]
+    categories = [40, 200, 1_000, 4_000]
     return [
         *(("rows", each, {"rows": each}, "persons") for each in rows),
         *(("people", each, {"people": each}, "persons") for each in people),

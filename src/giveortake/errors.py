@@ -6,6 +6,8 @@ An error ends in a hint when there is something the reader can do about it.
 
 from __future__ import annotations
 
+import re
+
 __all__ = [
     "AccessDenied",
     "ApprovalRequired",
@@ -56,18 +58,28 @@ class Hidden:
 
 
 HIDDEN = Hidden()
+_ADDRESS = re.compile(r"://|\b[a-z][a-z0-9+.-]+:/|\bjdbc:|(password|passwd|pwd|secret|token)\s*=", re.IGNORECASE)
+
+
+def shown(value: object) -> object:
+    """A value that an error may tell: `HIDDEN` if it is or holds an address or a connection string.
+
+    >>> shown("trips.csv"), shown(["postgresql://ann:secret@db"]), shown("host=db Password=secret")
+    ('trips.csv', <hidden>, <hidden>)
+    """
+    return HIDDEN if _ADDRESS.search(_written(value)) else value
 
 
 class InvalidParameter(GiveOrTakeError, ValueError):
     """A parameter has a value that no guarantee can be proved for; nothing was drawn.
 
-    Where the value is or may be data, `HIDDEN` is told instead.
+    Where the value is or may be data or an address, `HIDDEN` is told instead.
     """
 
     def __init__(self, name: str, value: object, problem: str, *, hint: str | None = None) -> None:
         self.name = name
-        self.value = value
-        super().__init__(f"{name} = {_shortened(value)} {problem}", hint=hint)
+        self.value = shown(value)
+        super().__init__(f"{name} = {_shortened(self.value)} {problem}", hint=hint)
 
 
 class MismatchedPromises(GiveOrTakeError, ValueError):
@@ -183,8 +195,12 @@ class PopulationClosed(LedgerError, RuntimeError):
 
 
 def _shortened(value: object, limit: int = 60) -> str:
-    try:
-        text = repr(value)
-    except ValueError:  # Python refuses to write integers of more than 4,300 digits
-        text = f"a very long {type(value).__name__}"
+    text = _written(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _written(value: object) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # Python refuses to write integers of more than 4,300 digits
+        return f"a very long {type(value).__name__}"

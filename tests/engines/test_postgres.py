@@ -242,7 +242,8 @@ def test_failures_quote_neither_rows_nor_the_address(server: str, engine: Postgr
     shown = f"{failed.value} {failed.value.__cause__} {failed.value.__suppress_context__} {engine!r} {engine.identity}"
     assert SECRET not in shown
     assert server not in shown
-    assert failed.value.__suppress_context__
+    assert failed.value.__cause__ is None
+    assert failed.value.__context__ is None
     assert engine._rows("SELECT 1") == [(1,)]
 
 
@@ -309,7 +310,7 @@ def test_a_lost_connection_is_made_again_and_a_slow_question_given_up(server: st
         engine._rows("SELECT pg_sleep(30)")
     assert engine._rows("SELECT 1") == [(1,)]
     with pytest.raises(QueryRefused):
-        engine._rows(f"SELECT '{'x' * 300_000}'")
+        engine._rows(f"SELECT '{'x' * 2_000_000}'")
     engine.close()
 
 
@@ -322,7 +323,22 @@ def test_an_url_without_a_host_is_left_to_the_environment() -> None:
     assert split("postgresql://ann@db:5433/a%2Fb") == ("postgresql://ann@db:5433/a%2Fb", None)
 
 
+def test_schemes_compare_whatever_their_case() -> None:
+    assert split(" PostgreSQL://db/clinic?table=visits") == ("postgresql://db/clinic", "visits")
+
+
 # -- what was written since -----------------------------------------------------------------------------------------
+
+
+def test_a_column_called_like_the_table_hides_no_other(
+    server: str, engine: PostgresEngine, run: Callable[[str], Any]
+) -> None:
+    name = _name()
+    run(f"CREATE TABLE {name} (t text, x bigint); INSERT INTO {name} VALUES ('a', 1)")
+    before = engine.add("t", server, None, table=name).fingerprint
+    run(f"UPDATE {name} SET x = 2")
+    assert engine.add("other", server, None, table=name).fingerprint != before
+
 
 WRITES = {
     "insert": "INSERT INTO {0} VALUES (4, 'd')",

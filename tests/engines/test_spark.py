@@ -171,6 +171,24 @@ def test_strange_texts_are_the_same_keys_and_literals(spark: SparkSession, tmp_p
         assert sum(_open(other.tally(Tally(scan, keys, (Summand("rows"),))))[0].tolist()) == 2 * len(written)
 
 
+def test_patterns_match_what_they_match_in_duckdb(spark: SparkSession, tmp_path: Path) -> None:
+    def text(alphabet: str, most: int) -> str:
+        return "".join(LUCK.choices(alphabet, k=LUCK.randint(0, most)))
+
+    texts = ["", "a" * 200, "😀a" * 20, *(text("ab_%\\😀é\n", 12) for _ in range(300))]
+    patterns = ["", "%", "%%", "a%a", "%a%a%a%a%a%a%b", "%😀%_a%😀a", "%_" * 50 + "%"]
+    patterns += [text("ab_%%%\\😀é\n", 9) for _ in range(300)]
+    path = _stored(pl.DataFrame({"s": texts}), tmp_path / "t.parquet")
+    with _both(spark, path) as (one, other, scan):
+        summands = tuple(Summand("values", _if(Call("like", (Column("s"), Literal(pattern))))) for pattern in patterns)
+        key = Keys((KeyColumn("s", Column("s"), tuple(sorted(set(texts)))),))
+        expected = _open(one.tally(Tally(scan, key, summands)))
+        found = _open(other.tally(Tally(scan, key, summands)))
+        for pattern, each, same in zip(patterns, expected, found, strict=True):
+            assert each.tolist() == same.tolist(), pattern
+        assert sum(int(each.sum()) for each in expected) > len(texts)
+
+
 def _if(condition: Expression) -> Expression:
     return Call("case", (condition, Literal(1), Literal(None)))
 
@@ -361,6 +379,10 @@ def test_rows_that_need_not_be_the_same_twice_are_refused(spark: SparkSession) -
         rows.selectExpr("uuid() AS x").distinct(),
         rows.limit(3),
         rows.sample(0.5),
+        rows.selectExpr("id", "id % 3 AS a").dropDuplicates(["a"]).select("a", "id"),
+        rows.groupBy((rows.id % 3).alias("a")).agg({"id": "first"}),
+        rows.groupBy((rows.id % 3).alias("a")).agg({"id": "last"}).where("a > 1"),
+        rows.selectExpr("any_value(id) + 1 AS a"),
         spark.readStream.format("rate").load(),
         rows.selectExpr("id AS a", "id AS A"),
         pl.DataFrame({"a": [1]}),
@@ -369,6 +391,43 @@ def test_rows_that_need_not_be_the_same_twice_are_refused(spark: SparkSession) -
             engine.add("t", source, None)
     with pytest.raises(NotFound, match="no table 'nowhere'"):
         engine.add("t", "nowhere", None)
+    engine.add("distinct", rows.distinct(), None)
+    engine.add("whole rows", rows.selectExpr("id", "id % 3 AS a").dropDuplicates(), None)
+    engine.add("counted", rows.groupBy((rows.id % 3).alias("a")).agg({"id": "max"}), None)
+    engine.close()
+
+
+def test_a_frame_that_is_refused_is_not_printed(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.repl.eagerEval.enabled", "true")
+    engine = SparkEngine(spark)
+    try:
+        for columns in (["'zebra-7431' AS a", "1 AS A"], ["'zebra-7431' AS a", "rand() AS b"]):
+            with pytest.raises(InvalidParameter) as refused:
+                engine.add("t", spark.range(3).selectExpr(*columns), None)
+            assert "zebra" not in f"{refused.value} {vars(refused.value)}"
+    finally:
+        spark.conf.unset("spark.sql.repl.eagerEval.enabled")
+        engine.close()
+
+
+def test_the_active_session_stands_for_no_other_spark(spark: SparkSession) -> None:
+    before = spark.sparkContext.master
+    for url in ("spark://nowhere:7077?table=trips", "sc://nowhere:15002?table=trips"):
+        with pytest.raises(InvalidParameter, match="another Spark than the session that is active") as refused:
+            connect(url)
+        assert "nowhere" not in str(refused.value)
+    assert spark.sparkContext.master == before
+    assert spark.conf.get("spark.master") == before
+
+
+def test_files_that_are_gone_are_a_change(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(50).write.parquet(str(tmp_path / "t"))
+    engine = SparkEngine(spark)
+    engine.add("t", spark.read.parquet(str(tmp_path / "t")), None)
+    assert engine.unchanged()
+    for part in (tmp_path / "t").glob("*.parquet"):
+        part.unlink()
+    assert not engine.unchanged()
     engine.close()
 
 
@@ -422,7 +481,7 @@ def test_a_failure_tells_nothing(spark: SparkSession, tmp_path: Path, capfd: pyt
     with pytest.raises(QueryFailed, match="the engine could not finish the question") as caught:
         engine.tally(Tally(scan, Keys(), (Summand("values", Column("x")),)))
     assert caught.value.__cause__ is None
-    assert caught.value.__suppress_context__
+    assert caught.value.__context__ is None
     assert "zebra" not in str(caught.value) + "".join(capfd.readouterr())
     engine.close()
 

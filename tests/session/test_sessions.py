@@ -408,3 +408,18 @@ def test_a_locked_engine_reads_and_writes_nothing_else(statement: str, kind: str
         with pytest.raises(duckdb.Error):
             session.engine._connection.execute(statement).fetchall()  # type: ignore[attr-defined]
         session.sql(COUNT).answer(epsilon=1)  # and still answers
+
+
+@pytest.mark.parametrize("seconds", [0, -1, "5", float("nan"), float("inf"), True])
+def test_limits_of_time_are_positive_numbers(seconds: object) -> None:
+    with pytest.raises(gt.errors.InvalidParameter, match="seconds"):
+        gt.protect(pl.DataFrame({"p": [1]}), unit="p", budget=gt.PureDP(1), seconds=seconds)  # type: ignore[arg-type]
+
+
+def test_an_address_without_a_table_is_refused_and_a_closed_session_can_be_shown() -> None:
+    with pytest.raises(gt.errors.InvalidParameter, match="names no table") as refusal:
+        gt.protect("postgresql://ann:secret@nowhere/shop", unit="p", budget=gt.PureDP(1))
+    assert "secret" not in str(refusal.value)
+    closed = gt.protect(pl.DataFrame({"p": [1]}), unit="p", budget=gt.PureDP(1))
+    closed.close()
+    assert "closed" in repr(closed)

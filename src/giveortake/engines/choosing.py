@@ -7,9 +7,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
-from giveortake.errors import InvalidParameter
+from giveortake.errors import HIDDEN, InvalidParameter
 
 if TYPE_CHECKING:
     from giveortake.engines.duckdb import DuckDBEngine
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Place: TypeAlias = Literal["here", "postgresql", "spark"]
 
 _SCHEMES: dict[str, Place] = {"postgresql": "postgresql", "postgres": "postgresql", "spark": "spark", "sc": "spark"}
+_ADDRESS = re.compile(r"\s*(jdbc:|[^/\\]*://)", re.IGNORECASE)
 _TABLE_NAME = re.compile(r"\w+(\.\w+){0,2}")
 
 
@@ -50,23 +51,29 @@ def place_of(source: object) -> Place:
     """Where a source is: in a server that its URL names, in Spark, or else here."""
     if type(source).__module__.partition(".")[0] == "pyspark":
         return "spark"
-    if isinstance(source, str):
-        scheme, separator, _ = source.partition("://")
-        if separator and scheme in _SCHEMES:
-            return _SCHEMES[scheme]
-        if _is_table_of_spark(source):
-            return "spark"
-    return "here"
+    if not isinstance(source, str):
+        return "here"
+    if is_address(source):
+        scheme = source.partition("://")[0].strip().lower()
+        if scheme not in _SCHEMES:
+            raise InvalidParameter(
+                "source",
+                HIDDEN,
+                "is an address of a kind that is not known",
+                hint=f"{', '.join(f'{each}://' for each in _SCHEMES)}, or the path of a file",
+            )
+        return _SCHEMES[scheme]
+    return "spark" if _is_table_of_spark(source) else "here"
 
 
 def is_address(source: object) -> bool:
-    """Whether a source is the URL of a server, which may hold a password and is never shown."""
-    return isinstance(source, str) and source.partition("://")[0] in _SCHEMES and "://" in source
+    """Whether a source is the URL of a server, known or not, which may hold a password and is never shown."""
+    return isinstance(source, str) and _ADDRESS.match(source) is not None
 
 
 def table_in(source: str) -> str | None:
     """The table that a URL names, without its schema."""
-    named = parse_qs(urlsplit(source).query).get("table")
+    named = parse_qs(source.partition("?")[2]).get("table")
     return named[-1].rpartition(".")[2] if named else None
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.engines.engine import Source
 from giveortake.engines.writing import Writer
-from giveortake.errors import InvalidParameter, NotFound
+from giveortake.errors import HIDDEN, InvalidParameter, NotFound, shown
 from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def load(
         return _from_memory(connection, name, _Stream(source))
     raise InvalidParameter(
         "source",
-        source,
-        "is no table",
+        HIDDEN,
+        f"is no table, but of type {type(source).__name__}",
         hint="pass a path to CSV, Parquet or DuckDB, or a Polars, pandas or Arrow table",
     )
 
@@ -91,12 +91,12 @@ def _from_path(
     if any(character in str(path) for character in "*?["):
         found = sorted(path.parent.glob(path.name))
         if not found:
-            raise NotFound(f"no file matches {path}")
+            raise NotFound(f"no file matches {shown(path)}")
         return _from_parquet(connection, name, found)
     if path.is_dir():
         return _from_parquet(connection, name, sorted(path.glob("**/*.parquet")))
     if not path.is_file():
-        raise NotFound(f"there is no file {path}")
+        raise NotFound(f"there is no file {shown(path)}")
     match path.suffix.lower():
         case ".csv" | ".tsv" | ".txt":
             return _from_csv(connection, name, path, kinds)
@@ -110,7 +110,7 @@ def _from_path(
 def _from_parquet(connection: duckdb.DuckDBPyConnection, name: str, paths: list[Path]) -> Loaded:
     for path in paths:
         if not path.is_file():
-            raise NotFound(f"there is no file {path}")
+            raise NotFound(f"there is no file {shown(path)}")
     if not paths:
         raise NotFound("the folder holds no Parquet files")
     absolute = [str(path.resolve()) for path in paths]

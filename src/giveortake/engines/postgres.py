@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from contextlib import suppress
 from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING, Any, final
@@ -141,17 +142,17 @@ class PostgresEngine(RemoteEngine):
         """
         local = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in {**_SETTINGS, **limit}.items())
         try:
-            self._begin(f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; {local}")
-            found = self._connection.execute(text.encode()).fetchall()
-            self._connection.execute(b"COMMIT")
-        except (psycopg.Error, UnicodeError, MemoryError):
-            raise QueryFailed(
-                "the engine could not finish the question; what it was charged stands",
-                hint="it may have run out of memory or time: ask for fewer groups",
-            ) from None
+            with suppress(psycopg.Error, UnicodeError, MemoryError):
+                self._begin(f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; {local}")
+                found = self._connection.execute(text.encode()).fetchall()
+                self._connection.execute(b"COMMIT")
+                return found
         finally:
             self._end()
-        return found
+        raise QueryFailed(  # out here, so that it does not hold the error of the server
+            "the engine could not finish the question; what it was charged stands",
+            hint="it may have run out of memory or time: ask for fewer groups",
+        )
 
     def _begin(self, begin: str) -> None:
         """Begin, and connect again if the connection was lost since it was last used."""

@@ -43,10 +43,10 @@ def split(url: object) -> tuple[str, str | None]:
     >>> split("postgresql://ann@db/clinic?table=visits&sslmode=require")
     ('postgresql://ann@db/clinic?sslmode=require', 'visits')
     """
-    if not isinstance(url, str) or url.partition("://")[0] not in SCHEMES:
+    if not isinstance(url, str) or url.partition("://")[0].strip().lower() not in SCHEMES:
         raise InvalidParameter("source", HIDDEN, "is no URL of PostgreSQL", hint="postgresql://host/database?table=t")
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(url.strip())
     except ValueError:
         raise InvalidParameter("source", HIDDEN, "is no URL") from None
     options = parse_qsl(parts.query, keep_blank_values=True)
@@ -135,7 +135,8 @@ def _state(run: Run, oid: int) -> tuple[Any, ...]:
 
 def _digest(run: Run, stored: Stored) -> str:
     """One scan: the number of rows and the sum of their hashes. The name and the order of rows do not count."""
-    hashed = "CAST(CAST('x' || left(md5(CAST(t AS TEXT)), 15) AS BIT(60)) AS BIGINT)"
+    row = "ROW(t.*)"  # t alone would mean a column of that name
+    hashed = f"CAST(CAST('x' || left(md5(CAST({row} AS TEXT)), 15) AS BIT(60)) AS BIGINT)"
     ((count, mixed),) = run(f"SELECT count(*), sum({hashed}) FROM {stored.place} AS t")
     return hashlib.sha256(f"{stored.columns}|{count}|{mixed}".encode()).hexdigest()
 

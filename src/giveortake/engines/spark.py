@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar, final
@@ -27,7 +27,7 @@ from giveortake.engines.spark_tables import (
 )
 from giveortake.engines.tally import Bins, Tally
 from giveortake.engines.writing import LONGEST, exact_decimal
-from giveortake.errors import NotFound, QueryFailed, QueryRefused
+from giveortake.errors import GiveOrTakeError, NotFound, QueryFailed, QueryRefused
 from giveortake.mechanisms import Sensitive
 from giveortake.plan import Kind
 
@@ -75,7 +75,10 @@ class SparkEngine(RemoteEngine):
         super().__init__(SparkPrinter)
         self.identity = f"spark {session.version}"
         self._session = session
-        self._own = _session_beside(session)
+        try:
+            self._own = _session_beside(session)
+        except Exception:  # noqa: BLE001 (Spark raises whatever it pleases)
+            raise NotFound("the Spark session does not answer", hint="was it stopped? start one anew") from None
         self._context = None if is_connect(session) else session.sparkContext
         self._seconds = seconds
         self._files: list[Files] = []
@@ -102,7 +105,8 @@ class SparkEngine(RemoteEngine):
 
     def close(self) -> None:
         for view in self._views.values():
-            self._own.sql(f"DROP VIEW IF EXISTS {view}")
+            with suppress(Exception):  # the session may have been stopped before, and its views with it
+                self._own.sql(f"DROP VIEW IF EXISTS {view}")
         self._views.clear()
 
     def _seen_from_beside(self, name: str, frame: DataFrame) -> str:
@@ -228,14 +232,12 @@ class SparkEngine(RemoteEngine):
         """Run a statement. What Spark says when it fails may quote rows, and is never told."""
         if isinstance(asked, str) and len(asked) > 64 * LONGEST:
             raise QueryRefused("the question is too long", hint="ask for less at once")
-        with self._described(), _silent(), self._limited():
-            try:
-                return take(self._own.sql(asked) if isinstance(asked, str) else asked)
-            except Exception:  # noqa: BLE001 (Spark, its gateway and Arrow raise whatever they please)
-                raise QueryFailed(
-                    "the engine could not finish the question; what it was charged stands",
-                    hint="it may have run out of memory or time: ask for fewer groups",
-                ) from None
+        with suppress(Exception), self._described(), _silent(), self._limited():  # Spark raises whatever it pleases
+            return take(self._own.sql(asked) if isinstance(asked, str) else asked)
+        raise QueryFailed(  # out here, so that it does not hold the error of Spark
+            "the engine could not finish the question; what it was charged stands",
+            hint="it may have run out of memory or time: ask for fewer groups",
+        )
 
     @contextmanager
     def _described(self) -> Iterator[None]:
@@ -284,7 +286,19 @@ class SparkEngine(RemoteEngine):
 
 def session_of(source: object) -> SparkSession:
     """The session that a source belongs to."""
-    return connect(source)[0] if isinstance(source, str) else source.sparkSession  # type: ignore[attr-defined]
+    if not isinstance(source, str):
+        return source.sparkSession  # type: ignore[attr-defined, no-any-return]
+    try:
+        return connect(source)[0]
+    except GiveOrTakeError:
+        raise
+    except ImportError:
+        raise NotFound("a table of Spark needs pyspark", hint="pip install 'giveortake[spark]'") from None
+    except Exception:  # noqa: BLE001 (Spark raises whatever it pleases, with addresses in it)
+        raise NotFound(
+            "Spark cannot be started or reached",
+            hint="is Java 17 or newer installed (`java -version`, JAVA_HOME), and does the master answer?",
+        ) from None
 
 
 def _filled(asked: Tally | Bins | Distinct, rows: list[tuple[Any, ...]], start: int, size: int) -> Any:

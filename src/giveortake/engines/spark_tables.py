@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 from urllib.parse import parse_qs
 
 from giveortake.engines.spark_printer import SparkPrinter
-from giveortake.errors import InvalidParameter, NotFound
+from giveortake.errors import HIDDEN, InvalidParameter, NotFound, shown
 from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _KINDS = {
     "date": Kind.DATE,
 }
 _CHOOSING_ROWS = {"Sample", "GlobalLimit", "LocalLimit", "Offset", "Tail"}
+_CHOOSING_VALUES = {"First", "Last", "AnyValue"}  # of a group, in whatever order its rows come
 
 
 def connect(url: str) -> tuple[SparkSession, str]:
@@ -37,20 +39,51 @@ def connect(url: str) -> tuple[SparkSession, str]:
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 (a heavy library, needed from here on)
 
-    place, _, options = url.partition("?")
-    if "://" not in url:
-        session = SparkSession.getActiveSession()
+    session = SparkSession.getActiveSession()
+    place, _, options = url.strip().partition("?")
+    scheme, separator, host = place.partition("://")
+    if not separator:
         if session is None:
             raise NotFound("there is no Spark session", hint="start one, or write spark://host:port?table=db.trips")
         return session, url
     tables = parse_qs(options).get("table", [])
-    if len(tables) != 1 or not place.startswith(("spark://", "sc://")):
+    scheme = scheme.lower()
+    if len(tables) != 1 or scheme not in {"spark", "sc"}:
         raise InvalidParameter(
-            "source", place, "names no table of Spark", hint="write spark://host:port?table=db.trips"
+            "source", HIDDEN, "names no table of Spark", hint="write spark://host:port?table=db.trips"
         )
-    builder = SparkSession.builder
-    builder = builder.remote(place) if place.startswith("sc://") else builder.master(place)
-    return builder.getOrCreate(), tables[0]
+    place = f"{scheme}://{host}"
+    if session is None:
+        builder = SparkSession.builder
+        session = _started(builder.remote(place) if scheme == "sc" else builder.master(place))
+    if not _is_at(session, place):
+        raise InvalidParameter(
+            "source",
+            HIDDEN,
+            "is in another Spark than the session that is active",
+            hint="stop that session, or name a table of it without an address",
+        )
+    return session, tables[0]
+
+
+def _started(builder: SparkSession.Builder) -> SparkSession:
+    """What Spark says when it cannot be reached may hold its address, and is not told."""
+    with suppress(Exception):  # Spark and its gateway raise whatever they please
+        return builder.getOrCreate()
+    raise NotFound("Spark cannot be reached, or does not let giveortake in", hint="check host and port")
+
+
+def _is_at(session: SparkSession, place: str) -> bool:
+    if not is_connect(session):
+        return session.sparkContext.master == place
+    if not place.startswith("sc://"):
+        return False
+    from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415 (see above)
+
+    client: Any = session.client
+    with suppress(Exception):  # what is no address of Spark Connect
+        return bool(client.host == DefaultChannelBuilder(place).host)
+    return False
 
 
 def is_connect(session: SparkSession) -> bool:
@@ -66,36 +99,54 @@ def found_table(session: SparkSession, source: object) -> DataFrame:
         try:
             return session.table(source)
         except PySparkException:
-            raise NotFound(f"Spark has no table {source!r}") from None
+            raise NotFound(f"Spark has no table {shown(source)!r}") from None
     if not type(source).__module__.startswith("pyspark.sql.") or not hasattr(source, "createGlobalTempView"):
-        raise InvalidParameter("source", source, "is no table of Spark", hint="pass a DataFrame or a table's name")
+        problem = f"is no table of Spark, but of type {type(source).__name__}"
+        raise InvalidParameter("source", HIDDEN, problem, hint="pass a DataFrame or a table's name")
     frame: Any = source
     if is_connect(session) != is_connect(frame.sparkSession):
-        raise InvalidParameter("source", source, "belongs to another Spark than the session")
+        raise InvalidParameter("source", HIDDEN, "belongs to another Spark than the session")
     return frame  # type: ignore[no-any-return]
 
 
 def require_readable(frame: DataFrame) -> None:
     """Refuse what is not the same rows each time it is read."""
     if frame.isStreaming:
-        raise InvalidParameter("source", frame, "is a stream", hint=_WRITE_IT)
+        raise InvalidParameter("source", HIDDEN, "is a stream", hint=_WRITE_IT)
     names = [name.lower() for name in frame.columns]
     if len(set(names)) < len(names):
-        raise InvalidParameter("source", frame, "has columns whose names differ in case alone", hint="rename them")
+        raise InvalidParameter("source", HIDDEN, "has columns whose names differ in case alone", hint="rename them")
     if is_connect(frame.sparkSession):
         return  # what it computes is known to the server alone
     plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 (Spark tells it nowhere else)
     if not plan.deterministic():
-        raise InvalidParameter("source", frame, "is computed anew, with luck, each time it is read", hint=_WRITE_IT)
-    if not _CHOOSING_ROWS.isdisjoint(_operators(plan)):
-        raise InvalidParameter("source", frame, "takes some rows of others, not always the same", hint=_WRITE_IT)
+        raise InvalidParameter("source", HIDDEN, "is computed anew, with luck, each time it is read", hint=_WRITE_IT)
+    if any(map(_chooses_rows, _operators(plan))):
+        raise InvalidParameter("source", HIDDEN, "takes some rows of others, not always the same", hint=_WRITE_IT)
 
 
-def _operators(plan: Any) -> Iterator[str]:
-    yield plan.nodeName()
-    children = plan.children()
-    for place in range(children.size()):
-        yield from _operators(children.apply(place))
+def _chooses_rows(operator: Any) -> bool:
+    """Whether an operator takes some rows of many, where nothing says which."""
+    match operator.nodeName():
+        case "Deduplicate":
+            return bool(operator.keys().size() < operator.child().output().size())
+        case "Aggregate":
+            inside = (each for listed in _members(operator.expressions()) for each in _operators(listed))
+            return any(each.getClass().getSimpleName() in _CHOOSING_VALUES for each in inside)
+        case name:
+            return name in _CHOOSING_ROWS
+
+
+def _operators(tree: Any) -> Iterator[Any]:
+    """A plan or an expression, and all that is below it."""
+    yield tree
+    for child in _members(tree.children()):
+        yield from _operators(child)
+
+
+def _members(found: Any) -> Iterator[Any]:
+    for place in range(found.size()):
+        yield found.apply(place)
 
 
 def offered_columns(frame: DataFrame) -> tuple[tuple[str, Domain], ...]:
@@ -140,9 +191,11 @@ class Files:
         return cls(frame, source if isinstance(source, str) else None, _states(frame))
 
     def unchanged(self) -> bool:
-        """Whether they are still the same. Differential privacy does not depend on it."""
-        frame = self.frame if self.table is None else self.frame.sparkSession.table(self.table)
-        return _states(frame) == self.states
+        """Whether they are still there and the same. Differential privacy does not depend on it."""
+        with suppress(Exception):  # Spark and its gateway raise whatever they please about files that are gone
+            frame = self.frame if self.table is None else self.frame.sparkSession.table(self.table)
+            return _states(frame) == self.states
+        return False
 
 
 def _states(frame: DataFrame) -> frozenset[tuple[str, int, int]]:

@@ -6,7 +6,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from giveortake.errors import HIDDEN, InvalidParameter, LedgerForeign, LedgerMissing, LedgerUnavailable, NotFound
+from giveortake.errors import HIDDEN, InvalidParameter, LedgerForeign, LedgerMissing, LedgerUnavailable, NotFound, shown
 from giveortake.ledger.chain import Chain
 from giveortake.ledger.draft import clock
 from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, Point, entry
@@ -121,11 +121,15 @@ def _mark_at(place: str | os.PathLike[str], at: Notice) -> Mark:
 
 
 def _address(where: str | os.PathLike[str]) -> str:
+    """A path as it is, or the URL of a server with its scheme in lower case."""
     address = str(where)
-    if not address.strip() or "\0" in address:
-        shown = HIDDEN if address.startswith(_SERVERS) else where  # it may hold a password
-        raise InvalidParameter("ledger", shown, "is neither a path nor a PostgreSQL URL")
-    return address
+    scheme, separator, rest = address.strip().partition("://")
+    url = f"{scheme.lower()}{separator}{rest}"
+    is_server = url.startswith(_SERVERS)
+    if not url or "\0" in address or (not is_server and shown(address) is HIDDEN):
+        hint = "postgresql://host/database?schema=name, or the path of a file"
+        raise InvalidParameter("ledger", where, "is neither a path nor a PostgreSQL URL", hint=hint)
+    return url if is_server else address
 
 
 def _prepare(store: Store, found: Point, at: Notice, now: Callable[[], str]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from giveortake.errors import (
+    HIDDEN,
     InvalidParameter,
     LedgerBusy,
     LedgerDamaged,
@@ -266,13 +267,16 @@ def split(url: str) -> tuple[str, str]:
     >>> split("postgresql://ann@db/clinic?schema=visits&sslmode=require")
     ('postgresql://ann@db/clinic?sslmode=require', 'visits')
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise InvalidParameter("ledger", HIDDEN, "is no URL") from None
     options = parse_qsl(parts.query, keep_blank_values=True)
     schema = dict(options).get("schema", "giveortake")
     if not _SCHEMA.fullmatch(schema):
         raise InvalidParameter("schema", schema, "is not a name in lower case letters, digits and _")
     rest = urlencode([(name, value) for name, value in options if name != "schema"], safe="/", quote_via=quote)
-    return urlunsplit(parts._replace(query=rest)), schema
+    return f"{url.partition(':')[0]}://{urlunsplit(parts._replace(scheme='', query=rest)).removeprefix('//')}", schema
 
 
 def _shown(connection: psycopg.Connection[tuple[Any, ...]], setting: str) -> str:

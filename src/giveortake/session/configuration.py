@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.engines.choosing import is_address
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, shown
 from giveortake.exact import positive
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
 from giveortake.session.protecting import protect
@@ -36,6 +36,10 @@ class Configuration:
     file: Path
     name: str
     said: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        said = {key: shown(value) for key, value in self.said.items()}
+        return f"Configuration(file={self.file!r}, name={self.name!r}, said={said!r})"
 
     @property
     def ledger(self) -> str | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from giveortake import ledger as ledgers
 from giveortake.compile import Caps
 from giveortake.engines.choosing import is_address, open_engine, place_of, table_in
-from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, SameTable
+from giveortake.errors import HIDDEN, InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.plan import Domain, Kind, PrivateTable, PublicTable
 from giveortake.plan.domains import declared
 from giveortake.privacy import ROW, Guarantee, Unit
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[^0-9A-Za-z_]+")
 _MOST_PUBLIC_KEYS = 10_000
+_MOST_SECONDS = 10**6
 
 
 def protect(
@@ -75,6 +76,10 @@ def protect(
     caps = Caps.of(groups_per_person, rows_per_group, rows_per_person)
     if whom == ROW and (caps.stated or caps.total is not None):
         raise InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
+    if seconds is not None and not (_is_plain_number(seconds) and 0 < seconds <= _MOST_SECONDS):
+        raise InvalidParameter("seconds", seconds, "is not a positive number of seconds")
+    if not isinstance(source, Mapping):
+        table_name(source, name, table)  # an address that names no table is refused before anything is opened
     said = dict(domains or {})
     engine = open_engine(source, memory=memory, threads=threads, seconds=seconds)
     try:
@@ -128,6 +133,10 @@ def _spool_folder(spool: str | Path | None, ledger: str | Path | ledgers.Ledger 
     if isinstance(ledger, ledgers.Ledger) or is_address(str(ledger)):
         return Path(f"{_NAME.sub('_', name)}.answers")
     return Path(f"{ledger}.answers")
+
+
+def _is_plain_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _unit(said: object) -> Unit:
@@ -336,7 +345,12 @@ def table_name(source: Any, name: str | None, table: str | None) -> str:
     if table is not None:
         return table.rpartition(".")[2]
     if is_address(source):
-        return table_in(source) or "data"
+        named = table_in(source)
+        if named is None:
+            raise InvalidParameter(
+                "source", HIDDEN, "names no table", hint="add ?table=NAME to the address, or pass table="
+            )
+        return named
     first = source[0] if isinstance(source, Sequence) and not isinstance(source, str) and source else source
     if isinstance(first, str | Path):
         stem = str(first).rpartition(".")[2] if place_of(first) == "spark" else Path(first).name.partition(".")[0]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 from giveortake import frame, sql
 from giveortake.compile import composed, spend_of
-from giveortake.errors import InvalidParameter
+from giveortake.errors import InvalidParameter, LedgerUnavailable
 from giveortake.exact import shown
 from giveortake.plan import Catalog, PublicTable, Scan
 from giveortake.privacy import ApproxDP
@@ -252,7 +252,10 @@ class Session:
         lines.extend(f"  {table.name}, public" for table in self._public.values())
         if self.budget.unit.column is not None:
             lines.append(f"  {self.caps}{'' if self.caps.stated else ' (the default; see suggest_bounds)'}")
-        standing, left = self.standing(), self.affordable
+        try:
+            standing, left = self.standing(), self.affordable
+        except LedgerUnavailable:
+            return "\n".join([*lines, "  its ledger is closed"]) + ">"
         if standing.share is not None and left is not None:
             used = shown(100 * standing.share, 3)
             lines.append(f"  {used} % of the budget is used; a pure ε of up to {shown(left, 3)} is left")
