@@ -310,7 +310,7 @@ def test_a_lost_connection_is_made_again_and_a_slow_question_given_up(server: st
         engine._rows("SELECT pg_sleep(30)")
     assert engine._rows("SELECT 1") == [(1,)]
     with pytest.raises(QueryRefused):
-        engine._rows(f"SELECT '{'x' * 2_000_000}'")
+        engine._rows(f"SELECT '{'x' * 13_000_000}'")
     engine.close()
 
 
