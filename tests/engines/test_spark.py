@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
+from evil_calls import LEAVES, calls
 from evil_tables import DOMAINS, SCHEMA, Table, frame, random_row, random_table
 from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines import spark as spark_engine
@@ -24,7 +25,7 @@ from giveortake.engines.duckdb import DuckDBEngine
 from giveortake.engines.spark import SparkEngine
 from giveortake.engines.spark_tables import connect
 from giveortake.engines.tally import Bounding, Quantum
-from giveortake.errors import InvalidParameter, NotFound, QueryFailed, QueryRefused
+from giveortake.errors import InvalidParameter, NotFound, QueryFailed
 from giveortake.plan import Call, Column, Domain, Expression, Filter, Kind, Literal, PrivateTable, Scan
 from giveortake.plan.domains import declared
 from giveortake.plan.functions import FUNCTIONS
@@ -42,11 +43,6 @@ pytestmark = [
 ]
 LATEST = 2**63 // 1_000_000  # milliseconds: moments further away than Spark's are not readable by it
 LUCK = random.Random("spark")  # noqa: S311 (which rows are tried need not be secret)
-LEAVES: list[Expression] = [
-    *(Column(name) for name in ("x", "y", "i", "w", "q", "b", "d", "e", "t", "c", "r")),
-    Call("clamp", (Column("x"), Literal(-2), Literal(5))),
-    *(Literal(value) for value in (0, 2, Fraction(5, 2), "%a_", "year", "week", True, None)),
-]
 Q = Keys((KeyColumn("q", Column("q"), None),))
 BOUNDING = Bounding(2, 3)
 
@@ -94,22 +90,6 @@ def _listed(parts: Iterator[Any]) -> list[Any]:
 # -- values -------------------------------------------------------------------------------------------------------
 
 
-def _calls(name: str, parts: list[Expression], luck: random.Random, count: int, scan: Scan) -> list[Expression]:
-    function = FUNCTIONS[name]
-    found: dict[Expression, None] = {}
-    for _ in range(count * 60):
-        size = function.least if function.most == function.least else function.least + luck.randrange(2)
-        call = Call(name, tuple(luck.choice(parts) for _ in range(size)))
-        try:
-            call.domain(scan.schema)
-        except QueryRefused:
-            continue
-        found[call] = None
-        if len(found) == count:
-            break
-    return list(found)
-
-
 def _functions(expression: Expression) -> set[str]:
     if not isinstance(expression, Call):
         return set()
@@ -133,9 +113,9 @@ def test_every_function_has_the_same_values_on_evil_rows_plain_and_nested(
         values: list[Expression] = []
         for name in sorted(FUNCTIONS)[part::4]:
             luck = random.Random(name)  # noqa: S311 (see above)
-            plain = _calls(name, LEAVES, luck, 8, scan)
+            plain = calls(name, LEAVES, luck, 8, scan)
             outer = luck.sample(sorted(FUNCTIONS), 8)
-            values += plain + [call for each in outer for call in _calls(each, [*plain, *LEAVES], luck, 1, scan)]
+            values += plain + [call for each in outer for call in calls(each, [*plain, *LEAVES], luck, 1, scan)]
         for first in range(0, len(values), 60):
             some = values[first : first + 60]
             answers = []

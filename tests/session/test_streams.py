@@ -153,6 +153,21 @@ def _no_room(_folder: Path) -> None:
     raise OSError(28, "No space left on device")
 
 
+def test_a_question_that_finds_no_keys_makes_no_folder(tmp_path: Path) -> None:
+    with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s:
+        s.sql("SELECT COUNT(*) AS n FROM t").answer(epsilon=1)
+        assert not (tmp_path / "kept").exists()
+
+
+def test_keys_are_kept_on_file_systems_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_links(*_given: Any) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", no_links)
+    with session(spool=tmp_path / "kept") as s:
+        assert sum(len(part) for part in s.sql(TEXT).stream(**SPEND)) == 55
+
+
 def test_streams_as_arrow_and_parquet(tmp_path: Path) -> None:
     with session() as s:
         stream = s.sql(TEXT).stream(**SPEND)

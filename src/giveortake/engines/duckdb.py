@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from giveortake.engines.statements import Coded
 from giveortake.engines.tally import WIDEST
 from giveortake.engines.writing import LONGEST, exact_decimal
 from giveortake.errors import QueryFailed, QueryRefused
-from giveortake.plan import Kind, Scan
+from giveortake.plan import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from giveortake.plan import Domain, Relation, Scan, Value
 
 _BUCKET_DIGITS = 9  # of the edges of buckets
-Found = TypeVar("Found")
-_REMEMBERED = 64  # exact results, so that the same question at another price does not read the rows again
 
 
 @final

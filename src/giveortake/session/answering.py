@@ -158,8 +158,10 @@ def _kept(
         names = [keeping.drawn_name(session, made, f"{reservation.number}-{place}") for place, made in enumerate(asked)]
         parts = [_executed(session, made, known, name) for made, name in zip(asked, names, strict=True)]
         content = session.book.settle(reservation, {"format": keeping.FORMAT, "parts": parts})
-        for name, part, settled in zip(names, parts, keeping.parts_of(content, len(asked)), strict=True):
-            session.spool.forget(name)
+        settled_parts = keeping.parts_of(content, len(asked))
+        for made, name, part, settled in zip(asked, names, parts, settled_parts, strict=True):
+            if made.selection is not None:
+                session.spool.forget(name)
             if "spool" in part and part != settled:  # somebody else was faster, and theirs is the answer
                 session.spool.forget(part["spool"]["file"])
     return keeping.parts_of(content, len(asked))

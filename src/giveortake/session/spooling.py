@@ -12,7 +12,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -48,8 +48,7 @@ class Spool:
         if not path.exists():
             with self._aside() as aside:
                 _written(aside, lines())
-                with suppress(FileExistsError):
-                    os.link(aside, path)
+                _put_first(aside, path)
                 _sync(self.place())
         return path
 
@@ -122,6 +121,16 @@ def _written(path: Path, lines: Iterable[Any]) -> tuple[str, int]:
         file.flush()
         os.fsync(file.fileno())
     return digest.hexdigest(), count
+
+
+def _put_first(aside: Path, path: Path) -> None:
+    """Give a file its name unless another one has it; a file system without links may have the later one win."""
+    try:
+        os.link(aside, path)
+    except FileExistsError:
+        return
+    except OSError:
+        aside.replace(path)
 
 
 def _sync(folder: Path) -> None:
