@@ -11,6 +11,7 @@ Without rooms it takes those that differ from `main`, new files included.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -28,6 +29,7 @@ LINES = {
 }
 PYTEST = ["pytest", "--numprocesses=2", "--dist=loadgroup", "--quiet"]
 NEEDY = "statistical or cluster or browser or postgres or spark"
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each: two processes have two cores already
 NO_TESTS = 5  # what pytest says if a room has none that are quick
 
 
@@ -60,7 +62,8 @@ def run(name: str, line: list[str]) -> int:
     """Run one tool of this interpreter's environment; 0 if all is well."""
     started = time.monotonic()
     print(f"── {name}", flush=True)
-    code = subprocess.run([Path(sys.executable).parent / line[0], *line[1:]], cwd=ROOT, check=False).returncode
+    command, environment = [Path(sys.executable).parent / line[0], *line[1:]], {**os.environ, **ONE_THREAD}
+    code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     code = 0 if code == NO_TESTS and "pytest" in line else code
     print(f"   {'ok' if code == 0 else f'failed ({code})'} after {time.monotonic() - started:.0f} s", flush=True)
     return code
