@@ -23,6 +23,7 @@ from giveortake.engines.postgres_tables import split
 from giveortake.engines.tally import Bounding
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed, QueryRefused
 from giveortake.plan import Call, Column, Domain, Kind, Literal, PrivateTable, Scan
+from inside import engine_of, measured
 from postgres_server import server, stored
 from query_shapes import shapes_of
 from replay import MODES, SPEND, ZONES, Mode, Revealing, exact_integers, exact_units
@@ -86,14 +87,14 @@ def test_every_shape_has_the_integers_and_keys_of_duckdb(mode: Mode, server: str
         there = _asked_there(server, mode, table)
         with mode.session(table) as here:
             for name, text in shapes_of(by_person=mode.by_person).items():
-                made = here.sql(text).measured(SPEND)
+                made = measured(here, text, SPEND)
                 keys = None
                 if made.selection is not None:
-                    found = exact_units(made, here.engine)
+                    found = exact_units(made, engine_of(here))
                     assert exact_units(made, there) == found, name
                     keys = with_keys(made, list(found))
                 for one, other in zip(
-                    exact_integers(made, here.engine, keys), exact_integers(made, there, keys), strict=True
+                    exact_integers(made, engine_of(here), keys), exact_integers(made, there, keys), strict=True
                 ):
                     assert one.tolist() == other.tolist(), name
         there.close()

@@ -15,7 +15,7 @@ from giveortake.engines.choosing import is_address
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.exact import rational
 from giveortake.session.configuration import MEMORY, budget_said, chosen, configurations, unit_said
-from giveortake.session.protecting import table_name
+from giveortake.session.registration import table_name
 
 if TYPE_CHECKING:
     import argparse

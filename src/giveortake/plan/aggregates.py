@@ -186,6 +186,12 @@ class Question:
         for aggregate in self.aggregates():
             aggregate.require_releasable(schema)
 
+    @property
+    def finds_keys(self) -> bool:
+        """Whether some keys are not known beforehand."""
+        schema = self.relation.schema
+        return any(key.domain(schema).keys() is None for _, key in self.keys)
+
     def aggregates(self) -> list[Aggregate]:
         """Every aggregate that the answer is computed from, once each, in the order in which they are named."""
         found: dict[Aggregate, None] = {}

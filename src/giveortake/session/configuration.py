@@ -13,7 +13,7 @@ from giveortake.engines.choosing import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, shown
 from giveortake.exact import positive
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
-from giveortake.session.protecting import protect
+from giveortake.session.registration import protect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
