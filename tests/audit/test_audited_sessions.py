@@ -14,9 +14,10 @@ from giveortake import audit
 from giveortake.audit import shapes
 from giveortake.audit.sessions import Sessions
 from giveortake.compile.measures import Stability
-from giveortake.engines import Bounding, statements
-from giveortake.engines.duckdb import DuckDBEngine
-from giveortake.engines.printer import Printer
+from giveortake.engines import Bounding
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.sql import statements
+from giveortake.engines.sql.relations import Printer
 from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
 from giveortake.mechanisms.discovered_histogram import DiscoveredHistogram
 from giveortake.privacy.events import Repeated
@@ -128,8 +129,8 @@ def _any_number_of_keys(patch: pytest.MonkeyPatch) -> None:
 
 def _rows_unlimited(patch: pytest.MonkeyPatch) -> None:
     def prepare(self: DuckDBEngine, relation: Any) -> None:
-        from giveortake.engines.asking import _scans  # noqa: PLC0415
-        from giveortake.engines.printer import bounded_name  # noqa: PLC0415
+        from giveortake.engines.sql.engine import _scans  # noqa: PLC0415
+        from giveortake.engines.sql.relations import bounded_name  # noqa: PLC0415
 
         for scan in _scans(relation):
             self._sources[bounded_name(scan)] = self._sources[scan.table.name]
@@ -158,6 +159,10 @@ def test_planted_mistakes_are_found(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def _number_of_rows(session: Any) -> int:
+    return _rows_in(engine_of(session))
+
+
+def _rows_in(engine: Any) -> int:
     ((count,),) = engine._connection.execute(f"SELECT count(*) FROM {engine._sources['data']}").fetchall()
     return int(count)
 

@@ -15,7 +15,7 @@ from giveortake.compile.keys import key_rows
 from giveortake.compile.measures import Measures
 from giveortake.compile.outputs import evaluated
 from giveortake.compile.releases import combined
-from giveortake.engines.writing import exact_decimal
+from giveortake.exact import exact_decimal
 from giveortake.plan import Column as KeyColumn
 from giveortake.plan import Kind, Literal, Measured, Quotient
 from giveortake.plan.aggregates import Condition

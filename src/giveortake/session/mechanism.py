@@ -22,7 +22,7 @@ from giveortake.compile.keys import in_order, listed_keys, with_keys
 from giveortake.compile.postprocessing import answer_columns
 from giveortake.compile.provenance import provenance
 from giveortake.engines import Found
-from giveortake.engines.ordering import ordered
+from giveortake.engines.duckdb.key_order import ordered
 from giveortake.errors import (
     BudgetExceeded,
     GiveOrTakeError,
@@ -227,19 +227,22 @@ class InteractiveMechanism:
     def draw(self, asked: Priced, reservation: Reservation, place: int) -> _Drawn:
         """Ask the engine and add the noise, once to each integer.
 
-        What goes wrong after something was drawn is told by errors of our own alone: others may quote keys.
+        What goes wrong from here on is told by an error of our own alone, without what led to it: other errors, and
+        the variables in a trace, may hold keys and exact counts.
         """
         try:
             if asked.keys is not None:
                 return _Drawn(self._draw_values(asked.made, asked.keys))
             return self._draw_found(asked.made, f"{reservation.number}-{place}")
-        except GiveOrTakeError:
-            raise
-        except Exception:  # noqa: BLE001, S110 (raised below, without a trace of what was drawn)
-            pass
-        raise QueryFailed(
-            "the answer could not be completed; what it was charged stands", hint="ask for less at once, or otherwise"
-        )
+        except GiveOrTakeError as error:
+            failure = error
+        except Exception:  # noqa: BLE001 (raised below, without a trace of what was drawn)
+            failure = QueryFailed(
+                "the answer could not be completed; what it was charged stands",
+                hint="ask for less at once, or otherwise",
+            )
+        failure.__context__ = None
+        raise failure.with_traceback(None) from None
 
     def _draw_found(self, made: Measurement, number: str) -> _Drawn:
         """Find keys, and draw the values at these.

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 class Session:
     """Tables behind a budget; made by `gt.protect`.
 
-    Guarantee (interactive mechanisms, seed 001): an analyst may choose every question after seeing all earlier answers.
-    Each is charged to the ledger, at every level, before a row is read; what the ledger refuses is not asked. So all
-    answers together keep the budget of the population.
+    An analyst may choose every question after seeing all earlier answers. Each is charged to the ledger, at every level,
+    before a row is read; what the ledger refuses is not asked. So all answers together keep the budget of the
+    population: `InteractiveMechanism` says why.
 
-    The engine and the ledger are no part of it: the custodian opens the ledger with `gt.ledger.open`.
+    The engine and the ledger are no part of this face: the custodian opens the ledger with `gt.ledger.open`.
     """
 
     def __init__(
