@@ -12,7 +12,7 @@ import inspect
 import re
 import sqlite3
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -172,11 +172,11 @@ def _needs_nothing(function: Any) -> bool:
 def refusals(s: Session, monkeypatch: pytest.MonkeyPatch) -> dict[str, BaseException]:
     """Errors of every stage."""
     count = s.sql("SELECT COUNT(*) AS n FROM t")
-    wrong = {
+    wrong: dict[str, Callable[[], object]] = {
         "not read": lambda: s.sql("SELECT p, x FROM t"),
         "unknown": lambda: s.sql("SELECT COUNT(*) AS n FROM t WHERE y > 1"),
         "too dear": lambda: count.answer(epsilon=100),
-        "no term": lambda: count.answer(epsilno=1),
+        "no price": lambda: count.answer(epsilon=-1),
         "no part": lambda: s.partition("region")["secret"],
         "no frame": lambda: s.table().filter(gt.col("nothing") > 1),
     }

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class Session:
     """Tables behind a budget; made by `gt.protect`.
 
-    An analyst may choose every question after seeing all earlier answers. Each is charged to the ledger, at every level,
-    before a row is read; what the ledger refuses is not asked. So all answers together keep the budget of the
+    An analyst may choose every question after seeing all earlier answers. Each is charged to the ledger, at every
+    level, before a row is read; what the ledger refuses is not asked. So all answers together keep the budget of the
     population: `InteractiveMechanism` says why.
 
     The engine and the ledger are no part of this face: the custodian opens the ledger with `gt.ledger.open`.
