@@ -23,7 +23,7 @@ ROW, CAPPED, FEW, ROW_CHANGED, CAPPED_CHANGED, FEW_CHANGED = MODES
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: f"{mode.name}, {mode.change}")
 def test_no_neighbour_moves_an_aggregate_by_more_than_was_declared(mode: Mode) -> None:
-    shapes = shapes_of(by_person=mode.by_person)
+    shapes = shapes_of(by_person=mode.by_person, few_rows=mode.few_rows)
     assert len(shapes) >= 40
     seen = replay(mode, shapes, tables=2, neighbours=2)
     assert seen.violations == []
