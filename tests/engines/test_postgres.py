@@ -86,7 +86,7 @@ def test_every_shape_has_the_integers_and_keys_of_duckdb(mode: Mode, server: str
     for table in _tables(random.Random(mode.name)):  # noqa: S311 (which tables are tried need not be secret)
         there = _asked_there(server, mode, table)
         with mode.session(table) as here:
-            for name, text in shapes_of(by_person=mode.by_person).items():
+            for name, text in shapes_of(by_person=mode.by_person, few_rows=mode.few_rows).items():
                 made = measured(here, text, SPEND)
                 keys = None
                 if made.selection is not None:

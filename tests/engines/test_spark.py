@@ -231,7 +231,7 @@ def test_questions_of_random_shapes_have_the_same_integers(mode: Any, spark: Spa
     table = Table((), ())
     while len(table.rows) < 30:
         table = random_table(luck)
-    shapes = shapes_of(by_person=mode.by_person)
+    shapes = shapes_of(by_person=mode.by_person, few_rows=mode.few_rows)
     engine = SparkEngine(spark)
     for name, content in table.sources().items():
         engine.add(name, spark.read.parquet(str(_stored(content, tmp_path / f"{name}.parquet"))), None)
