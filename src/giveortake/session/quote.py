@@ -83,7 +83,7 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
         contributions=caps_in_words(made),
         keys=_keys(made),
         remaining=mechanism.standing().remaining,
-        admitted=mechanism.admits(made.event),
+        admitted=mechanism.admits(mechanism.event([asked])),
         confidence=sure,
         advice=tuple(_advice(made)),
         remarks=tuple(_remarks(made, margins, n)),
