@@ -13,7 +13,7 @@ from giveortake import ledger as ledgers
 from giveortake import session as sessions
 from giveortake.engines.choosing import is_address
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, InvalidParameter, NotFound
-from giveortake.exact import rational
+from giveortake.exact import MOST_DIGITS, rational
 from giveortake.session.configuration import MEMORY, budget_said, chosen, configurations, unit_said
 from giveortake.session.protecting import table_name
 
@@ -261,7 +261,7 @@ def _domain(text: str) -> tuple[str, Any]:
 
 def _keys(parts: Sequence[str]) -> list[Any]:
     """Whole numbers or dates if all of them are; text otherwise, and wherever a part stands in quotes."""
-    if all(part.removeprefix("-").isdecimal() and str(int(part)) == part for part in parts):
+    if all(len(part) < MOST_DIGITS and part.removeprefix("-").isdecimal() and str(int(part)) == part for part in parts):
         return [int(part) for part in parts]
     with suppress(ValueError):
         return [dt.date.fromisoformat(part) for part in parts]

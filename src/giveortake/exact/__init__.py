@@ -33,6 +33,7 @@ from giveortake.exact.enclosures import (
 from giveortake.exact.numbers import (
     GREATEST,
     LEAST,
+    MOST_DIGITS,
     Number,
     at_least,
     ceiling,
@@ -41,8 +42,10 @@ from giveortake.exact.numbers import (
     open_probability,
     positive,
     rational,
+    shorter_up,
     shown,
     shown_up,
+    spendable,
     whole,
 )
 from giveortake.exact.search import greatest_that, least_that
@@ -50,6 +53,7 @@ from giveortake.exact.search import greatest_that, least_that
 __all__ = [
     "GREATEST",
     "LEAST",
+    "MOST_DIGITS",
     "Ball",
     "Number",
     "at_least",
@@ -81,8 +85,10 @@ __all__ = [
     "probability_down",
     "probability_up",
     "rational",
+    "shorter_up",
     "shown",
     "shown_up",
+    "spendable",
     "sqrt_down",
     "sqrt_up",
     "upper",
