@@ -89,6 +89,11 @@ class Mode:
     def by_person(self) -> bool:
         return self.unit != gt.ROW
 
+    @property
+    def few_rows(self) -> bool:
+        """Whether a person's rows are bounded before any question."""
+        return "rows_per_person" in dict(self.caps)
+
     def session(self, table: Table, placed: Callable[[str, pl.DataFrame], Any] | None = None, **more: Any) -> Session:
         """The table behind a budget that no test exhausts; `placed` puts each of its tables somewhere else first."""
         put = placed or (lambda _, frame: frame)

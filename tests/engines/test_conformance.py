@@ -74,7 +74,7 @@ def _batches() -> list[Any]:
     found = []
     for (where, number), step in every.items():
         mode = MODES[number]
-        names = sorted(shapes_of(by_person=mode.by_person))[::step]
+        names = sorted(shapes_of(by_person=mode.by_person, few_rows=mode.few_rows))[::step]
         marks = [pytest.mark.xdist_group("spark")] if where == "spark" else []
         for start in range(0, len(names), AT_ONCE):
             some = names[start : start + AT_ONCE]
@@ -106,7 +106,7 @@ def _require_equal(name: str, made: Any, one: Session, other: Session, keys: Any
 
 @pytest.mark.parametrize(("where", "mode", "names"), _batches())
 def test_every_shape_has_the_same_integers_and_keys(pairs: Any, where: str, mode: Mode, names: list[str]) -> None:
-    shapes = shapes_of(by_person=mode.by_person)
+    shapes = shapes_of(by_person=mode.by_person, few_rows=mode.few_rows)
     for name in names:
         require_same(name, shapes[name], *pairs(where, mode, EVIL))
 
@@ -114,7 +114,7 @@ def test_every_shape_has_the_same_integers_and_keys(pairs: Any, where: str, mode
 @pytest.mark.parametrize("where", OTHERS)
 @pytest.mark.parametrize("mode", [MODES[0], MODES[1]], ids=lambda mode: mode.name)
 def test_an_empty_table_is_answered_alike(pairs: Any, where: str, mode: Mode) -> None:
-    shapes = shapes_of(by_person=mode.by_person)
+    shapes = shapes_of(by_person=mode.by_person, few_rows=mode.few_rows)
     for name in sorted(shapes)[::8]:
         require_same(name, shapes[name], *pairs(where, mode, EMPTY))
 

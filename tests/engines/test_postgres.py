@@ -17,10 +17,10 @@ from evil_tables import Row, Table, random_row, random_rows, random_table, rando
 from giveortake.compile.keys import with_keys
 from giveortake.compile.measures import quantum_of
 from giveortake.engines import Bins, KeyColumn, Keys, Persons, Summand, Tally
-from giveortake.engines.duckdb import DuckDBEngine
-from giveortake.engines.postgres import PostgresEngine
-from giveortake.engines.postgres_tables import split
-from giveortake.engines.tally import Bounding
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.postgres.engine import PostgresEngine
+from giveortake.engines.postgres.tables import split
+from giveortake.engines.questions import Bounding
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed, QueryRefused
 from giveortake.plan import Call, Column, Domain, Kind, Literal, PrivateTable, Scan
 from postgres_server import server, stored
@@ -85,7 +85,7 @@ def test_every_shape_has_the_integers_and_keys_of_duckdb(mode: Mode, server: str
     for table in _tables(random.Random(mode.name)):  # noqa: S311 (which tables are tried need not be secret)
         there = _asked_there(server, mode, table)
         with mode.session(table) as here:
-            for name, text in shapes_of(by_person=mode.by_person).items():
+            for name, text in shapes_of(by_person=mode.by_person, few_rows=mode.few_rows).items():
                 made = here.sql(text).measured(SPEND)
                 keys = None
                 if made.selection is not None:

@@ -52,7 +52,7 @@ def test_many_columns_of_found_keys_answer_alike_whether_or_not_somebody_is_ther
 
 
 def test_wide_keys_choose_the_same_keys_of_a_person_as_narrow_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    from giveortake.engines import duckdb  # noqa: PLC0415
+    from giveortake.engines.duckdb import engine as duckdb  # noqa: PLC0415
 
     rows = [(f"p{i % 50}", f"k{i * 7 % 40}", f"m{i * 3 % 11}") for i in range(3000)]
     table = pl.DataFrame(rows, schema=["id", "k", "m"], orient="row")
@@ -93,7 +93,19 @@ def test_frames_of_other_sessions_and_parts_do_not_mix() -> None:
 def test_a_persons_rows_do_not_multiply_without_end() -> None:
     text = "SELECT COUNT(*) AS n FROM t AS a " + " ".join(f"JOIN t AS b{i} ON a.id = b{i}.id" for i in range(4))
     with pytest.raises(gt.errors.QueryRefused, match="joins on the person"):
-        session().sql(text)
+        session(rows_per_person=1).sql(text)
+    with pytest.raises(gt.errors.QueryRefused, match="all pairs of them"):
+        session().sql("SELECT COUNT(*) AS n FROM t AS a JOIN t AS b ON a.id = b.id")
+
+
+def test_no_persons_text_grows_until_a_question_fails() -> None:
+    """Doubled through subqueries, bob's three letters would fill any memory, and everybody else's text stays empty."""
+    text = "SELECT id, CASE WHEN id = 'bob' THEN 'xxx' ELSE '' END AS w FROM t"
+    for _ in range(40):
+        text = f"SELECT id, w || w AS w FROM ({text})"
+    for table in (PEOPLE, with_bob()):
+        with pytest.raises(gt.errors.QueryRefused, match="characters"):
+            session(table).sql(f"SELECT COUNT(*) AS n FROM ({text}) WHERE w = 'x'")
 
 
 def test_a_public_key_is_unique_as_it_is_joined() -> None:

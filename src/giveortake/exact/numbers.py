@@ -8,7 +8,7 @@ of more than 4,300 digits, before anything is computed with it: time and memory 
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, Inexact, InvalidOperation
 from fractions import Fraction
 from numbers import Rational
 from typing import Any, TypeAlias
@@ -28,6 +28,7 @@ _MOST_BITS = 14_284  # 2^14284 has no more digits than that
 MOST_SPENT = Fraction(10**9)
 _SHORT_BITS = 2048  # behind the binary point of what `shorter_up` rounds: 2^-1000 of the least number that is supported
 _TOO_LONG = f"has more than {MOST_DIGITS:,} digits"
+_ALL_DIGITS = Context(prec=1000, traps=[Inexact])
 
 
 def rational(name: str, value: Number) -> Fraction:
@@ -221,3 +222,24 @@ def _from_text(name: str, text: str) -> Fraction:
         if isinstance(error, InvalidParameter):
             raise
         raise InvalidParameter(name, text, "is not a number", hint=hint) from None
+
+
+def exact_decimal(value: Fraction) -> Decimal:
+    """A fraction that has finitely many decimals, all of them.
+
+    >>> exact_decimal(Fraction(5, 4))
+    Decimal('1.25')
+    """
+    return _ALL_DIGITS.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def power_of_two_at_least(number: Fraction) -> Fraction:
+    """The least power of two that is at least a positive number.
+
+    >>> power_of_two_at_least(Fraction(5)), power_of_two_at_least(Fraction(1, 3))
+    (Fraction(8, 1), Fraction(1, 2))
+    """
+    power = Fraction(2) ** (number.numerator.bit_length() - number.denominator.bit_length() - 1)
+    while power < number:
+        power *= 2
+    return power
