@@ -30,7 +30,10 @@ SPENDS = {"epsilon": Spend(epsilon=Fraction(1), keys=KEYS), "mu": Spend(mu=Fract
 def named_and_priced(mode: Mode) -> dict[str, list[str]]:
     """Of every shape: its digest, and the fingerprint of its price at each spend."""
     with mode.session(random_table(random.Random("golden"))) as session:  # noqa: S311 (nothing depends on its rows)
-        asked = {name: session.sql(text) for name, text in shapes_of(by_person=mode.by_person, few_rows=mode.few_rows).items()}
+        asked = {
+            name: session.sql(text)
+            for name, text in shapes_of(by_person=mode.by_person, few_rows=mode.few_rows).items()
+        }
         return {name: [_digest(query), *(_price(query, spend) for spend in SPENDS)] for name, query in asked.items()}
 
 

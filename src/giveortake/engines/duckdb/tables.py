@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.engines.duckdb.csv_files import load_csv
 from giveortake.engines.protocol import Source
 from giveortake.engines.sql.expressions import Writer
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, shown
@@ -27,15 +28,6 @@ _WHOLE = {
     "USMALLINT",
     "UINTEGER",
     "UBIGINT",
-}
-_CSV_TYPES = {
-    Kind.INTEGER: "BIGINT",
-    Kind.REAL: "DOUBLE",
-    Kind.DECIMAL: "DOUBLE",
-    Kind.TEXT: "VARCHAR",
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP",
 }
 _CHUNK = 1 << 22
 identifier = Writer().identifier
@@ -147,34 +139,14 @@ def _require_readable(connection: duckdb.DuckDBPyConnection, text: str, columns:
 
 
 def _from_csv(connection: duckdb.DuckDBPyConnection, name: str, path: Path, kinds: Mapping[str, Kind] | None) -> Loaded:
-    """Every cell is text until the custodian says what it is; a cell that is not becomes missing. No row can fail."""
+    """Every cell is text until the custodian says what it is. Of public tables, what the cells look like does."""
     absolute = str(path.resolve())
+    fingerprint = _digest_files([absolute])
     if kinds is None:
-        return _copied(connection, name, f"SELECT * FROM read_csv({_text(absolute)})", _digest_files([absolute]))
-    separator = "\t" if path.suffix.lower() == ".tsv" else ","
-    quoted = absolute.replace("'", "''")
-    reader = (
-        f"read_csv('{quoted}', all_varchar = true, header = true, delim = '{separator}', quote = '\"', "
-        "escape = '\"', ignore_errors = true, null_padding = true, strict_mode = false, auto_detect = false, "
-        f"columns = {{{_csv_header(path, separator)}}})"
-    )
-    names = [each for each, *_ in connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()]
-    casts = ", ".join(
-        f"TRY_CAST({identifier(each)} AS {_CSV_TYPES[kinds.get(each, Kind.TEXT)]}) AS {identifier(each)}"
-        for each in names
-    )
-    return _copied(connection, name, f"SELECT {casts} FROM {reader}", _digest_files([absolute]))
-
-
-def _csv_header(path: Path, separator: str) -> str:
-    """The columns, by the first line alone: what the rows look like decides nothing."""
-    import csv  # noqa: PLC0415
-
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        header = next(csv.reader(file, delimiter=separator), [])
-    if not header or len(set(header)) < len(header):
-        raise InvalidParameter("source", str(path), "has no first line of distinct column names")
-    return ", ".join(f"{_text(column)}: 'VARCHAR'" for column in header)
+        return _copied(connection, name, f"SELECT * FROM read_csv({_text(absolute)})", fingerprint)
+    stored = _stored_name(name)
+    load_csv(connection, stored, path, "\t" if path.suffix.lower() == ".tsv" else ",", kinds)
+    return Loaded(Source(name, physical_columns(connection, stored), fingerprint), stored)
 
 
 def _text(value: str) -> str:
@@ -227,8 +199,12 @@ def _from_memory(connection: duckdb.DuckDBPyConnection, name: str, source: Any) 
         connection.unregister(view)
 
 
+def _stored_name(name: str) -> str:
+    return f"stored_{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+
+
 def _copied(connection: duckdb.DuckDBPyConnection, name: str, select: str, fingerprint: str | None) -> Loaded:
-    stored = f"stored_{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+    stored = _stored_name(name)
     connection.execute(f"CREATE TABLE {stored} AS {select}")
     if fingerprint is None:
         columns = ", ".join(identifier(each) for each, *_ in connection.execute(f"DESCRIBE {stored}").fetchall())
