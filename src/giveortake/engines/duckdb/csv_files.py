@@ -17,14 +17,13 @@ import codecs
 import gzip
 import io
 import re
-import zlib
 from contextlib import contextmanager
 from itertools import islice
 from typing import IO, TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from giveortake.errors import InvalidParameter, NotFound, shown
+from giveortake.errors import InvalidParameter
 from giveortake.plan import Kind
 from giveortake.plan.domains import MOST_CHARACTERS
 
@@ -62,30 +61,15 @@ def load_csv(
     """Make a table of a file. Cells of columns that are not in `kinds` are text."""
     texts = f"{table}_texts"
     try:
-        with _readable(path):
-            columns = _header(path, separator)
-            plain = len(columns) > 1 and _is_plain(path, separator)  # of one column, what is an empty line?
-            if not (plain and _read_by_duckdb(connection, texts, path, separator, columns)):
-                _read_here(connection, texts, path, separator, columns)
+        columns = _header(path, separator)
+        plain = len(columns) > 1 and _is_plain(path, separator)  # of one column, what is an empty line?
+        if not (plain and _read_by_duckdb(connection, texts, path, separator, columns)):
+            _read_here(connection, texts, path, separator, columns)
         types = ((_name(column), _TYPES[kinds.get(column, Kind.TEXT)]) for column in columns)
         casts = ", ".join(f"TRY_CAST({column} AS {kind}) AS {column}" for column, kind in types)
         connection.execute(f"CREATE TABLE {table} AS SELECT {casts} FROM {texts}")
     finally:
         connection.execute(f"DROP TABLE IF EXISTS {texts}")
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """What goes wrong with the file itself, without a word of what is in it."""
-    try:
-        yield
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        problem = "is packed by gzip and damaged"
-    except OSError:
-        raise NotFound(f"the file {shown(path)} cannot be read") from None
-    else:
-        return
-    raise InvalidParameter("source", str(path), problem, hint="pack it again, or unpack it")
 
 
 # -- by DuckDB --------------------------------------------------------------------------------------------------------

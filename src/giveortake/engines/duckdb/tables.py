@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +18,8 @@ from giveortake.errors import HIDDEN, InvalidParameter, NotFound, shown
 from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import duckdb
 
 _WHOLE = {
@@ -60,9 +64,11 @@ def load(
 ) -> Loaded:
     """Make a source readable by the connection. Its types are what they are from here on."""
     if isinstance(source, str | Path):
-        return _from_path(connection, name, Path(source), kinds, table)
+        path = Path(source)
+        return _told_without_content(path, lambda: _from_path(connection, name, path, kinds, table))
     if isinstance(source, Sequence) and source and all(isinstance(each, str | Path) for each in source):
-        return _from_parquet(connection, name, [Path(each) for each in source])
+        paths = [Path(each) for each in source]
+        return _told_without_content(f"{len(paths)} files", lambda: _from_parquet(connection, name, paths))
     if type(source).__module__.partition(".")[0] == "pandas":
         return _from_memory(connection, name, source)
     if type(source).__name__ == "LazyFrame" and hasattr(source, "collect"):
@@ -77,10 +83,28 @@ def load(
     )
 
 
+def _told_without_content(source: object, read: Callable[[], Loaded]) -> Loaded:
+    """What DuckDB and the system say of a file that they cannot read may quote it, and is not told."""
+    import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
+
+    with suppress(library.Error, OSError, EOFError, zlib.error):
+        return read()
+    raise InvalidParameter(  # out here, so that it does not hold the other error
+        "source",
+        shown(source),
+        "cannot be read: it is empty, cut off, locked, or not of the kind that its name says",
+        hint="CSV files end in .csv, .tsv or .txt, Parquet in .parquet or .pq, DuckDB in .duckdb, .ddb or .db",
+    )
+
+
 def _from_path(
     connection: duckdb.DuckDBPyConnection, name: str, path: Path, kinds: Mapping[str, Kind] | None, table: str | None
 ) -> Loaded:
-    if any(character in str(path) for character in "*?["):
+    if _is_pattern(path) and path.exists():
+        raise InvalidParameter(
+            "source", shown(path), "has one of * ? [ in its name, and would be taken for a pattern", hint="rename it"
+        )
+    if _is_pattern(path):
         found = sorted(path.parent.glob(path.name))
         if not found:
             raise NotFound(f"no file matches {shown(path)}")
@@ -99,10 +123,16 @@ def _from_path(
     raise InvalidParameter("source", str(path), "is neither CSV nor Parquet nor DuckDB by its name")
 
 
+def _is_pattern(path: Path) -> bool:
+    return any(character in str(path) for character in "*?[")
+
+
 def _from_parquet(connection: duckdb.DuckDBPyConnection, name: str, paths: list[Path]) -> Loaded:
     for path in paths:
         if not path.is_file():
             raise NotFound(f"there is no file {shown(path)}")
+        if _is_pattern(path):
+            raise InvalidParameter("source", shown(path), "has one of * ? [ in its name", hint="rename it")
     if not paths:
         raise NotFound("the folder holds no Parquet files")
     absolute = [str(path.resolve()) for path in paths]
@@ -163,7 +193,11 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
         [alias, alias],
     ).fetchall()
     tables = sorted(each for (each,) in rows)
-    written = connection.execute("SELECT sql FROM duckdb_tables() WHERE database_name = ?", [alias]).fetchall()
+    written = connection.execute(
+        "SELECT sql FROM duckdb_tables() WHERE database_name = ? UNION ALL "
+        "SELECT sql FROM duckdb_views() WHERE database_name = ? AND NOT internal",
+        [alias, alias],
+    ).fetchall()
     if any("COLLATE" in str(text).upper() for (text,) in written):
         raise InvalidParameter(
             "source", path.name, "has columns with a collation, under which different texts are equal"
