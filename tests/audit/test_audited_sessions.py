@@ -13,7 +13,7 @@ import giveortake as gt
 from giveortake import audit
 from giveortake.audit import shapes
 from giveortake.audit.sessions import Sessions
-from giveortake.compile.measures import Stability
+from giveortake.compile.stability import Stability
 from giveortake.engines import Bounding, statements
 from giveortake.engines.duckdb import DuckDBEngine
 from giveortake.engines.printer import Printer

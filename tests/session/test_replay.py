@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from giveortake.compile.measures import Stability
+from giveortake.compile.stability import Stability
 from giveortake.engines import statements
 from giveortake.engines.duckdb import DuckDBEngine
 from giveortake.engines.printer import Printer

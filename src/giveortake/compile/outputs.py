@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.compile import tails
 from giveortake.compile.quantiles import quantile_band
+from giveortake.mechanisms import tails
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
@@ -135,8 +135,8 @@ def margin(formula: Linear, measures: Mapping[int, Combined], miss: float) -> fl
     """The half-width of the interval of a linear formula: no row decides it."""
     if not formula.weights:
         return 0.0
-    terms, slack = _terms(formula, measures)
-    return tails.quantile(terms, miss) + slack
+    strays, slack = _strays(formula, measures)
+    return tails.quantile(strays, miss) + slack
 
 
 def ratio_margin(formula: Ratio, measures: Mapping[int, Combined], miss: float, number: float) -> float:
@@ -150,15 +150,16 @@ def _leaves(formula: Formula) -> int:
     return sum(_leaves(part) for part in formula.parts) if isinstance(formula, Apply) else 1
 
 
-def _terms(formula: Linear, measures: Mapping[int, Combined]) -> tuple[list[tails.Term], float]:
-    terms: list[tails.Term] = []
+def _strays(formula: Linear, measures: Mapping[int, Combined]) -> tuple[list[tails.Tail], float]:
+    """The noises that a linear formula adds up, and how far rounding may move it."""
+    found: list[tails.Tail] = []
     slack = 0.0
     for index, weight in formula.weights.items():
         combined = measures[index]
         size = abs(float(weight))
-        terms += [tails.Term(each.family, each.scale * size) for each in combined.terms]
+        found += [each.times(size) for each in combined.tails]
         slack += combined.slack * size
-    return terms, slack
+    return found, slack
 
 
 def _linear(formula: Linear, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
@@ -232,13 +233,13 @@ class _Test:
 
     def could_be(self, r: Floats) -> npt.NDArray[np.bool_]:
         away = np.abs(self._over - r * self._under)
-        scales: list[tuple[str, Floats]] = []
+        strays: list[tails.Tail] = []
         slack = np.zeros_like(r)
         for combined, above, below in self._parts:
             weight = np.abs(above - r * below)
-            scales += [(term.family, term.scale * weight) for term in combined.terms]
+            strays += [each.times(weight) for each in combined.tails]
             slack = slack + combined.slack * weight
-        return tails.plausible(away - slack, scales, self._miss)
+        return tails.plausible(away - slack, strays, self._miss)
 
     def ends(self, start: Floats, low: float, high: float) -> tuple[Floats, Floats]:
         """The r below and above `start`, which could be it, where that stops; the limits where it never does.
@@ -273,24 +274,27 @@ class _Test:
 
 
 def _applied(function: str, parts: list[Evaluated]) -> Evaluated:
-    a = _floats(parts[0])
-    if function == "sqrt":
-        ends = [np.sqrt(np.maximum(each, 0.0)) for each in (a.values, a.low, a.high)]
-        return Evaluated(*ends)
-    b = _floats(parts[1])
-    if function == "spread":
-        squares = _times(b, b)
-        least = np.where((b.low <= 0) & (b.high >= 0), 0.0, squares.low)
-        value = np.maximum(a.values - b.values**2, 0.0)
-        low, high = np.maximum(a.low - squares.high, 0.0), np.maximum(a.high - least, 0.0)
-        return Evaluated(value, np.minimum(low, value), np.maximum(high, value))
-    if function == "add":
-        return Evaluated(a.values + b.values, a.low + b.low, a.high + b.high)
-    if function == "subtract":
-        return Evaluated(a.values - b.values, a.low - b.high, a.high - b.low)
-    if function == "multiply":
-        return _times(a, b)
-    return _over(a, b)
+    return _FUNCTIONS[function](*map(_floats, parts))
+
+
+def _root(a: Evaluated) -> Evaluated:
+    return Evaluated(*(np.sqrt(np.maximum(each, 0.0)) for each in (a.values, a.low, a.high)))
+
+
+def _spread(a: Evaluated, b: Evaluated) -> Evaluated:
+    squares = _times(b, b)
+    least = np.where((b.low <= 0) & (b.high >= 0), 0.0, squares.low)
+    value = np.maximum(a.values - b.values**2, 0.0)
+    low, high = np.maximum(a.low - squares.high, 0.0), np.maximum(a.high - least, 0.0)
+    return Evaluated(value, np.minimum(low, value), np.maximum(high, value))
+
+
+def _plus(a: Evaluated, b: Evaluated) -> Evaluated:
+    return Evaluated(a.values + b.values, a.low + b.low, a.high + b.high)
+
+
+def _minus(a: Evaluated, b: Evaluated) -> Evaluated:
+    return Evaluated(a.values - b.values, a.low - b.high, a.high - b.low)
 
 
 def _floats(part: Evaluated) -> Evaluated:
@@ -309,3 +313,13 @@ def _over(a: Evaluated, b: Evaluated) -> Evaluated:
         low_end, high_end = np.where(apart, 1 / b.high, -np.inf), np.where(apart, 1 / b.low, np.inf)
         inverse = Evaluated(np.where(b.values != 0, 1 / b.values, np.nan), low_end, high_end)
     return _times(a, inverse)
+
+
+_FUNCTIONS: dict[str, Callable[..., Evaluated]] = {
+    "sqrt": _root,
+    "spread": _spread,
+    "add": _plus,
+    "subtract": _minus,
+    "multiply": _times,
+    "divide": _over,
+}

@@ -6,7 +6,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from giveortake.engines import statements
 from giveortake.engines.printer import bounded_name
 from giveortake.engines.statements import Coded
-from giveortake.engines.tally import Bins, Tally
+from giveortake.engines.tally import Bins, Distinct, Tally
 from giveortake.mechanisms import Sensitive
 from giveortake.plan import Domain, JoinPersons, Kind, Scan, Union
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from giveortake.engines.engine import FoundUnits
     from giveortake.engines.printer import Printer
-    from giveortake.engines.tally import Distinct, Found, Keys, Persons
+    from giveortake.engines.tally import Found, Keys, Persons
     from giveortake.plan import Relation, Schema, Value
 
 _REMEMBERED = 64  # exact results, so that the same question at another price does not read the rows again
@@ -72,25 +71,30 @@ class SQLEngine(ABC):
     # -- asking -------------------------------------------------------------------------------------------------
 
     def tally(self, tally: Tally) -> Sensitive[list[npt.NDArray[Any]]]:
-        return self._remembered(tally, tally.relation, lambda: self._tally(tally))
+        return Sensitive(self._exact(tally))
 
     def bins(self, bins: Bins) -> Sensitive[npt.NDArray[np.int64]]:
-        return self._remembered(bins, bins.relation, lambda: self._bins(bins))
+        return Sensitive(self._exact(bins))
 
     def distinct(self, distinct: Distinct) -> Sensitive[npt.NDArray[np.int64]]:
-        return self._remembered(distinct, distinct.relation, lambda: self._distinct(distinct))
+        return Sensitive(self._exact(distinct))
 
     def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
-        yield self._remembered(persons, persons.relation, lambda: self._persons(persons))
+        yield Sensitive(self._remembered(persons, persons.relation, lambda: self._persons(persons)))
 
     def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
-        whole: Sensitive[Any]
-        if isinstance(asked, Tally):
-            whole = self.tally(asked)
-        else:
-            whole = self.bins(asked) if isinstance(asked, Bins) else self.distinct(asked)
+        whole = self._exact(asked)
         for start in range(0, max(asked.keys.size, 1), size):
-            yield whole.map(partial(_part_of, slice(start, start + size)))
+            yield Sensitive(_part_of(slice(start, start + size), whole))
+
+    def _exact(self, asked: Tally | Bins | Distinct) -> Any:
+        match asked:
+            case Tally():
+                return self._remembered(asked, asked.relation, lambda: self._tally(asked))
+            case Bins():
+                return self._remembered(asked, asked.relation, lambda: self._bins(asked))
+            case Distinct():
+                return self._remembered(asked, asked.relation, lambda: self._distinct(asked))
 
     def _tally(self, tally: Tally) -> list[npt.NDArray[Any]]:
         with self._coded(tally.keys, tally.relation.schema) as coded:
@@ -166,18 +170,18 @@ class SQLEngine(ABC):
             None if keys.wanted is None else self._wanted(keys.wanted),
         )
 
-    def _remembered(self, key: object, relation: Relation, compute: Callable[[], Any]) -> Sensitive[Any]:
+    def _remembered(self, key: object, relation: Relation, compute: Callable[[], Any]) -> Any:
         with self._lock:
             if key in self._results:
                 self._results.move_to_end(key)
-                return Sensitive(self._results[key])
+                return self._results[key]
             self._prepare(relation)
             found = compute()
             if _count(found) <= _MOST_REMEMBERED:
                 self._results[key] = found
             if len(self._results) > _REMEMBERED:
                 self._results.popitem(last=False)
-            return Sensitive(found)
+            return found
 
     def _prepare(self, relation: Relation) -> None:
         """Make the tables in which each person has few rows, once."""

@@ -232,7 +232,7 @@ class _Asked:
         key: str | None = None,
     ) -> Answer:
         """The same question once more, and all answers combined; keys that were found are public now."""
-        if any(measure.kind == "bins" for measure in self.made.measures):
+        if not all(measure.averages for measure in self.made.measures):
             raise Unprovable("quantiles are not refined: their answers do not average", hint="ask anew, for more")
         spend = spend_of(epsilon, delta, rho, mu, None)
         if spend is None:
@@ -257,16 +257,8 @@ def recipe(made: Measurement, spend: Spend) -> dict[str, object]:
             f"of at most {made.selection.touched} keys of each"
         )
     for measure, noise in zip(made.measures, made.noises, strict=True):
-        steps[measure.name] = described(measure, noise)
+        steps[measure.name] = measure.described(noise)
     return steps
-
-
-def described(measure: Any, noise: Any) -> str:
-    """A measure's noise in words."""
-    kind, scale = ("Laplace", noise.scale) if hasattr(noise, "scale") else ("Gaussian", noise.sigma)
-    unit = float(scale * measure.granularity)
-    levels = f", on each of {measure.levels} levels of a tree of bins" if measure.levels > 1 else ""
-    return f"{kind} noise of scale {unit:.6g}{levels}"
 
 
 def _notes(session: Session, made: Measurement, reservation: Reservation) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from giveortake.answers import Column
 from giveortake.compile import evaluated
-from giveortake.compile.measures import Measures
+from giveortake.compile.aggregates import Measures
 from giveortake.plan import Column as KeyColumn
 from giveortake.plan import Literal, Measured, Quotient
 from giveortake.plan.aggregates import Condition

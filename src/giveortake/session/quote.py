@@ -11,7 +11,6 @@ from giveortake.compile.outputs import Linear, QuantileOf, Ratio, ratio_margin
 from giveortake.compile.quantiles import rank_margin
 from giveortake.compile.releases import without_data
 from giveortake.errors import BudgetExceeded
-from giveortake.session.answering import described
 from giveortake.session.margins import column_margins
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def quoted(session: Session, made: Measurement, spend: Spend, confidence: Number
         spend=str(spend),
         share=share,
         margins=margins,
-        noise={each.name: described(each, noise) for each, noise in zip(made.measures, made.noises, strict=True)},
+        noise={each.name: each.described(noise) for each, noise in zip(made.measures, made.noises, strict=True)},
         contributions=str(made.caps) if made.stability.bounding is not None or made.caps.total is not None else None,
         keys=_keys(made),
         remaining=level.remaining,
