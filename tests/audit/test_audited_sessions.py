@@ -14,9 +14,10 @@ from giveortake import audit
 from giveortake.audit import shapes
 from giveortake.audit.sessions import Sessions
 from giveortake.compile.stability import Stability
-from giveortake.engines import Bounding, statements
-from giveortake.engines.duckdb import DuckDBEngine
-from giveortake.engines.printer import Printer
+from giveortake.engines import Bounding
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.sql import statements
+from giveortake.engines.sql.relations import Printer
 from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
 from giveortake.mechanisms.discovered_histogram import DiscoveredHistogram
 from giveortake.privacy.events import Repeated
@@ -126,8 +127,8 @@ def _any_number_of_keys(patch: pytest.MonkeyPatch) -> None:
 
 def _rows_unlimited(patch: pytest.MonkeyPatch) -> None:
     def prepare(self: DuckDBEngine, relation: Any) -> None:
-        from giveortake.engines.asking import _scans  # noqa: PLC0415
-        from giveortake.engines.printer import bounded_name  # noqa: PLC0415
+        from giveortake.engines.sql.engine import _scans  # noqa: PLC0415
+        from giveortake.engines.sql.relations import bounded_name  # noqa: PLC0415
 
         for scan in _scans(relation):
             self._sources[bounded_name(scan)] = self._sources[scan.table.name]

@@ -17,10 +17,10 @@ from evil_tables import Row, Table, random_row, random_rows, random_table, rando
 from giveortake.compile.keys import with_keys
 from giveortake.compile.measures import quantum_of
 from giveortake.engines import Bins, KeyColumn, Keys, Persons, Summand, Tally
-from giveortake.engines.duckdb import DuckDBEngine
-from giveortake.engines.postgres import PostgresEngine
-from giveortake.engines.postgres_tables import split
-from giveortake.engines.tally import Bounding
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.postgres.engine import PostgresEngine
+from giveortake.engines.postgres.tables import split
+from giveortake.engines.questions import Bounding
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed, QueryRefused
 from giveortake.plan import Call, Column, Domain, Kind, Literal, PrivateTable, Scan
 from postgres_server import server, stored

@@ -20,11 +20,11 @@ import pytest
 from evil_calls import LEAVES, calls
 from evil_tables import DOMAINS, SCHEMA, Table, frame, random_row, random_table
 from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
-from giveortake.engines import spark as spark_engine
-from giveortake.engines.duckdb import DuckDBEngine
-from giveortake.engines.spark import SparkEngine
-from giveortake.engines.spark_tables import connect
-from giveortake.engines.tally import Bounding, Quantum
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.questions import Bounding, Quantum
+from giveortake.engines.spark import engine as spark_engine
+from giveortake.engines.spark.engine import SparkEngine
+from giveortake.engines.spark.tables import connect
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed
 from giveortake.plan import Call, Column, Domain, Expression, Filter, Kind, Literal, PrivateTable, Scan
 from giveortake.plan.domains import declared

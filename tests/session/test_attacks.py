@@ -52,7 +52,7 @@ def test_many_columns_of_found_keys_answer_alike_whether_or_not_somebody_is_ther
 
 
 def test_wide_keys_choose_the_same_keys_of_a_person_as_narrow_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    from giveortake.engines import duckdb  # noqa: PLC0415
+    from giveortake.engines.duckdb import engine as duckdb  # noqa: PLC0415
 
     rows = [(f"p{i % 50}", f"k{i * 7 % 40}", f"m{i * 3 % 11}") for i in range(3000)]
     table = pl.DataFrame(rows, schema=["id", "k", "m"], orient="row")

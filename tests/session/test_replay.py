@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from giveortake.compile.stability import Stability
-from giveortake.engines import statements
-from giveortake.engines.duckdb import DuckDBEngine
-from giveortake.engines.printer import Printer
-from giveortake.engines.tally import Bounding
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.questions import Bounding
+from giveortake.engines.sql import statements
+from giveortake.engines.sql.relations import Printer
 from giveortake.plan import JoinPersons, JoinPublic, Kind, Scan, Union
 from query_shapes import OF_PERSONS, PLAIN, RELATIONS, shapes_of
 from replay import MODES, Mode, replay
@@ -127,8 +127,8 @@ def _too_many_rows(patch: pytest.MonkeyPatch) -> None:
     """The table with few rows of each person has all of them."""
 
     def prepare(self: DuckDBEngine, relation: Any) -> None:
-        from giveortake.engines.asking import _scans  # noqa: PLC0415
-        from giveortake.engines.printer import bounded_name  # noqa: PLC0415
+        from giveortake.engines.sql.engine import _scans  # noqa: PLC0415
+        from giveortake.engines.sql.relations import bounded_name  # noqa: PLC0415
 
         for scan in _scans(relation):
             self._sources[bounded_name(scan)] = self._sources[scan.table.name]

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
-from giveortake.engines.duckdb import DuckDBEngine
+from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.errors import (
     BudgetExceeded,
     GiveOrTakeError,
@@ -245,7 +245,7 @@ _KILLED = """
 import os, signal, sys
 import polars as pl
 import giveortake as gt
-from giveortake.engines.duckdb import DuckDBEngine
+from giveortake.engines.duckdb.engine import DuckDBEngine
 DuckDBEngine._tally = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 gt.protect(sys.argv[1], unit="p", budget=gt.PureDP(3), domains={"x": (0, 10), "r": ["north", "south"]}, name="data",
            ledger=sys.argv[2]).sql(sys.argv[3]).answer(epsilon=1, key="retry me")
@@ -269,7 +269,7 @@ def test_a_process_killed_between_charge_and_answer_is_charged_once_and_answered
 def test_what_the_engine_says_when_it_fails_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with _session() as session:
         monkeypatch.setattr(
-            "giveortake.engines.statements.tally_statement",
+            "giveortake.engines.sql.statements.tally_statement",
             lambda *_: "SELECT CAST(r AS INTEGER) FROM " + session.engine._sources["data"],  # type: ignore[attr-defined]
         )
         with pytest.raises(QueryFailed) as caught:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
 from giveortake import session as sessions
-from giveortake.engines.choosing import is_address
+from giveortake.engines.registry import is_address
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.exact import rational
 from giveortake.session.configuration import MEMORY, budget_said, chosen, configurations, unit_said

@@ -60,7 +60,7 @@ def _format(arguments: argparse.Namespace) -> str:
 
 def _write(answer: Answer, kind: str, output: str | None) -> None:
     if kind == "parquet":
-        from giveortake.engines.exporting import write_parquet  # noqa: PLC0415 (brings DuckDB)
+        from giveortake.engines.duckdb.parquet import write_parquet  # noqa: PLC0415 (brings DuckDB)
 
         write_parquet(answer, Path(str(output)))
         return

@@ -16,7 +16,7 @@ from giveortake.compile.inquiry import Inquiry
 from giveortake.compile.releases import Release
 from giveortake.compile.stability import Stability
 from giveortake.engines import KeyColumn, Keys, Persons
-from giveortake.engines.printer import require_printable
+from giveortake.engines.sql.relations import require_printable
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import DiscoveredHistogram
 from giveortake.plan import Measured

@@ -17,9 +17,9 @@ import numpy as np
 from giveortake import engines
 from giveortake.compile.releases import Combined
 from giveortake.engines import Summand
-from giveortake.engines.printer import power_of_two_at_least
-from giveortake.engines.tally import Quantum
+from giveortake.engines.questions import Quantum
 from giveortake.errors import QueryRefused
+from giveortake.exact import power_of_two_at_least
 from giveortake.mechanisms.trees import levels_of, size_of
 from giveortake.plan import Column, Kind
 from giveortake.privacy import events

@@ -12,7 +12,6 @@ import numpy as np
 from giveortake.answers import Answer, Column, Stream
 from giveortake.compile import Release, combined, evaluated, measurement, spend_of
 from giveortake.compile.keys import key_rows
-from giveortake.engines.writing import exact_decimal
 from giveortake.errors import (
     BudgetExceeded,
     GiveOrTakeError,
@@ -23,7 +22,7 @@ from giveortake.errors import (
     Unpriced,
     Unprovable,
 )
-from giveortake.exact import open_probability, shown
+from giveortake.exact import exact_decimal, open_probability, shown
 from giveortake.plan import Kind
 from giveortake.session import keeping
 from giveortake.session.postprocessing import arranged

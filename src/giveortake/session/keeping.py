@@ -14,7 +14,7 @@ import numpy as np
 from giveortake.compile import Release
 from giveortake.compile.keys import in_order, listed_keys, with_keys
 from giveortake.engines import Found
-from giveortake.engines.ordering import ordered
+from giveortake.engines.duckdb.key_order import ordered
 from giveortake.errors import LedgerDamaged, QueryFailed
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
 from giveortake.compile import Caps
-from giveortake.engines.choosing import is_address, open_engine, place_of, table_in
+from giveortake.engines.registry import is_address, open_engine, place_of, table_in
 from giveortake.errors import HIDDEN, InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.plan import Domain, Kind, PrivateTable, PublicTable
 from giveortake.plan.domains import declared
@@ -25,7 +25,7 @@ from giveortake.session.spooling import Spool
 
 if TYPE_CHECKING:
     from giveortake.engines import Source
-    from giveortake.engines.choosing import Chosen
+    from giveortake.engines.registry import Chosen
     from giveortake.exact import Number
     from giveortake.privacy.units import Neighbours
 

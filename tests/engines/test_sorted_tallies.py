@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from giveortake.engines import KeyColumn, Keys, Persons, Summand, Tally, sorting
-from giveortake.engines.duckdb import DuckDBEngine
-from giveortake.engines.tally import Bounding, Quantum
+from giveortake.engines import KeyColumn, Keys, Persons, Summand, Tally
+from giveortake.engines.duckdb import sorted_tallies
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.questions import Bounding, Quantum
 from giveortake.plan import Column, PrivateTable, Scan
 
 ROWS = 5000
@@ -52,11 +53,11 @@ def noted(calls: list[str], work: Any, *given: Any, **options: Any) -> Any:
 def both_ways(monkeypatch: pytest.MonkeyPatch, work: Any) -> tuple[Any, Any]:
     calls: list[str] = []
     for name in ("bounded_sums", "first_keys"):
-        monkeypatch.setattr(sorting, name, partial(noted, calls, getattr(sorting, name)))
+        monkeypatch.setattr(sorted_tallies, name, partial(noted, calls, getattr(sorted_tallies, name)))
     plain = work()
     assert not calls
-    monkeypatch.setattr(sorting, "FEWEST_ROWS", 2)
-    monkeypatch.setattr(sorting, "_BLOCK", 64)
+    monkeypatch.setattr(sorted_tallies, "FEWEST_ROWS", 2)
+    monkeypatch.setattr(sorted_tallies, "_BLOCK", 64)
     again = work()
     assert calls
     return plain, again
@@ -107,16 +108,16 @@ def test_persons_that_cannot_be_packed_go_the_other_way(monkeypatch: pytest.Monk
     engine, scan = engine_with(persons)
     tally = Tally(scan, Keys((KeyColumn("k", Column("k"), VALUES),)), SUMMANDS, Bounding(2, 1))
     plain = engine._tally(tally)
-    monkeypatch.setattr(sorting, "FEWEST_ROWS", 2)
+    monkeypatch.setattr(sorted_tallies, "FEWEST_ROWS", 2)
     assert [each.tolist() for each in engine._tally(tally)] == [each.tolist() for each in plain]
 
 
 def test_sums_that_could_leave_64_bits_are_not_sorted() -> None:
     huge = Quantum(Fraction(1), Fraction(0), Fraction(2**61), is_whole=True)
     tally = Tally(engine_with(some_persons())[1], Keys(), (Summand("sum", Column("d"), huge),), Bounding(1, 1))
-    assert not sorting.suits(tally, 10**6)
+    assert not sorted_tallies.suits(tally, 10**6)
     small = Tally(tally.relation, Keys(), SUMMANDS, Bounding(1, 1))
-    assert sorting.suits(small, 10**6)
-    assert not sorting.suits(small, 10**8)
-    assert not sorting.suits(small, 10)
-    assert not sorting.suits(Tally(tally.relation, Keys(), SUMMANDS), 10**6)
+    assert sorted_tallies.suits(small, 10**6)
+    assert not sorted_tallies.suits(small, 10**8)
+    assert not sorted_tallies.suits(small, 10)
+    assert not sorted_tallies.suits(Tally(tally.relation, Keys(), SUMMANDS), 10**6)

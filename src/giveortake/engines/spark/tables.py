@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 from urllib.parse import parse_qs
 
-from giveortake.engines.spark_printer import SparkPrinter
+from giveortake.engines.spark.dialect import SparkPrinter
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, shown
 from giveortake.plan import Domain, Kind
 

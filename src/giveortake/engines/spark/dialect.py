@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from giveortake.engines.printer import Printer
-from giveortake.engines.writing import Writer
+from giveortake.engines.sql.expressions import Writer
+from giveortake.engines.sql.relations import Printer
 from giveortake.plan import Kind
 
 if TYPE_CHECKING:

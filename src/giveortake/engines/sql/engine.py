@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from giveortake.engines import statements
-from giveortake.engines.printer import bounded_name
-from giveortake.engines.statements import Coded
-from giveortake.engines.tally import Bins, Distinct, Tally
+from giveortake.engines.questions import Bins, Distinct, Tally
+from giveortake.engines.sql import statements
+from giveortake.engines.sql.relations import bounded_name
+from giveortake.engines.sql.statements import Coded
 from giveortake.mechanisms import Sensitive
 from giveortake.plan import Domain, JoinPersons, Kind, Scan, Union
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.engines.engine import FoundUnits
-    from giveortake.engines.printer import Printer
-    from giveortake.engines.tally import Found, Keys, Persons
+    from giveortake.engines.protocol import FoundUnits
+    from giveortake.engines.questions import Found, Keys, Persons
+    from giveortake.engines.sql.relations import Printer
     from giveortake.plan import Relation, Schema, Value
 
 _REMEMBERED = 64  # exact results, so that the same question at another price does not read the rows again

@@ -9,8 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.engines.engine import Source
-from giveortake.engines.writing import Writer
+from giveortake.engines.protocol import Source
+from giveortake.engines.sql.expressions import Writer
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, shown
 from giveortake.plan import Domain, Kind
 

@@ -13,11 +13,12 @@ from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.engines.postgres_printer import PostgresPrinter
-from giveortake.engines.postgres_tables import Stored, find, split
-from giveortake.engines.remote import RemoteEngine
-from giveortake.engines.writing import LONGEST, exact_decimal
+from giveortake.engines.postgres.dialect import PostgresPrinter
+from giveortake.engines.postgres.tables import Stored, find, split
+from giveortake.engines.sql.expressions import LONGEST
+from giveortake.engines.sql.remote import RemoteEngine
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, QueryFailed, QueryRefused
+from giveortake.exact import exact_decimal
 from giveortake.plan import Kind
 
 try:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from decimal import Decimal
 
-    from giveortake.engines.engine import Source
+    from giveortake.engines.protocol import Source
     from giveortake.plan import Domain, Value
 
 _PATIENCE = 30  # seconds to connect

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from giveortake.engines.tally import Bins, Distinct, Persons, Tally
+    from giveortake.engines.questions import Bins, Distinct, Persons, Tally
     from giveortake.mechanisms import Sensitive
     from giveortake.plan import Domain, Value
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from giveortake.errors import QueryRefused
+from giveortake.exact import exact_decimal
 from giveortake.plan import Call, Column, Domain, Expression, Kind, Literal
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ LONGEST = 200_000  # characters of what a question says; some expressions repeat
 _COMPARISONS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _NUMBER = "[+-]?([0-9]{1,100}([.][0-9]{0,100})?|[.][0-9]{1,100})([eE][+-]?[0-9]{1,2})?"
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_ALL_DIGITS = Context(prec=1000, traps=[Inexact])
 _LAST_CASED = 0x530  # Latin, Greek and Cyrillic letters; engines differ in others
 
 
@@ -331,11 +330,6 @@ def _not_too_long(text: str) -> str:
     if len(text) > 8 * LONGEST:  # a statement repeats some of it
         raise QueryRefused("an expression is too long", hint="split it over subqueries")
     return text
-
-
-def exact_decimal(value: Fraction) -> Decimal:
-    """A fraction that has finitely many decimals, all of them."""
-    return _ALL_DIGITS.divide(Decimal(value.numerator), Decimal(value.denominator))
 
 
 def some(bound: Fraction | None) -> Fraction:

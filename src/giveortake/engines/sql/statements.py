@@ -11,8 +11,8 @@ from giveortake.plan import Kind
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from giveortake.engines.printer import Printer
-    from giveortake.engines.tally import Bins, Bounding, Distinct, Keys, Persons, Summand, Tally
+    from giveortake.engines.questions import Bins, Bounding, Distinct, Keys, Persons, Summand, Tally
+    from giveortake.engines.sql.relations import Printer
     from giveortake.plan import Expression, Relation
 
 
@@ -120,7 +120,7 @@ def _steps(printer: Printer, relation: Relation, summand: Summand, index: int) -
 
 
 def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -> str:
-    """Sums of each person and group, then each as large a part of it as the bounds allow (see `tally`)."""
+    """Sums of each person and group, then each as large a part of it as the bounds allow (see `questions`)."""
     inner = _select(printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=True)
     each = [
         f"{_person_sum(printer, tally.relation, summand, i)} AS a{i}"
@@ -143,7 +143,7 @@ def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -
 
 
 def lines_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
-    """Every row as numbers: its person, its code, and the steps of each summand that has some (see `sorting`)."""
+    """Every row as numbers: its person, its code, and the steps of each summand that has some."""
     inner = _select(printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=True)
     columns = ["r.p AS p", f"{coded.code() if coded.nullable else _NO_CODE} AS code"]
     for index, summand in enumerate(tally.summands):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from giveortake.engines.asking import SQLEngine
+from giveortake.engines.sql.engine import SQLEngine
 from giveortake.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from giveortake.engines.engine import Source
-    from giveortake.engines.printer import Printer
+    from giveortake.engines.protocol import Source
+    from giveortake.engines.sql.relations import Printer
     from giveortake.plan import Kind, Value
 
 _MOST_PUBLIC_ROWS = 1_000_000
@@ -33,7 +33,7 @@ class RemoteEngine(SQLEngine):
 
     def add_public(self, name: str, source: object) -> Source:
         """Read a table that everybody may know, and send it to where the others are."""
-        from giveortake.engines.duckdb import DuckDBEngine  # noqa: PLC0415 (brings DuckDB)
+        from giveortake.engines.duckdb.engine import DuckDBEngine  # noqa: PLC0415 (brings DuckDB)
 
         reader = DuckDBEngine()
         try:

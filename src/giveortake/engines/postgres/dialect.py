@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from giveortake.engines.postgres_numbers import ARITHMETIC, double, once
-from giveortake.engines.printer import Printer
-from giveortake.engines.writing import Writer
+from giveortake.engines.postgres.arithmetic import ARITHMETIC, double, once
+from giveortake.engines.sql.expressions import Writer
+from giveortake.engines.sql.relations import Printer
 from giveortake.plan import Call, Domain, Kind
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class PostgresPrinter(Printer):
     # -- relations ----------------------------------------------------------------------------------------------
 
     def read(self, name: str, domain: Domain) -> str:
-        """Tables are read as columns of these types already (see `postgres_tables`)."""
+        """Tables are read as columns of these types already (see `tables`)."""
         if domain.kind in {Kind.DATE, Kind.TIMESTAMP}:
             return self.usual_time(self.identifier(name), domain.kind)
         return super().read(name, domain)

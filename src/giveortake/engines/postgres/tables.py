@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
-from giveortake.engines.engine import Source
-from giveortake.engines.writing import Writer
+from giveortake.engines.protocol import Source
+from giveortake.engines.sql.expressions import Writer
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound
 from giveortake.plan import Domain, Kind
 

@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from giveortake.engines import sorting, statements
-from giveortake.engines.asking import SQLEngine
-from giveortake.engines.loading import Loaded, load
-from giveortake.engines.printer import Printer
-from giveortake.engines.statements import Coded
-from giveortake.engines.tally import WIDEST
-from giveortake.engines.writing import LONGEST, exact_decimal
+from giveortake.engines.duckdb import sorted_tallies
+from giveortake.engines.duckdb.tables import Loaded, load
+from giveortake.engines.questions import WIDEST
+from giveortake.engines.sql import statements
+from giveortake.engines.sql.engine import SQLEngine
+from giveortake.engines.sql.expressions import LONGEST
+from giveortake.engines.sql.relations import Printer
+from giveortake.engines.sql.statements import Coded
 from giveortake.errors import QueryFailed, QueryRefused
+from giveortake.exact import exact_decimal
 from giveortake.plan import Kind
 
 if TYPE_CHECKING:
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.engines.engine import FoundUnits, Source
-    from giveortake.engines.tally import Persons, Tally
+    from giveortake.engines.protocol import FoundUnits, Source
+    from giveortake.engines.questions import Persons, Tally
     from giveortake.plan import Domain, Relation, Scan, Value
 
 _BUCKET_DIGITS = 9  # of the edges of buckets
@@ -118,15 +120,15 @@ class DuckDBEngine(SQLEngine):
         if tally.bounding is None or tally.keys.found or not self._names_persons_by_number(tally.relation):
             return None
         ((rows,),) = self._rows(statements.number_of_rows_statement(self._printer, tally.relation))
-        if not sorting.suits(tally, rows):
+        if not sorted_tallies.suits(tally, rows):
             return None
         coded = self._coded_by_values(tally.keys, tally.relation.schema)
         text = statements.lines_statement(self._printer, tally, coded)
         persons, codes, *steps = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
         if persons.size < 2 or persons.dtype.kind not in "iu":
             return None
-        numbered = dict(zip(sorting.counted(tally.summands), steps, strict=True))
-        return sorting.bounded_sums(tally, persons, codes, numbered, self._threads)
+        numbered = dict(zip(sorted_tallies.counted(tally.summands), steps, strict=True))
+        return sorted_tallies.bounded_sums(tally, persons, codes, numbered, self._threads)
 
     @staticmethod
     def _names_persons_by_number(relation: Relation) -> bool:
@@ -157,13 +159,15 @@ class DuckDBEngine(SQLEngine):
         if not self._names_persons_by_number(persons.relation):
             return None
         ((rows,),) = self._rows(statements.number_of_rows_statement(self._printer, persons.relation))
-        if not sorting.FEWEST_ROWS <= rows <= sorting.MOST_ROWS:
+        if not sorted_tallies.FEWEST_ROWS <= rows <= sorted_tallies.MOST_ROWS:
             return None
         text = statements.person_lines_statement(self._printer, persons, coded)
         numbers, codes, hashes = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
         if numbers.size < 2 or numbers.dtype.kind not in "iu":
             return None
-        return sorting.first_keys(persons.groups, numbers, codes, hashes, math.prod(coded.sizes), threads=self._threads)
+        return sorted_tallies.first_keys(
+            persons.groups, numbers, codes, hashes, math.prod(coded.sizes), threads=self._threads
+        )
 
     # -- inside -------------------------------------------------------------------------------------------------
 

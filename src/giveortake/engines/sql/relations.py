@@ -7,8 +7,9 @@ from collections import defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from giveortake.engines.writing import LONGEST, Writer, some
+from giveortake.engines.sql.expressions import LONGEST, Writer, some
 from giveortake.errors import QueryRefused
+from giveortake.exact import power_of_two_at_least
 from giveortake.plan import (
     AggregateKind,
     Column,
@@ -29,7 +30,7 @@ from giveortake.plan import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from giveortake.engines.tally import Quantum
+    from giveortake.engines.questions import Quantum
     from giveortake.plan import Aggregate, Expression, Schema
 
 _FEATURE_STEPS = 2**30
@@ -337,11 +338,3 @@ def feature_granularity(domain: Domain) -> Fraction:
         return Fraction(1)
     greatest = max(abs(some(domain.low)), abs(some(domain.high)), Fraction(1, 2**60))
     return power_of_two_at_least(greatest / _FEATURE_STEPS)
-
-
-def power_of_two_at_least(number: Fraction) -> Fraction:
-    """The least power of two that is at least that."""
-    power = Fraction(2) ** (number.numerator.bit_length() - number.denominator.bit_length() - 1)
-    while power < number:
-        power *= 2
-    return power

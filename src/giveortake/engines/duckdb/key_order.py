@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from giveortake.engines.duckdb import parameters, sql_type
+from giveortake.engines.duckdb.engine import parameters, sql_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

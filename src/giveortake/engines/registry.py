@@ -12,8 +12,8 @@ from urllib.parse import parse_qs
 from giveortake.errors import HIDDEN, InvalidParameter
 
 if TYPE_CHECKING:
-    from giveortake.engines.duckdb import DuckDBEngine
-    from giveortake.engines.remote import RemoteEngine
+    from giveortake.engines.duckdb.engine import DuckDBEngine
+    from giveortake.engines.sql.remote import RemoteEngine
 
     Chosen: TypeAlias = DuckDBEngine | RemoteEngine
 
@@ -34,15 +34,15 @@ def open_engine(source: Any, *, memory: str, threads: int | None, seconds: float
         )
     match places.pop() if places else "here":
         case "postgresql":
-            from giveortake.engines.postgres import PostgresEngine  # noqa: PLC0415 (brings psycopg)
+            from giveortake.engines.postgres.engine import PostgresEngine  # noqa: PLC0415 (brings psycopg)
 
             return PostgresEngine(sources[0], seconds=seconds)
         case "spark":
-            from giveortake.engines.spark import SparkEngine, session_of  # noqa: PLC0415 (brings Spark)
+            from giveortake.engines.spark.engine import SparkEngine, session_of  # noqa: PLC0415 (brings Spark)
 
             return SparkEngine(session_of(sources[0]), seconds=seconds)
         case _:
-            from giveortake.engines.duckdb import DuckDBEngine  # noqa: PLC0415 (brings DuckDB)
+            from giveortake.engines.duckdb.engine import DuckDBEngine  # noqa: PLC0415 (brings DuckDB)
 
             return DuckDBEngine(memory=memory, threads=threads, seconds=seconds)
 

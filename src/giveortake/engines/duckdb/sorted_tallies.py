@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.engines.tally import Bounding, Keys, Summand, Tally
+    from giveortake.engines.questions import Bounding, Keys, Summand, Tally
 
     Integers: TypeAlias = npt.NDArray[np.integer[Any]]
 

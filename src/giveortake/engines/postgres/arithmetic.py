@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from giveortake.engines.writing import Writer, known
+from giveortake.engines.sql.expressions import Writer, known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,11 +12,10 @@ from uuid import uuid4
 
 import numpy as np
 
-from giveortake.engines import statements
-from giveortake.engines.engine import Source
-from giveortake.engines.remote import RemoteEngine
-from giveortake.engines.spark_printer import SparkPrinter
-from giveortake.engines.spark_tables import (
+from giveortake.engines.protocol import Source
+from giveortake.engines.questions import Bins, Tally
+from giveortake.engines.spark.dialect import SparkPrinter
+from giveortake.engines.spark.tables import (
     Files,
     connect,
     found_table,
@@ -25,9 +24,11 @@ from giveortake.engines.spark_tables import (
     require_readable,
     selected,
 )
-from giveortake.engines.tally import Bins, Tally
-from giveortake.engines.writing import LONGEST, exact_decimal
+from giveortake.engines.sql import statements
+from giveortake.engines.sql.expressions import LONGEST
+from giveortake.engines.sql.remote import RemoteEngine
 from giveortake.errors import GiveOrTakeError, NotFound, QueryFailed, QueryRefused
+from giveortake.exact import exact_decimal
 from giveortake.mechanisms import Sensitive
 from giveortake.plan import Kind
 
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from giveortake.engines.engine import FoundUnits
-    from giveortake.engines.statements import Coded
-    from giveortake.engines.tally import Distinct, Persons
+    from giveortake.engines.protocol import FoundUnits
+    from giveortake.engines.questions import Distinct, Persons
+    from giveortake.engines.sql.statements import Coded
     from giveortake.plan import Domain, Value
 
 Taken = TypeVar("Taken")
