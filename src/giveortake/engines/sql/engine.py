@@ -15,7 +15,7 @@ from giveortake.engines.sql import statements
 from giveortake.engines.sql.relations import bounded_name
 from giveortake.engines.sql.statements import Coded
 from giveortake.mechanisms import Sensitive
-from giveortake.plan import Domain, JoinPersons, Kind, Scan, Union
+from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from giveortake.engines.protocol import FoundUnits
     from giveortake.engines.questions import Found, Keys, Persons
     from giveortake.engines.sql.relations import Printer
-    from giveortake.plan import Relation, Schema, Value
+    from giveortake.plan import Relation, Scan, Schema, Value
 
 _REMEMBERED = 64  # exact results, so that the same question at another price does not read the rows again
 _MOST_REMEMBERED = 1 << 20  # integers of one of them
@@ -185,7 +185,7 @@ class SQLEngine(ABC):
 
     def _prepare(self, relation: Relation) -> None:
         """Make the tables in which each person has few rows, once."""
-        for scan in _scans(relation):
+        for scan in relation.scans():
             name = bounded_name(scan)
             if scan.most_rows_of_person is not None and name not in self._sources:
                 self._sources[name] = self._prepare_few_rows(scan)
@@ -196,16 +196,6 @@ def places_of(keys: Keys, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]
     if keys.wanted is None:
         return codes
     return np.searchsorted(np.array(keys.wanted, dtype=np.int64), codes)
-
-
-def _scans(relation: Relation) -> list[Scan]:
-    match relation:
-        case Scan():
-            return [relation]
-        case JoinPersons() | Union():
-            return [*_scans(relation.left), *_scans(relation.right)]
-        case _:
-            return _scans(relation.source)  # type: ignore[attr-defined]
 
 
 def _numbered(found: Found, width: int) -> Iterator[list[tuple[Value, ...]]]:
