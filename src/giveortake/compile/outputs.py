@@ -6,13 +6,15 @@ first two the law of the noise is known and the intervals use it; for the rest t
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.compile.quantiles import quantile_band
+from giveortake.compile.quantiles import quantile_band, rank_margin
 from giveortake.mechanisms import tails
 
 if TYPE_CHECKING:
@@ -29,9 +31,36 @@ _HALVINGS = 44  # of a stretch that ends are searched in
 _DOUBLINGS = 80
 
 
+@dataclass(frozen=True, slots=True)
+class _Formula(ABC):
+    """How a column of an answer follows from the measures."""
+
+    @abstractmethod
+    def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+        """The values for `size` keys, and intervals that miss with probability at most `miss` each."""
+
+    def margin(self, measures: Mapping[int, Combined], miss: float, number: float | None) -> float | None:
+        """Half the width of its interval, where no row decides it; `number` is that of the values, if it is known."""
+        return None
+
+    def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str | None:
+        """What can be said of it where rows decide it."""
+        return None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a number of things."""
+        return False
+
+    @property
+    def leaves(self) -> int:
+        """How many intervals it takes, which share the confidence."""
+        return 1
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class Linear:
+class Linear(_Formula):
     """Σ weight · measure + constant; `whole` says that it counts things."""
 
     weights: Mapping[int, Fraction]
@@ -51,10 +80,22 @@ class Linear:
         weights = {index: weight * factor for index, weight in self.weights.items() if weight * factor}
         return Linear(weights, self.constant * factor, self.whole and factor.denominator == 1)
 
+    def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+        return _linear(self, measures, miss, size)
+
+    def margin(self, measures: Mapping[int, Combined], miss: float, number: float | None) -> float:
+        half = margin(self, measures, miss)
+        split = any(measures[index].whole_values is None for index in self.weights)
+        return math.floor(half + 1.5) if self.whole and split else half  # both ends are rounded outwards
+
+    @property
+    def counts(self) -> bool:
+        return self.whole
+
 
 @final
 @dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(_Formula):
     """over / under, known to lie between `low` and `high` if they are given; `slack` is what rounding may add."""
 
     over: Linear
@@ -75,27 +116,59 @@ class Ratio:
         high = None if self.high is None else self.high + constant
         return Ratio(self.over.plus(self.under.times(constant)), self.under, low, high, self.slack)
 
+    def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+        return _ratio(self, measures, miss, size)
+
+    def margin(self, measures: Mapping[int, Combined], miss: float, number: float | None) -> float | None:
+        return None if number is None else self._margin(measures, miss, number)
+
+    def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str:
+        return f"{self._margin(measures, miss, 1.0):.4g} / n"
+
+    def _margin(self, measures: Mapping[int, Combined], miss: float, number: float) -> float:
+        """About half the width of the interval, were `under` equal to that number."""
+        ends = [end for end in (self.low, self.high) if end is not None] or [Fraction(0), Fraction(1)]
+        widest = max(margin(self.over.plus(self.under.times(-end)), measures, miss) for end in ends)
+        return widest / number + float(self.slack)
+
 
 @final
 @dataclass(frozen=True, slots=True)
-class QuantileOf:
+class QuantileOf(_Formula):
     """A quantile of the values in bins."""
 
     measure: int
     quantile: Fraction
     whole: bool
 
+    def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+        low, value, high = quantile_band(measures[self.measure], self.quantile, miss)
+        if self.whole:
+            return Evaluated(*(np.rint(each).astype(np.int64) for each in (value, low, high)))
+        return Evaluated(value, low, high)
+
+    def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str:
+        return f"the values up to {rank_margin(measures[self.measure], miss):,.4g} ranks away"
+
 
 @final
 @dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(_Formula):
     """A function of formulas: arithmetic, a square root, or the spread a − b² of two moments."""
 
     function: str
     parts: tuple[Formula, ...]
 
+    def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+        parts = [part.evaluate(measures, miss / self.leaves, size) for part in self.parts]
+        return _FUNCTIONS[self.function](*map(_floats, parts))
 
-Formula: TypeAlias = "Linear | Ratio | QuantileOf | Apply"
+    @property
+    def leaves(self) -> int:
+        return sum(part.leaves for part in self.parts)
+
+
+Formula: TypeAlias = Linear | Ratio | QuantileOf | Apply
 
 
 @final
@@ -116,19 +189,7 @@ def evaluated(formula: Formula, measures: Mapping[int, Combined], miss: float, s
     level, as in Fieller's theorem [Fie54]: the test is exact for each r, so the set misses the true quotient with
     probability `miss`. Functions of several intervals hold together by the union bound.
     """
-    match formula:
-        case Linear():
-            return _linear(formula, measures, miss, size)
-        case Ratio():
-            return _ratio(formula, measures, miss, size)
-        case QuantileOf():
-            low, value, high = quantile_band(measures[formula.measure], formula.quantile, miss)
-            if formula.whole:
-                return Evaluated(*(np.rint(each).astype(np.int64) for each in (value, low, high)))
-            return Evaluated(value, low, high)
-        case Apply():
-            parts = [evaluated(part, measures, miss / _leaves(formula), size) for part in formula.parts]
-            return _applied(formula.function, parts)
+    return formula.evaluate(measures, miss, size)
 
 
 def margin(formula: Linear, measures: Mapping[int, Combined], miss: float) -> float:
@@ -137,17 +198,6 @@ def margin(formula: Linear, measures: Mapping[int, Combined], miss: float) -> fl
         return 0.0
     strays, slack = _strays(formula, measures)
     return tails.quantile(strays, miss) + slack
-
-
-def ratio_margin(formula: Ratio, measures: Mapping[int, Combined], miss: float, number: float) -> float:
-    """About half the width of the interval of a quotient, were `under` equal to that number."""
-    ends = [end for end in (formula.low, formula.high) if end is not None] or [Fraction(0), Fraction(1)]
-    widest = max(margin(formula.over.plus(formula.under.times(-end)), measures, miss) for end in ends)
-    return widest / number + float(formula.slack)
-
-
-def _leaves(formula: Formula) -> int:
-    return sum(_leaves(part) for part in formula.parts) if isinstance(formula, Apply) else 1
 
 
 def _strays(formula: Linear, measures: Mapping[int, Combined]) -> tuple[list[tails.Tail], float]:
@@ -271,10 +321,6 @@ class _Test:
             step = step * 2
             far = np.where(inside, start + step, far)
         return far
-
-
-def _applied(function: str, parts: list[Evaluated]) -> Evaluated:
-    return _FUNCTIONS[function](*map(_floats, parts))
 
 
 def _root(a: Evaluated) -> Evaluated:

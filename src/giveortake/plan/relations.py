@@ -72,6 +72,10 @@ class Unary(Relation):
 
     source: Relation
 
+    def computed(self) -> tuple[Expression, ...]:
+        """What it computes of each row of its source."""
+        return ()
+
     @property
     def sources(self) -> tuple[Relation, ...]:
         return (self.source,)
@@ -148,6 +152,9 @@ class Filter(Unary):
         if self.condition.domain(self.source.schema).kind is not Kind.BOOLEAN:
             raise QueryRefused("WHERE needs a condition, something that is true or false")
 
+    def computed(self) -> tuple[Expression, ...]:
+        return (self.condition,)
+
     def to_json(self) -> Any:
         return ["filter", self.source.to_json(), self.condition.to_json()]
 
@@ -180,6 +187,9 @@ class Derive(Unary):
         if self.person is not None and self.person not in found:
             found[self.person] = inside[self.person]
         return found
+
+    def computed(self) -> tuple[Expression, ...]:
+        return tuple(expression for _, expression in self.named)
 
     def to_json(self) -> Any:
         return ["derive", self.source.to_json(), [[name, each.to_json()] for name, each in self.named]]
@@ -219,6 +229,9 @@ class JoinPublic(Unary):
         theirs = self.public.schema
         added = {new: theirs[old].maybe_missing() if self.optional else theirs[old] for old, new in self.taken}
         return {**self.source.schema, **added}
+
+    def computed(self) -> tuple[Expression, ...]:
+        return (self.on,)
 
     def to_json(self) -> Any:
         taken = [list(pair) for pair in self.taken]
@@ -343,6 +356,9 @@ class PerPerson(Unary):
     @property
     def most_rows(self) -> int | None:
         return self.source.most_rows if self.keys else 1
+
+    def computed(self) -> tuple[Expression, ...]:
+        return tuple(feature.of for _, feature in self.features if feature.of is not None)
 
     def to_json(self) -> Any:
         features = [[name, feature.to_json()] for name, feature in self.features]
