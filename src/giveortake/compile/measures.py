@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log2
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
 
 import numpy as np
 
@@ -122,9 +122,21 @@ class _Counted(Measure):
 
     fineness: int
 
+    kind: ClassVar[Literal["rows", "persons"]]
+
     @property
     def granularity(self) -> Fraction:
         return Fraction(1, self.fineness)
+
+    @property
+    def name(self) -> str:
+        return f"number of {self.kind}"
+
+    def ask(self, inquiry: Inquiry, index: int) -> None:
+        inquiry.add_summand(index, Summand(self.kind, fineness=self.fineness))
+
+    def to_json(self) -> list[Any]:
+        return self._written(fineness=self.fineness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,23 +158,13 @@ class _OfValues(Measure):
 class RowCount(_Counted):
     """The number of rows."""
 
-    kind: ClassVar[str] = "rows"
+    kind: ClassVar[Literal["rows", "persons"]] = "rows"
 
     @classmethod
     def within(cls, stability: Stability) -> RowCount:
         """The number of rows of a question with that stability."""
         fine = _fineness(stability)
         return cls(*stability.sensitivity(0, fine), fine)
-
-    @property
-    def name(self) -> str:
-        return "number of rows"
-
-    def ask(self, inquiry: Inquiry, index: int) -> None:
-        inquiry.add_summand(index, Summand("rows", fineness=self.fineness))
-
-    def to_json(self) -> list[Any]:
-        return self._written(fineness=self.fineness)
 
 
 @final
@@ -196,23 +198,13 @@ class ValueCount(_OfValues):
 class PersonCount(_Counted):
     """The number of persons."""
 
-    kind: ClassVar[str] = "persons"
+    kind: ClassVar[Literal["rows", "persons"]] = "persons"
 
     @classmethod
     def within(cls, stability: Stability) -> PersonCount:
         """The number of persons in a question with that stability; in one group nobody is counted in part."""
         fine = _fineness(stability) if stability.grouped else 1
         return cls(*stability.of_persons(fine), fine)
-
-    @property
-    def name(self) -> str:
-        return "number of persons"
-
-    def ask(self, inquiry: Inquiry, index: int) -> None:
-        inquiry.add_summand(index, Summand("persons", fineness=self.fineness))
-
-    def to_json(self) -> list[Any]:
-        return self._written(fineness=self.fineness)
 
 
 @final
