@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from giveortake.engines import KeyColumn, Keys, Persons
-from giveortake.engines.duckdb import DuckDBEngine
+from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.plan import Column, Kind, PrivateTable, Scan
 
 GROUPS = 2

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_places import FilePlace, ServerPlace, server
+from ledger_places import FilePlace, ServerPlace
 
 from giveortake import cli
 from giveortake.errors import (

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from giveortake.errors import InvalidParameter
 from giveortake.local import Poll, RandomizedResponse, UnaryEncoding
 from giveortake.local.page import page
 from giveortake.local.tables import reports_of
 from statistics_of_draws import counts_are_plausible
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.fail("no browser: install chromium, as the README's test line does")
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 def opened(browser: Any, survey: Any, folder: Path) -> Any:

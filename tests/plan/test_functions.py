@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from giveortake.engines.writing import PRINTED
+from giveortake.engines.sql.expressions import PRINTED
 from giveortake.plan.functions import FUNCTIONS
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from giveortake.compile.measures import Stability
-from giveortake.engines import statements
-from giveortake.engines.duckdb import DuckDBEngine
-from giveortake.engines.printer import Printer
-from giveortake.engines.tally import Bounding
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.questions import Bounding
+from giveortake.engines.sql import statements
+from giveortake.engines.sql.relations import Printer
 from giveortake.plan import JoinPersons, JoinPublic, Kind, Scan, Union
-from query_shapes import OF_PERSONS, PLAIN, RELATIONS, shapes_of
+from query_shapes import OF_PERSONS, OF_PERSONS_WITH_FEW_ROWS, PLAIN, RELATIONS, shapes_of
 from replay import MODES, Mode, replay
 
 ROW, CAPPED, FEW, ROW_CHANGED, CAPPED_CHANGED, FEW_CHANGED = MODES
@@ -23,7 +23,7 @@ ROW, CAPPED, FEW, ROW_CHANGED, CAPPED_CHANGED, FEW_CHANGED = MODES
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: f"{mode.name}, {mode.change}")
 def test_no_neighbour_moves_an_aggregate_by_more_than_was_declared(mode: Mode) -> None:
-    shapes = shapes_of(by_person=mode.by_person)
+    shapes = shapes_of(by_person=mode.by_person, few_rows=mode.few_rows)
     assert len(shapes) >= 40
     seen = replay(mode, shapes, tables=2, neighbours=2)
     assert seen.violations == []
@@ -127,8 +127,8 @@ def _too_many_rows(patch: pytest.MonkeyPatch) -> None:
     """The table with few rows of each person has all of them."""
 
     def prepare(self: DuckDBEngine, relation: Any) -> None:
-        from giveortake.engines.asking import _scans  # noqa: PLC0415
-        from giveortake.engines.printer import bounded_name  # noqa: PLC0415
+        from giveortake.engines.sql.engine import _scans  # noqa: PLC0415
+        from giveortake.engines.sql.relations import bounded_name  # noqa: PLC0415
 
         for scan in _scans(relation):
             self._sources[bounded_name(scan)] = self._sources[scan.table.name]
@@ -185,7 +185,7 @@ MUTANTS: dict[str, tuple[Mode, Mutation, dict[str, str]]] = {
     "rows of a person are not limited": (FEW, _too_many_rows, {}),
     "a public join multiplies rows": (ROW, _any_join, MULTIPLYING),
     "a union counts one side": (FEW, _sum_of_rows, {"union": RELATIONS["union"]}),
-    "a join of persons counts one side": (FEW, _product_of_rows, {"join": OF_PERSONS["join persons"]}),
+    "a join of persons counts one side": (FEW, _product_of_rows, {"join": OF_PERSONS_WITH_FEW_ROWS["join persons"]}),
     "distinct values count once": (CAPPED, _distinct_once, {"distinct": PLAIN["distinct, ungrouped"]}),
     "persons count in one group": (CAPPED, _persons_once, {"persons": OF_PERSONS["persons by declared"]}),
 }

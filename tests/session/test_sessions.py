@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
-from giveortake.engines.duckdb import DuckDBEngine
+from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.errors import (
     BudgetExceeded,
     GiveOrTakeError,
@@ -23,6 +23,7 @@ from giveortake.errors import (
     Unprovable,
 )
 from giveortake.session import Session
+from inside import engine_of, ledger_of
 
 ROWS = pl.DataFrame(
     {
@@ -245,7 +246,7 @@ _KILLED = """
 import os, signal, sys
 import polars as pl
 import giveortake as gt
-from giveortake.engines.duckdb import DuckDBEngine
+from giveortake.engines.duckdb.engine import DuckDBEngine
 DuckDBEngine._tally = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 gt.protect(sys.argv[1], unit="p", budget=gt.PureDP(3), domains={"x": (0, 10), "r": ["north", "south"]}, name="data",
            ledger=sys.argv[2]).sql(sys.argv[3]).answer(epsilon=1, key="retry me")
@@ -263,14 +264,14 @@ def test_a_process_killed_between_charge_and_answer_is_charged_once_and_answered
         first = session.sql(COUNT).answer(epsilon=1, key="retry me")
         assert session.sql(COUNT).answer(epsilon=1, key="retry me").to_dict() == first.to_dict()
         assert (session.spent, _charges(session)) == (spent, 1)
-        session.book.verify()
+        ledger_of(session).verify()
 
 
 def test_what_the_engine_says_when_it_fails_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with _session() as session:
         monkeypatch.setattr(
-            "giveortake.engines.statements.tally_statement",
-            lambda *_: "SELECT CAST(r AS INTEGER) FROM " + session.engine._sources["data"],  # type: ignore[attr-defined]
+            "giveortake.engines.sql.statements.tally_statement",
+            lambda *_: "SELECT CAST(r AS INTEGER) FROM " + engine_of(session)._sources["data"],
         )
         with pytest.raises(QueryFailed) as caught:
             session.sql(COUNT).answer(epsilon=1)
@@ -406,7 +407,7 @@ def test_a_locked_engine_reads_and_writes_nothing_else(statement: str, kind: str
         ROWS.write_csv(source)
     with _session(source) as session:
         with pytest.raises(duckdb.Error):
-            session.engine._connection.execute(statement).fetchall()  # type: ignore[attr-defined]
+            engine_of(session)._connection.execute(statement).fetchall()
         session.sql(COUNT).answer(epsilon=1)  # and still answers
 
 

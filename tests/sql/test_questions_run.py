@@ -11,7 +11,7 @@ from test_questions_in_both_languages import PAIRS
 
 from asked_tables import CATALOG, ROWS, TRIPS, VISITS, ZONES
 from giveortake import sql
-from giveortake.engines.printer import Printer, bounded_name
+from giveortake.engines.sql.relations import Printer, bounded_name
 from giveortake.plan import Kind, Scan
 
 _TYPES = {

@@ -15,7 +15,7 @@ from giveortake import exact
 from giveortake.compile.measures import Measure, Measures, Stability
 from giveortake.compile.releases import Release, nodes_of
 from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
-from giveortake.engines.printer import require_printable
+from giveortake.engines.sql.relations import require_printable
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import DiscoveredHistogram, Gaussian, Laplace
 from giveortake.plan import Measured

@@ -8,10 +8,9 @@ from math import ceil, log2
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
 from giveortake.compile.outputs import Apply, Formula, Linear, QuantileOf, Ratio
-from giveortake.engines.printer import power_of_two_at_least
-from giveortake.engines.tally import Bounding, Quantum
+from giveortake.engines.questions import Bounding, Quantum
 from giveortake.errors import QueryRefused
-from giveortake.exact import sqrt_up
+from giveortake.exact import power_of_two_at_least, sqrt_up
 from giveortake.plan import AggregateKind, Call, Column, Kind, Measured, Quotient
 from giveortake.plan import Literal as Constant
 
@@ -94,7 +93,7 @@ class Stability:
 
         Guarantee (seed 003, global sensitivity of count and bounded sum; seed 001, histograms under both relations):
         with X = max(|least|, |most|), a unit of at most s rows moves sums by at most s·X when it is added or removed;
-        for bounded persons see `giveortake.engines.tally`. When a unit is changed, it is removed and another added:
+        for bounded persons see `giveortake.engines.questions`. When a unit is changed, it is removed and another added:
         twice that. One row that is changed moves X in two groups, so 2X in L1 and √2·X in L2, or stays in its group
         and moves most − least there; that alone if there is but one group. Any row may be left out or have no value,
         whatever the schema says (a missing value is found where none was declared, 1/x is missing where x is zero

@@ -1,7 +1,18 @@
 """Engines: where the rows are. An engine returns exact integers, wrapped so that only a mechanism can look at them."""
 
-from giveortake.engines.engine import Engine, Source
-from giveortake.engines.tally import Bins, Bounding, Distinct, Found, KeyColumn, Keys, Persons, Quantum, Summand, Tally
+from giveortake.engines.protocol import Engine, Source
+from giveortake.engines.questions import (
+    Bins,
+    Bounding,
+    Distinct,
+    Found,
+    KeyColumn,
+    Keys,
+    Persons,
+    Quantum,
+    Summand,
+    Tally,
+)
 
 __all__ = [
     "Bins",

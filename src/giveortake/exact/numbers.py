@@ -7,7 +7,7 @@ budget of `0.3`. Everything that is not a plain finite number is refused with th
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, Inexact, InvalidOperation
 from fractions import Fraction
 from numbers import Rational
 from typing import Any, TypeAlias
@@ -21,6 +21,7 @@ Number: TypeAlias = int | Rational | Decimal | str | float
 LEAST = Fraction(1, 10**300)
 GREATEST = Fraction(10**300)
 _SURELY_SUPPORTED = 995  # 2^-996 and 2^996 lie inside the range
+_ALL_DIGITS = Context(prec=1000, traps=[Inexact])
 _MOST_DIGITS = 400  # "1e999999999" must not become a number of a billion digits
 
 
@@ -179,3 +180,24 @@ def _from_text(name: str, text: str) -> Fraction:
         if isinstance(error, InvalidParameter):
             raise
         raise InvalidParameter(name, text, "is not a number", hint=hint) from None
+
+
+def exact_decimal(value: Fraction) -> Decimal:
+    """A fraction that has finitely many decimals, all of them.
+
+    >>> exact_decimal(Fraction(5, 4))
+    Decimal('1.25')
+    """
+    return _ALL_DIGITS.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def power_of_two_at_least(number: Fraction) -> Fraction:
+    """The least power of two that is at least a positive number.
+
+    >>> power_of_two_at_least(Fraction(5)), power_of_two_at_least(Fraction(1, 3))
+    (Fraction(8, 1), Fraction(1, 2))
+    """
+    power = Fraction(2) ** (number.numerator.bit_length() - number.denominator.bit_length() - 1)
+    while power < number:
+        power *= 2
+    return power

@@ -9,11 +9,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.engines.choosing import is_address
+from giveortake.engines.registry import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, shown
 from giveortake.exact import positive
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
-from giveortake.session.protecting import protect
+from giveortake.session.registration import protect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,0 +1,286 @@
+"""DuckDB, embedded and locked down: no files but the table's own, no extensions, no settings that can be changed."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import tempfile
+import threading
+from decimal import Decimal
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from giveortake.engines.duckdb import sorted_tallies
+from giveortake.engines.duckdb.tables import Loaded, load
+from giveortake.engines.questions import WIDEST
+from giveortake.engines.sql import statements
+from giveortake.engines.sql.engine import SQLEngine
+from giveortake.engines.sql.expressions import LONGEST
+from giveortake.engines.sql.relations import Printer
+from giveortake.engines.sql.statements import Coded
+from giveortake.errors import QueryFailed, QueryRefused
+from giveortake.exact import exact_decimal
+from giveortake.plan import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from giveortake.engines.protocol import FoundUnits, Source
+    from giveortake.engines.questions import Persons, Tally
+    from giveortake.plan import Domain, Relation, Scan, Value
+
+_BUCKET_DIGITS = 9  # of the edges of buckets
+
+
+@final
+class DuckDBEngine(SQLEngine):
+    """Tables of one session in a private, in-memory DuckDB."""
+
+    def __init__(self, *, memory: str = "1500MB", threads: int | None = None, seconds: float | None = None) -> None:
+        import duckdb  # noqa: PLC0415 (a heavy library, needed from here on)
+
+        super().__init__(Printer)
+        self._folder = Path(tempfile.mkdtemp(prefix="giveortake-"))
+        self._error: type[Exception] = duckdb.Error
+        self.identity = f"duckdb {duckdb.__version__}"
+        self._connection = duckdb.connect(":memory:", config={"temp_directory": str(self._folder)})
+        self._run(f"SET memory_limit = '{memory}'")
+        self._run("SET preserve_insertion_order = false")
+        if threads is not None:
+            self._run(f"SET threads = {threads}")
+        self._seconds = seconds
+        self._threads = threads or os.cpu_count()
+        self._loaded: dict[str, Loaded] = {}
+        self._tables: dict[object, str] = {}
+        self._numbers = count()
+        self._locked = False
+
+    # -- registering --------------------------------------------------------------------------------------------
+
+    def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
+        """Read a table's columns, and copy it unless it is stored in columns already.
+
+        `kinds` types untyped files; without it, as for public tables, what their cells look like does.
+        """
+        loaded = load(self._connection, name, source, kinds, table)
+        self._loaded[name] = loaded
+        self._sources[name] = loaded.text
+        return loaded.source
+
+    def add_public(self, name: str, source: object) -> Source:
+        """Read a table that everybody may know."""
+        return self.add(name, source, None)
+
+    def content(self, name: str) -> list[tuple[Value, ...]]:
+        """The rows of a public table, as they are read."""
+        read = self._printer.read_all(self._loaded[name].source.columns)
+        return self._rows(f"SELECT {read} FROM {self._sources[name]} AS t")
+
+    def values(self, name: str, column: str) -> tuple[list[Value], bool]:
+        """The values of a public table's column, and whether each occurs once."""
+        domain = dict(self._loaded[name].source.columns)[column]
+        read = self._printer.read(column, domain)  # unique as it is joined, not as it is stored
+        text = f"SELECT {read}, count(*) FROM {self._sources[name]} GROUP BY 1 ORDER BY 1 NULLS LAST"
+        rows = self._connection.execute(text).fetchall()
+        return [value for value, _ in rows], all(count == 1 and value is not None for value, count in rows)
+
+    def lock(self) -> None:
+        """From now on nothing but the files of the tables can be read, and no setting can be changed."""
+        paths = [path for loaded in self._loaded.values() for path in loaded.paths]
+        if paths:
+            listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
+            self._run(f"SET allowed_paths = [{listed}]")
+        for setting in ("autoinstall_known_extensions", "autoload_known_extensions", "allow_community_extensions"):
+            self._run(f"SET {setting} = false")
+        self._run("SET enable_external_access = false")
+        self._run("SET lock_configuration = true")
+        self._locked = True
+
+    def unchanged(self) -> bool:
+        return all(loaded.unchanged() for loaded in self._loaded.values())
+
+    def close(self) -> None:
+        self._connection.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    # -- asking -------------------------------------------------------------------------------------------------
+
+    def _tally(self, tally: Tally) -> list[npt.NDArray[Any]]:
+        return self._sorted(tally) or super()._tally(tally)
+
+    def _sorted(self, tally: Tally) -> list[npt.NDArray[Any]] | None:
+        """The tally by sorting, where that is possible and worth it. Which way it went cannot be told by the result."""
+        if tally.bounding is None or tally.keys.found or not self._names_persons_by_number(tally.relation):
+            return None
+        ((rows,),) = self._rows(statements.number_of_rows_statement(self._printer, tally.relation))
+        if not sorted_tallies.suits(tally, rows):
+            return None
+        coded = self._coded_by_values(tally.keys, tally.relation.schema)
+        text = statements.lines_statement(self._printer, tally, coded)
+        persons, codes, *steps = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
+        if persons.size < 2 or persons.dtype.kind not in "iu":
+            return None
+        numbered = dict(zip(sorted_tallies.counted(tally.summands), steps, strict=True))
+        return sorted_tallies.bounded_sums(tally, persons, codes, numbered, self._threads)
+
+    @staticmethod
+    def _names_persons_by_number(relation: Relation) -> bool:
+        person = relation.person
+        return person is not None and relation.schema[person].kind is Kind.INTEGER
+
+    def _persons(self, persons: Persons) -> FoundUnits:
+        """The same keys as elsewhere, but by codes, which are faster to sort than values."""
+        schema = persons.relation.schema
+        domains = [column.expression.domain(schema) for column in persons.keys.columns]
+        values = [
+            self._occurring(persons.relation, column.expression) if column.values is None else list(column.values)
+            for column in persons.keys.columns
+        ]
+        if math.prod(len(each) for each in values) >= WIDEST:
+            return super()._persons(persons)
+        coded = Coded(
+            tuple(self._marked_dictionary(tuple(each), domain) for each, domain in zip(values, domains, strict=True)),
+            tuple(None in each for each in values),
+            tuple(len(each) for each in values),
+        )
+        sorted_out = self._sorted_persons(persons, coded)
+        codes, counts = sorted_out or self._columns(statements.persons_statement(self._printer, persons, coded))
+        order = np.argsort(codes)
+        return _decoded(codes[order], values), counts[order]
+
+    def _sorted_persons(self, persons: Persons, coded: Coded) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+        if not self._names_persons_by_number(persons.relation):
+            return None
+        ((rows,),) = self._rows(statements.number_of_rows_statement(self._printer, persons.relation))
+        if not sorted_tallies.FEWEST_ROWS <= rows <= sorted_tallies.MOST_ROWS:
+            return None
+        text = statements.person_lines_statement(self._printer, persons, coded)
+        numbers, codes, hashes = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
+        if numbers.size < 2 or numbers.dtype.kind not in "iu":
+            return None
+        return sorted_tallies.first_keys(
+            persons.groups, numbers, codes, hashes, math.prod(coded.sizes), threads=self._threads
+        )
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _occurring(self, relation: Relation, expression: Any) -> list[Value]:
+        rows = self._rows(statements.values_statement(self._printer, relation, expression))
+        return [row[0] for row in rows]
+
+    def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
+        key = tuple(tuple((type(value).__name__, value) for value in row) for row in rows)
+        typed = [(name, sql_type(domain, [row[place] for row in rows])) for place, (name, domain) in enumerate(columns)]
+        return self._table((tuple(typed), key), f"SELECT {self._unnested(typed)}", parameters(rows))
+
+    def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
+        typed = [(name, sql_type(domain)) for name, domain in columns]
+        table = f"key_list_{next(self._numbers)}"
+        self._execute(f"CREATE TABLE {table} AS SELECT {self._unnested(typed)}", [[] for _ in typed])
+        for rows in lists:
+            self._execute(f"INSERT INTO {table} SELECT {self._unnested(typed)}", parameters(rows))
+        return table
+
+    def _unnested(self, typed: Sequence[tuple[str, str]]) -> str:
+        """Parameters as columns whose types are known, whatever the first values are."""
+        return ", ".join(f"CAST(unnest(?) AS {kind}) AS {self._printer.identifier(name)}" for name, kind in typed)
+
+    def _marked_dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
+        """A dictionary with a mark of each value, which no other value decides, as a place does."""
+        plain = self._dictionary(values, domain)
+        mark = self._printer.mark("value", domain.kind)
+        return self._table(("marked", plain), f"SELECT value, code, {mark} AS mark FROM {plain}", None)
+
+    def _table(self, key: object, select: str, parameters: list[Any] | None) -> str:
+        known = self._tables.get(key)
+        if known is None:
+            known = f"key_table_{len(self._tables)}"
+            self._execute(f"CREATE TABLE {known} AS {select}", parameters)
+            self._tables[key] = known
+        return known
+
+    def _forget(self, listed: str) -> None:
+        self._execute(f"DROP TABLE {listed}")
+
+    def _prepare_few_rows(self, scan: Scan) -> str:
+        stored = f"bounded_{len(self._sources)}"
+        self._execute(f"CREATE TABLE {stored} AS {self._printer.few_rows(scan)}")
+        return stored
+
+    def _rows(self, text: str) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = self._guarded(text, None, lambda cursor: cursor.fetchall())
+        return rows
+
+    def _columns(self, text: str) -> list[npt.NDArray[np.int64]]:
+        found = self._guarded(f"SELECT * FROM ({text})", None, lambda cursor: cursor.fetchnumpy())
+        return [np.asarray(column).astype(np.int64) for column in found.values()]
+
+    def _execute(self, text: str, parameters: list[Any] | None = None) -> None:
+        self._guarded(text, parameters, lambda _cursor: None)
+
+    def _guarded(self, text: str, parameters: list[Any] | None, take: Any) -> Any:
+        """Run a statement. What the engine says when it fails may quote rows, and is never told."""
+        if len(text) > 8 * LONGEST:
+            raise QueryRefused("the question is too long", hint="ask for less at once")
+        timer = None if self._seconds is None else threading.Timer(self._seconds, self._connection.interrupt)
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        try:
+            return take(self._connection.execute(text, parameters))
+        except (self._error, RuntimeError, MemoryError):
+            raise QueryFailed(
+                "the engine could not finish the question; what it was charged stands",
+                hint="it may have run out of memory or time: ask for fewer groups",
+            ) from None
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _run(self, text: str) -> None:
+        self._connection.execute(text)
+
+
+def _decoded(codes: npt.NDArray[np.int64], values: list[list[Value]]) -> list[tuple[Value, ...]]:
+    """Combinations of values from their positions in the product."""
+    columns: list[list[Value]] = []
+    rest = codes
+    for each in reversed(values):
+        size = max(len(each), 1)
+        columns.append([each[position] for position in (rest % size).tolist()])
+        rest = rest // size
+    return list(zip(*reversed(columns), strict=True))
+
+
+def parameters(rows: Sequence[tuple[Value, ...]]) -> list[list[Any]]:
+    """Rows as a list for each column, of values that DuckDB casts to the type of their kind without loss."""
+    return [[_parameter(value) for value in column] for column in zip(*rows, strict=True)]
+
+
+def _parameter(value: Value | Decimal) -> Any:
+    if isinstance(value, Fraction):
+        value = exact_decimal(value)
+    return f"{value:f}" if isinstance(value, Decimal) else value
+
+
+def sql_type(domain: Domain, values: Sequence[Value] | None = None) -> str:
+    """The type of constants of a domain; of whole numbers that are all known, the narrowest."""
+    match domain.kind:
+        case Kind.INTEGER:
+            narrow = values is not None and all(value is None or abs(value) < 2**63 for value in values)  # type: ignore[arg-type, operator]
+            return "BIGINT" if narrow else "HUGEINT"
+        case Kind.DECIMAL:
+            return f"DECIMAL(38, {_BUCKET_DIGITS if domain.step is None else digits(domain.step)})"
+    return Printer.types[domain.kind]
+
+
+def digits(step: Fraction) -> int:
+    """How many decimals the multiples of a step have."""
+    return next(count for count in range(39) if 10**count % step.denominator == 0)

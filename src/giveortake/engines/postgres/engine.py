@@ -1,0 +1,220 @@
+"""PostgreSQL, asked where the table is: by statements in read-only transactions, from which only integers come back.
+
+Statements hold what the question says and nothing of any row, so that a server that logs them logs no data.
+psycopg is imported here alone, when a table of PostgreSQL is registered.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from contextlib import suppress
+from fractions import Fraction
+from itertools import count
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.engines.postgres.dialect import PostgresPrinter
+from giveortake.engines.postgres.tables import Stored, find, split
+from giveortake.engines.sql.expressions import LONGEST
+from giveortake.engines.sql.remote import RemoteEngine
+from giveortake.errors import HIDDEN, InvalidParameter, NotFound, QueryFailed, QueryRefused
+from giveortake.exact import exact_decimal
+from giveortake.plan import Kind
+
+try:
+    import psycopg
+    from psycopg.pq import TransactionStatus
+except ImportError:  # pragma: no cover (the tests install it)
+    raise NotFound("a table of PostgreSQL needs psycopg", hint="pip install 'giveortake[postgres]'") from None
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from decimal import Decimal
+
+    from giveortake.engines.protocol import Source
+    from giveortake.plan import Domain, Value
+
+_PATIENCE = 30  # seconds to connect
+_SETTINGS = {
+    "standard_conforming_strings": "on",
+    "DateStyle": "ISO, YMD",
+    "TimeZone": "UTC",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "IntervalStyle": "postgres",
+    "xmloption": "content",
+    "jit": "off",
+}
+_UNLIMITED: Mapping[str, str] = {}  # for tables that are registered or compared, which is not a question
+_NAMED_CONSTANTS = re.compile(r"\bconstants_[0-9]+\b")
+_ARRAYS = {**PostgresPrinter.types, Kind.DECIMAL: "NUMERIC"}
+
+
+@final
+class PostgresEngine(RemoteEngine):
+    """Tables of one database, over one connection that can write nothing.
+
+    Each question is one transaction that sees one state of the tables. The address is never told: not by errors, and
+    not by what is printed of the engine.
+    """
+
+    def __init__(self, url: str, *, seconds: float | None = None) -> None:
+        super().__init__(PostgresPrinter)
+        self._address, _ = split(url)
+        self._limit = {} if seconds is None else {"statement_timeout": str(max(1, round(seconds * 1000)))}
+        self._stored: dict[str, Stored] = {}
+        self._constant_names: dict[object, str] = {}
+        self._constant_texts: dict[str, str] = {}
+        self._numbers = count()
+        self._connection = self._connect()
+        self.identity = f"postgresql {self._connection.info.server_version // 10_000}"
+
+    # -- registering --------------------------------------------------------------------------------------------
+
+    def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
+        """Find a table and read it once, for its fingerprint; its rows stay where they are."""
+        address, named = split(source)
+        if address != self._address:
+            raise InvalidParameter(
+                "source", HIDDEN, "is in another database than the other tables", hint="copy them into one database"
+            )
+        chosen = table or named or name
+        with self._lock:
+            try:
+                stored = find(self._run, name, chosen)
+            except QueryFailed:
+                raise NotFound(
+                    f"the table {chosen!r} cannot be read",
+                    hint="GRANT SELECT on it to the user of the URL",
+                ) from None
+            self._stored[name] = stored
+            self._sources[name] = stored.text()
+        return stored.source
+
+    def unchanged(self) -> bool:
+        with self._lock:
+            for name, stored in self._stored.items():
+                checked = stored.checked(self._run)
+                if checked is None:
+                    return False
+                self._stored[name] = checked
+        return True
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    # -- asking -------------------------------------------------------------------------------------------------
+
+    def _rows(self, text: str) -> list[tuple[Any, ...]]:
+        if len(text) > 64 * LONGEST or "\0" in text:
+            raise QueryRefused("the question is too long", hint="ask for less at once")
+        names = sorted(set(_NAMED_CONSTANTS.findall(text)) & set(self._constant_texts))
+        named = ", ".join(f"{name} AS ({self._constant_texts[name]})" for name in names)
+        return self._run(f"WITH {named} {text}" if named else text, self._limit)
+
+    def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
+        """Arrays, one for each column, as part of the statements that name them: nothing is created on the server."""
+        key = (tuple(columns), tuple(tuple((type(value).__name__, value) for value in row) for row in rows))
+        name = self._constant_names.get(key)
+        if name is None:
+            arrays, shown = [], []
+            for index, ((column, domain), values) in enumerate(zip(columns, zip(*rows, strict=True), strict=True)):
+                kind = _ARRAYS[domain.kind]
+                arrays.append(f"CAST({_array(values)} AS {kind}[])")
+                collated = ' COLLATE "C"' if domain.kind is Kind.TEXT else ""
+                shown.append(f"u.c{index}{collated} AS {self._printer.identifier(column)}")
+            listed = ", ".join(f"c{index}" for index in range(len(columns)))
+            name = f"constants_{next(self._numbers)}"
+            self._constant_texts[name] = f"SELECT {', '.join(shown)} FROM unnest({', '.join(arrays)}) AS u({listed})"
+            self._constant_names[key] = name
+        return name
+
+    def _forget(self, listed: str) -> None:
+        self._constant_texts.pop(listed)
+        self._constant_names = {key: name for key, name in self._constant_names.items() if name != listed}
+
+    # -- the connection -----------------------------------------------------------------------------------------
+
+    def _run(self, text: str, limit: Mapping[str, str] = _UNLIMITED) -> list[tuple[Any, ...]]:
+        """A statement in a transaction of its own. What the server says when it fails may quote rows, and is not told.
+
+        Settings are made in the transaction, so that they hold where a pool hands out its connections in turn.
+        """
+        local = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in {**_SETTINGS, **limit}.items())
+        try:
+            with suppress(psycopg.Error, UnicodeError, MemoryError):
+                self._begin(f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; {local}")
+                found = self._connection.execute(text.encode()).fetchall()
+                self._connection.execute(b"COMMIT")
+                return found
+        finally:
+            self._end()
+        raise QueryFailed(  # out here, so that it does not hold the error of the server
+            "the engine could not finish the question; what it was charged stands",
+            hint="it may have run out of memory or time: ask for fewer groups",
+        )
+
+    def _begin(self, begin: str) -> None:
+        """Begin, and connect again if the connection was lost since it was last used."""
+        try:
+            self._connection.execute(begin.encode())
+        except psycopg.OperationalError:
+            self._connection.close()
+            try:
+                self._connection = self._connect()
+            except NotFound:
+                raise psycopg.OperationalError from None
+            self._connection.execute(begin.encode())
+
+    def _end(self) -> None:
+        """Leave no transaction behind, whatever happened in it."""
+        try:
+            if self._connection.info.transaction_status != TransactionStatus.IDLE:
+                self._connection.execute(b"ROLLBACK")
+        except psycopg.Error:
+            self._connection.close()
+
+    def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+        try:
+            connection = psycopg.connect(
+                self._address,
+                autocommit=True,
+                prepare_threshold=None,
+                application_name="giveortake",
+                client_encoding="UTF8",
+                connect_timeout=None if "connect_timeout=" in self._address else _PATIENCE,
+            )
+            connection.execute(b"SET default_transaction_read_only = on")
+        except (psycopg.Error, UnicodeError):
+            raise NotFound(
+                "the PostgreSQL server cannot be reached, or does not let giveortake in",
+                hint="check host, port and database; set PGPASSWORD or ~/.pgpass",
+            ) from None
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            connection.close()
+            raise InvalidParameter("source", HIDDEN, f"is a database in {encoding}, not in UTF8")
+        return connection
+
+
+def _array(values: Sequence[Value]) -> str:
+    """Values as the text of an array, quoted as SQL."""
+    return "'{" + ",".join(map(_element, values)).replace("'", "''") + "}'"
+
+
+def _element(value: Value | Decimal | float) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case str():
+            if "\0" in value:
+                raise QueryRefused("a text holds a NUL character")
+            escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+            return f'"{escaped}"'
+        case dt.datetime():
+            return f'"{value.isoformat(sep=" ")}"'
+        case Fraction():
+            return f"{exact_decimal(value):f}"
+        case _:
+            return str(value)

@@ -1,0 +1,224 @@
+"""What engines that speak SQL have in common: how tallies become statements, and rows become arrays."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from giveortake.engines.questions import Bins, Tally
+from giveortake.engines.sql import statements
+from giveortake.engines.sql.relations import bounded_name
+from giveortake.engines.sql.statements import Coded
+from giveortake.mechanisms import Sensitive
+from giveortake.plan import Domain, JoinPersons, Kind, Scan, Union
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from giveortake.engines.protocol import FoundUnits
+    from giveortake.engines.questions import Distinct, Found, Keys, Persons
+    from giveortake.engines.sql.relations import Printer
+    from giveortake.plan import Relation, Schema, Value
+
+_REMEMBERED = 64  # exact results, so that the same question at another price does not read the rows again
+_MOST_REMEMBERED = 1 << 20  # integers of one of them
+
+
+class SQLEngine(ABC):
+    """Answers tallies by statements of one dialect. Engines say how statements run and how constants become tables."""
+
+    def __init__(self, dialect: type[Printer]) -> None:
+        self._sources: dict[object, str] = {}
+        self._printer = dialect(self._sources)
+        self._lock = threading.RLock()
+        self._results: OrderedDict[object, Any] = OrderedDict()
+
+    # -- what engines provide -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _rows(self, text: str) -> list[tuple[Any, ...]]:
+        """Run a statement; whatever fails is a `QueryFailed` that quotes nothing."""
+
+    @abstractmethod
+    def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
+        """A table of constants, as it can be read; made once for equal ones. It has at least one row."""
+
+    def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
+        """A table of many constants, which come some at a time; made anew at each call."""
+        return self._constants(columns, [row for rows in lists for row in rows])
+
+    def _forget(self, listed: str) -> None:  # noqa: B027 (constants that are part of a statement are gone with it)
+        """Let go of such a table."""
+
+    def _columns(self, text: str) -> list[npt.NDArray[np.int64]]:
+        """The columns of a statement, all of 64 bits."""
+        rows = self._rows(text)
+        if not rows:
+            return [np.zeros(0, dtype=np.int64) for _ in range(3)]
+        return [np.array([int(value) for value in column], dtype=np.int64) for column in zip(*rows, strict=True)]
+
+    def _prepare_few_rows(self, scan: Scan) -> str:
+        """What can be read in the place of a table of which each person keeps few rows."""
+        return f"({self._printer.few_rows(scan)})"
+
+    # -- asking -------------------------------------------------------------------------------------------------
+
+    def tally(self, tally: Tally) -> Sensitive[list[npt.NDArray[Any]]]:
+        return self._remembered(tally, tally.relation, lambda: self._tally(tally))
+
+    def bins(self, bins: Bins) -> Sensitive[npt.NDArray[np.int64]]:
+        return self._remembered(bins, bins.relation, lambda: self._bins(bins))
+
+    def distinct(self, distinct: Distinct) -> Sensitive[npt.NDArray[np.int64]]:
+        return self._remembered(distinct, distinct.relation, lambda: self._distinct(distinct))
+
+    def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
+        yield self._remembered(persons, persons.relation, lambda: self._persons(persons))
+
+    def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
+        whole: Sensitive[Any]
+        if isinstance(asked, Tally):
+            whole = self.tally(asked)
+        else:
+            whole = self.bins(asked) if isinstance(asked, Bins) else self.distinct(asked)
+        for start in range(0, max(asked.keys.size, 1), size):
+            yield whole.map(partial(_part_of, slice(start, start + size)))
+
+    def _tally(self, tally: Tally) -> list[npt.NDArray[Any]]:
+        with self._coded(tally.keys, tally.relation.schema) as coded:
+            rows = self._rows(statements.tally_statement(self._printer, tally, coded))
+        arrays: list[npt.NDArray[Any]] = []
+        places = places_of(tally.keys, np.array([row[0] for row in rows], dtype=np.int64))
+        for index in range(len(tally.summands)):
+            column = [int(row[index + 1]) for row in rows]
+            small = all(-(1 << 62) < value < 1 << 62 for value in column)
+            dense = np.zeros(tally.keys.size, dtype=np.int64 if small else object)
+            dense[places] = column
+            arrays.append(dense)
+        return arrays
+
+    def _bins(self, bins: Bins) -> npt.NDArray[np.int64]:
+        with self._coded(bins.keys, bins.relation.schema) as coded:
+            found = self._columns(statements.bins_statement(self._printer, bins, coded))
+        dense = np.zeros((bins.keys.size, bins.count), dtype=np.int64)
+        dense[places_of(bins.keys, found[0]), found[1]] = found[2]
+        return dense
+
+    def _distinct(self, distinct: Distinct) -> npt.NDArray[np.int64]:
+        with self._coded(distinct.keys, distinct.relation.schema) as coded:
+            found = self._columns(statements.distinct_statement(self._printer, distinct, coded))
+        dense = np.zeros(distinct.keys.size, dtype=np.int64)
+        dense[places_of(distinct.keys, found[0])] = found[1]
+        return dense
+
+    def _persons(self, persons: Persons) -> FoundUnits:
+        rows = self._rows(statements.found_statement(self._printer, persons, self._declared(persons)))
+        rows.sort(key=lambda row: [(value is None, value) for value in row[:-1]])
+        return [tuple(row[:-1]) for row in rows], np.array([row[-1] for row in rows], dtype=np.int64)
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _declared(self, persons: Persons) -> dict[int, str]:
+        """A table of the values of each key column whose values are known."""
+        schema = persons.relation.schema
+        return {
+            index: self._dictionary(column.values, column.expression.domain(schema))
+            for index, column in enumerate(persons.keys.columns)
+            if column.values is not None
+        }
+
+    def _dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
+        """A table (value, code): each value and its place."""
+        rows = [(value, code) for code, value in enumerate(values)] or [(None, -1)]
+        return self._constants((("value", domain), ("code", Domain(Kind.INTEGER))), rows)
+
+    def _wanted(self, codes: tuple[int, ...]) -> str:
+        """A table (code)."""
+        return self._constants((("code", Domain(Kind.INTEGER)),), [(code,) for code in codes] or [(-1,)])
+
+    @contextmanager
+    def _coded(self, keys: Keys, schema: Schema) -> Iterator[Coded]:
+        if keys.found is None:
+            yield self._coded_by_values(keys, schema)
+            return
+        domains = [column.expression.domain(schema) for column in keys.columns]
+        columns = [(f"k{index}", domain) for index, domain in enumerate(domains)]
+        table = self._listed([*columns, ("code", Domain(Kind.INTEGER))], _numbered(keys.found, len(columns)))
+        try:
+            yield Coded((), tuple(domain.nullable for domain in domains), (), listed=table)
+        finally:
+            self._forget(table)
+
+    def _coded_by_values(self, keys: Keys, schema: Schema) -> Coded:
+        columns = [column.values or () for column in keys.columns]
+        return Coded(
+            tuple(self._dictionary(column.values or (), column.expression.domain(schema)) for column in keys.columns),
+            tuple(None in values for values in columns),
+            tuple(len(values) for values in columns),
+            None if keys.wanted is None else self._wanted(keys.wanted),
+        )
+
+    def _remembered(self, key: object, relation: Relation, compute: Callable[[], Any]) -> Sensitive[Any]:
+        with self._lock:
+            if key in self._results:
+                self._results.move_to_end(key)
+                return Sensitive(self._results[key])
+            self._prepare(relation)
+            found = compute()
+            if _count(found) <= _MOST_REMEMBERED:
+                self._results[key] = found
+            if len(self._results) > _REMEMBERED:
+                self._results.popitem(last=False)
+            return Sensitive(found)
+
+    def _prepare(self, relation: Relation) -> None:
+        """Make the tables in which each person has few rows, once."""
+        for scan in _scans(relation):
+            name = bounded_name(scan)
+            if scan.most_rows_of_person is not None and name not in self._sources:
+                self._sources[name] = self._prepare_few_rows(scan)
+
+
+def places_of(keys: Keys, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where codes are in the answer."""
+    if keys.wanted is None:
+        return codes
+    return np.searchsorted(np.array(keys.wanted, dtype=np.int64), codes)
+
+
+def _scans(relation: Relation) -> list[Scan]:
+    match relation:
+        case Scan():
+            return [relation]
+        case JoinPersons() | Union():
+            return [*_scans(relation.left), *_scans(relation.right)]
+        case _:
+            return _scans(relation.source)  # type: ignore[attr-defined]
+
+
+def _numbered(found: Found, width: int) -> Iterator[list[tuple[Value, ...]]]:
+    """Keys and their places, some at a time; no list is empty, and there is one even if there are no keys."""
+    start = 0
+    for rows in found.lists():
+        if rows:
+            yield [(*row, start + place) for place, row in enumerate(rows)]
+        start += len(rows)
+    if start == 0:
+        yield [(*(None,) * width, -1)]
+
+
+def _part_of(part: slice, whole: Any) -> Any:
+    return [array[part] for array in whole] if isinstance(whole, list) else whole[part]
+
+
+def _count(found: Any) -> int:
+    """How many integers or keys a result has."""
+    return sum(len(part) for part in found) if isinstance(found, list | tuple) else int(found.size)

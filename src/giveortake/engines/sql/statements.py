@@ -1,0 +1,312 @@
+"""Tallies as SQL statements: aggregates of rows, or of persons whose contributions are bounded first."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from giveortake.plan import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from giveortake.engines.questions import Bins, Bounding, Distinct, Keys, Persons, Summand, Tally
+    from giveortake.engines.sql.relations import Printer
+    from giveortake.plan import Expression, Relation
+
+
+_SMALL = 2**31
+_HALF = 2**62
+_LESS = 0.9999999999999964  # 1 − 2^-48
+_NO_CODE = "CAST(0 AS INTEGER)"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Key columns as numbers: a table (code, value) for each, and perhaps one of the codes that are wanted."""
+
+    dictionaries: tuple[str, ...]
+    nullable: tuple[bool, ...]
+    sizes: tuple[int, ...]
+    wanted: str | None = None
+    listed: str | None = None  # or a table (k0, k1, …, code) of all keys, instead of dictionaries
+
+    @property
+    def is_small(self) -> bool:
+        """Whether codes fit into 31 bits."""
+        return self.listed is None and math.prod(self.sizes) < _SMALL
+
+    def names(self) -> list[str]:
+        """What the columns of keys are called in statements."""
+        return [f"k{index}" for index in range(len(self.nullable))]
+
+    def code(self) -> str:
+        """The position of a key in the product of all columns, or in the list of all keys."""
+        if self.listed is not None:
+            return "f.code"
+        text = "0"
+        for index, size in enumerate(self.sizes):
+            text = f"(CAST({text} AS BIGINT) * {size} + d{index}.code)" if index else f"d{index}.code"
+        return f"CAST({text} AS {'INTEGER' if self.is_small else 'BIGINT'})"
+
+    def marks(self) -> list[str]:
+        """What a key's values alone decide, unlike its code."""
+        return [f"d{index}.mark" for index in range(len(self.sizes))]
+
+    def joins(self, printer: Printer, source: str) -> str:
+        """The joins that find the codes of a source's columns k0, k1 and so on."""
+        if self.listed is not None:
+            keys = [(f"{source}.k{index}", f"f.k{index}", each) for index, each in enumerate(self.nullable)]
+            return f" JOIN {self.listed} AS f ON {' AND '.join(_equal(printer, *each) for each in keys)}"
+        text = ""
+        for index, (table, nullable) in enumerate(zip(self.dictionaries, self.nullable, strict=True)):
+            text += f" JOIN {table} AS d{index} ON {_equal(printer, f'{source}.k{index}', f'd{index}.value', nullable)}"
+        if self.wanted is not None:
+            text += f" JOIN {self.wanted} AS w ON {self.code()} = w.code"
+        return text
+
+
+def _equal(printer: Printer, ours: str, theirs: str, nullable: bool) -> str:
+    return printer.same(ours, theirs) if nullable else f"{ours} = {theirs}"
+
+
+def tally_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
+    """One row for each key that occurs: its code and its integers."""
+    if tally.bounding is None:
+        return _rows(printer, tally, coded)
+    return _bounded(printer, tally, coded, tally.bounding)
+
+
+def _rows(printer: Printer, tally: Tally, coded: Coded) -> str:
+    inner = _select(
+        printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=_counts_persons(tally)
+    )
+    values = [f"{_row_sum(printer, tally.relation, each, i)} AS a{i}" for i, each in enumerate(tally.summands)]
+    keys = coded.names()
+    group = f" GROUP BY {', '.join(keys)}" if keys else ""
+    grouped = f"SELECT {', '.join([*keys, *values])} FROM ({inner}) AS r{group}"
+    answers = ", ".join(f"g.a{i}" for i in range(len(tally.summands)))
+    return f"SELECT {coded.code()} AS code, {answers} FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
+
+
+def _counts_persons(tally: Tally) -> bool:
+    return any(each.kind == "persons" for each in tally.summands)
+
+
+def _person_sum(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
+    if summand.kind != "sum":
+        return _row_sum(printer, relation, summand, index)
+    return f"coalesce({printer.total_of_person(_steps(printer, relation, summand, index), _reach(summand))}, 0)"
+
+
+def _row_sum(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
+    match summand.kind:
+        case "rows":
+            return "count(*)"
+        case "values":
+            return f"count(v{index})"
+        case "persons":
+            return "count(DISTINCT p)"
+        case "sum":
+            steps = _steps(printer, relation, summand, index)
+            return f"coalesce({printer.total(steps, _reach(summand))}, 0)"
+
+
+def _steps(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
+    assert summand.of is not None and summand.quantum is not None  # noqa: S101, PT018 (sums have both)
+    return printer.quantised(f"v{index}", summand.of.domain(relation.schema).kind, summand.quantum)
+
+
+def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -> str:
+    """Sums of each person and group, then each as large a part of it as the bounds allow (see `questions`)."""
+    inner = _select(printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=True)
+    each = [
+        f"{_person_sum(printer, tally.relation, summand, i)} AS a{i}"
+        for i, summand in enumerate(tally.summands)
+        if summand.kind in {"values", "sum"}
+    ]
+    sums = "".join(f", {text}" for text in each)
+    code = coded.code() if coded.nullable else _NO_CODE
+    values = "".join(f", r.v{i} AS v{i}" for i, summand in enumerate(tally.summands) if summand.of is not None)
+    lines = f"SELECT r.p AS p, {code} AS code{values} FROM ({inner}) AS r{coded.joins(printer, 'r')}"
+    few = tally.keys.size <= bounding.groups
+    pairs = (
+        f"SELECT p, code, count(*) AS c{sums} FROM ({lines if few else printer.by_person(lines)}) AS l GROUP BY p, code"
+    )
+    parts = ", ".join(
+        f"{printer.total(_part(printer, summand, i, bounding, few=few), _most(summand, bounding))} AS a{i}"
+        for i, summand in enumerate(tally.summands)
+    )
+    return f"SELECT code, {parts} FROM ({pairs if few else printer.with_groups(pairs)}) AS t GROUP BY code"
+
+
+def lines_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
+    """Every row as numbers: its person, its code, and the steps of each summand that has some."""
+    inner = _select(printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=True)
+    columns = ["r.p AS p", f"{coded.code() if coded.nullable else _NO_CODE} AS code"]
+    for index, summand in enumerate(tally.summands):
+        if summand.kind == "values":
+            columns.append(f"CAST(r.v{index} IS NOT NULL AS TINYINT) AS a{index}")
+        elif summand.kind == "sum":
+            columns.append(f"coalesce({_steps(printer, tally.relation, summand, index)}, 0) AS a{index}")
+    return f"SELECT {', '.join(columns)} FROM ({inner}) AS r{coded.joins(printer, 'r')}"
+
+
+def number_of_rows_statement(printer: Printer, relation: Relation) -> str:
+    """How many rows a relation has, which is told to nobody."""
+    return f"SELECT count(*) FROM ({printer.relation(relation)}) AS t"
+
+
+def _part(printer: Printer, summand: Summand, index: int, bounding: Bounding, *, few: bool) -> str:
+    """A person's contribution times min(1, rows/c) · min(1, groups/m), in steps, cut towards zero.
+
+    The factor is computed in doubles and made smaller by more than their rounding, so that it is never too large.
+    """
+    fine, less = summand.fineness, printer.double(_LESS)
+    rows, groups = bounding.rows, bounding.groups
+    within, above, below = ("TRUE", "", "") if few else (f"m <= {groups}", f" * least(m, {groups})", " * m")
+    match summand.kind:
+        case "rows":
+            whole, part = f"least(c, {rows}) * {fine}", f"least(c, {rows}) * {fine}{above} * {less} / (1{below})"
+        case "persons":
+            whole, part = f"{fine}", f"{fine}{above} * {less} / (1{below})"
+        case _:
+            within = f"c <= {rows} AND {within}"
+            whole = f"a{index} * {fine}" if fine > 1 else f"a{index}"
+            factor = f"(least(c, {rows}) * {fine}{above} * {less} / (c{below}))"
+            part = f"({printer.real_sum(f'a{index}', _reach(summand))}) * {factor}"
+    cut = printer.cut(part, _most(summand, bounding))
+    return whole if within == "TRUE" else f"CASE WHEN {within} THEN {whole} ELSE {cut} END"
+
+
+def _reach(summand: Summand) -> int:
+    return summand.quantum.reach if summand.quantum is not None else 1
+
+
+def _most(summand: Summand, bounding: Bounding) -> int:
+    """How much one person contributes to one group at most."""
+    return bounding.rows * summand.fineness * _reach(summand)
+
+
+def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
+    """One row for each key and bin that occur: code, bin, number."""
+    kind = bins.of.domain(bins.relation.schema).kind
+    inner = _select(printer, bins.relation, bins.keys, [bins.of], person=bins.bounding is not None)
+    index = printer.bin_index("v0", kind, bins.low, bins.width, bins.count)
+    keys = coded.names()
+    if bins.bounding is None:
+        listed = ", ".join([*keys, f"{index} AS b"])
+        binned = f"SELECT {listed} FROM ({inner}) AS r WHERE v0 IS NOT NULL"
+        names = ", ".join([*keys, "b"])
+        grouped = f"SELECT {names}, count(*) AS n FROM ({binned}) AS r GROUP BY {names}"
+        return f"SELECT {coded.code()} AS code, g.b, g.n FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
+    rows, groups, fine = bins.bounding.rows, bins.bounding.groups, bins.fineness
+    part = f"least(c, {rows}) * least(m, {groups}) * {printer.double(_LESS)} / (c * m)"
+    weight = f"CASE WHEN c <= {rows} AND m <= {groups} THEN {printer.double(1)} ELSE {part} END"
+    code = coded.code() if coded.nullable else _NO_CODE
+    joined = f"({inner}) AS r{coded.joins(printer, 'r')}"
+    binned = f"SELECT r.p AS p, {code} AS code, {index} AS b FROM {joined} WHERE v0 IS NOT NULL"
+    cells = f"SELECT p, code, b, count(*) AS n FROM ({printer.by_person(binned)}) AS t GROUP BY p, code, b"
+    share = printer.total(printer.cut(f"n * {fine} * ({weight})", rows * fine), rows * fine)
+    return f"SELECT code, b, {share} AS n FROM ({printer.with_counts(cells)}) AS t GROUP BY code, b"
+
+
+def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> str:
+    """One row for each key that occurs: code, number of distinct values."""
+    inner = _select(printer, distinct.relation, distinct.keys, [distinct.of], person=distinct.bounding is not None)
+    keys = coded.names()
+    if distinct.bounding is None:
+        group = f" GROUP BY {', '.join(keys)}" if keys else ""
+        grouped = f"SELECT {', '.join([*keys, 'count(DISTINCT v0) AS n'])} FROM ({inner}) AS r{group}"
+        return f"SELECT {coded.code()} AS code, g.n FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
+    rows, groups = distinct.bounding.rows, distinct.bounding.groups
+    schema = distinct.relation.schema
+    code = coded.code() if coded.nullable else _NO_CODE
+    joined = f"({inner}) AS r{coded.joins(printer, 'r')} WHERE v0 IS NOT NULL"
+    lines = f"SELECT r.p AS p, {code} AS code, r.v0 AS v FROM {joined}"
+    triples = f"SELECT DISTINCT p, code, v FROM ({printer.by_person(lines)}) AS l"
+    person = printer.mark("p", schema[str(distinct.relation.person)].kind)
+    group, value = printer.mark("code", Kind.INTEGER), printer.mark("v", distinct.of.domain(schema).kind)
+    by_group = f"dense_rank() OVER (PARTITION BY p ORDER BY {printer.hash(person, group)}, code)"
+    by_value = f"row_number() OVER (PARTITION BY p, code ORDER BY {printer.hash(person, group, value)}, v)"
+    ranked = f"SELECT code, v, {by_group} AS g, {by_value} AS r FROM ({triples}) AS t"
+    return f"SELECT code, count(DISTINCT v) AS n FROM ({ranked}) AS t WHERE g <= {groups} AND r <= {rows} GROUP BY code"
+
+
+def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
+    """One row for each key that occurs: code, number of units that it was kept for.
+
+    Of a person the first so many keys count, by a hash of the person and the key's `marks`, which its values alone
+    decide. Codes do not: they are places in lists that other people's rows make longer. Hash and code are one number,
+    the hash in front, so that equal hashes are ordered by code; a longer list changes no two values' order.
+    """
+    inner = _select(printer, persons.relation, persons.keys, [], person=persons.relation.person is not None)
+    code = coded.code()
+    rows = f"({inner}) AS r{coded.joins(printer, 'r')}"
+    if persons.relation.person is None:  # a row has one key, and few rows come from one row of the table
+        return f"SELECT {code} AS code, count(*) FROM {rows} GROUP BY ALL"
+    kind, bits = ("BIGINT", 32) if coded.is_small else ("HUGEINT", 63)
+    ordered = f"(CAST({_key_hash(printer, persons, coded)} AS {kind}) << {bits}) + {code}"
+    pairs = f"SELECT DISTINCT r.p AS p, {ordered} AS ordered FROM {rows}"
+    chosen = f"SELECT unnest(min(ordered, {persons.groups})) & {2**bits - 1} AS code FROM ({pairs}) AS t GROUP BY p"
+    return f"SELECT CAST(code AS BIGINT) AS code, count(*) FROM ({chosen}) AS t GROUP BY code"
+
+
+def _key_hash(printer: Printer, persons: Persons, coded: Coded) -> str:
+    relation = persons.relation
+    return printer.hash(printer.mark("r.p", relation.schema[str(relation.person)].kind), *coded.marks())
+
+
+def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, str]) -> str:
+    """The same by values alone: one row for each key that occurs, its values and its number of units.
+
+    `declared` has a table of the values of each column whose values are known; others do not count.
+    """
+    inner = _select(printer, persons.relation, persons.keys, [], person=persons.relation.person is not None)
+    count = len(persons.keys.columns)
+    keys = [f"k{index}" for index in range(count)]
+    joined = f"({inner}) AS r"
+    for index, table in declared.items():
+        nullable = None in (persons.keys.columns[index].values or ())
+        joined += f" JOIN {table} AS d{index} ON {_equal(printer, f'r.k{index}', f'd{index}.value', nullable)}"
+    listed = ", ".join(f"r.{key} AS {key}" for key in keys)
+    names = ", ".join(keys)
+    if persons.relation.person is None:
+        return f"SELECT {names}, count(*) AS n FROM (SELECT {listed} FROM {joined}) AS t GROUP BY {names}"
+    schema = persons.relation.schema
+    marks = [printer.mark(key, persons.keys.columns[i].expression.domain(schema).kind) for i, key in enumerate(keys)]
+    hashed = printer.hash(printer.mark("p", schema[str(persons.relation.person)].kind), *marks)
+    order = ", ".join([hashed, *(f"{key} NULLS LAST" for key in keys)])
+    lines = f"SELECT r.p AS p, {listed} FROM {joined}"
+    ranked = (
+        f"SELECT {names}, row_number() OVER (PARTITION BY p ORDER BY {order}) AS place "
+        f"FROM (SELECT DISTINCT p, {names} FROM ({printer.by_person(lines)}) AS l) AS t"
+    )
+    return f"SELECT {names}, count(*) AS n FROM ({ranked}) AS t WHERE place <= {persons.groups} GROUP BY {names}"
+
+
+def person_lines_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
+    """Every row as numbers: its person, its code, and the hash of both by which a person's keys are ordered."""
+    inner = _select(printer, persons.relation, persons.keys, [], person=True)
+    hashed = f"CAST({_key_hash(printer, persons, coded)} AS INTEGER)"
+    return f"SELECT r.p AS p, {coded.code()} AS code, {hashed} AS h FROM ({inner}) AS r{coded.joins(printer, 'r')}"
+
+
+def values_statement(printer: Printer, relation: Relation, of: Expression) -> str:
+    """The values of a key column that occur, in order."""
+    value = printer.expression(of, relation.schema)
+    return f"SELECT DISTINCT {value} AS value FROM ({printer.relation(relation)}) AS t ORDER BY value NULLS LAST"
+
+
+def _select(
+    printer: Printer, relation: Relation, keys: Keys, values: Sequence[Expression | None], *, person: bool
+) -> str:
+    schema = relation.schema
+    columns = [f"{printer.expression(each.expression, schema)} AS k{i}" for i, each in enumerate(keys.columns)]
+    columns += [f"{printer.expression(each, schema)} AS v{i}" for i, each in enumerate(values) if each is not None]
+    if person and relation.person is not None:
+        columns.append(f"{printer.identifier(relation.person)} AS p")
+    text = f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation)}) AS t"
+    return printer.fenced(text, [*(each.expression for each in keys.columns), *values])
