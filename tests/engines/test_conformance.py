@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
-from engine_places import EVERYWHERE, OTHERS, place, server  # noqa: F401 (a fixture)
+from engine_places import EVERYWHERE, OTHERS, place
 from evil_tables import Row, Table, random_row, random_rows, random_visits
 from giveortake.compile.keys import listed_keys, with_keys
 from giveortake.engines import Found

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 import giveortake as gt
-from engine_places import EVERYWHERE, place, server  # noqa: F401 (a fixture)
+from engine_places import EVERYWHERE, place
 from giveortake.session import Session
 from inside import engine_of, measured
 from replay import SPEND, exact_integers

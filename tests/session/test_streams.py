@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
-from engine_places import OTHERS, place, server  # noqa: F401 (a fixture)
+from engine_places import OTHERS, place
 from giveortake.mechanisms import DiscoveredHistogram, Laplace
 from giveortake.session import mechanism, spool, stored_answers
 from giveortake.session.mechanism import InteractiveMechanism

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from giveortake.engines.questions import Persons, Tally
     from giveortake.plan import Domain, Relation, Scan, Value
 
+_NO_EXTENSIONS = dict.fromkeys(  # a file of another kind would have them looked for on a network
+    ("autoinstall_known_extensions", "autoload_known_extensions", "allow_community_extensions"), "false"
+)
 _BUCKET_DIGITS = 9  # of the edges of buckets
 
 
@@ -50,7 +53,7 @@ class DuckDBEngine(SQLEngine):
         self._folder = Path(tempfile.mkdtemp(prefix="giveortake-"))
         self._error: type[Exception] = duckdb.Error
         self.identity = f"duckdb {duckdb.__version__}"
-        self._connection = duckdb.connect(":memory:", config={"temp_directory": str(self._folder)})
+        self._connection = duckdb.connect(":memory:", config={"temp_directory": str(self._folder), **_NO_EXTENSIONS})
         self._run(f"SET memory_limit = '{memory}'")
         self._run("SET preserve_insertion_order = false")
         if threads is not None:
@@ -97,8 +100,6 @@ class DuckDBEngine(SQLEngine):
         if paths:
             listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
             self._run(f"SET allowed_paths = [{listed}]")
-        for setting in ("autoinstall_known_extensions", "autoload_known_extensions", "allow_community_extensions"):
-            self._run(f"SET {setting} = false")
         self._run("SET enable_external_access = false")
         self._run("SET lock_configuration = true")
         self._locked = True
