@@ -6,17 +6,16 @@ import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from giveortake.engines.questions import Bins, Tally
+from giveortake.engines.questions import Bins, Distinct, Tally
 from giveortake.engines.sql import statements
 from giveortake.engines.sql.relations import bounded_name
 from giveortake.engines.sql.statements import Coded
 from giveortake.mechanisms import Sensitive
-from giveortake.plan import Domain, JoinPersons, Kind, Scan, Union
+from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.engines.protocol import FoundUnits
-    from giveortake.engines.questions import Distinct, Found, Keys, Persons
+    from giveortake.engines.questions import Found, Keys, Persons
     from giveortake.engines.sql.relations import Printer
-    from giveortake.plan import Relation, Schema, Value
+    from giveortake.plan import Relation, Scan, Schema, Value
 
 _REMEMBERED = 64  # exact results, so that the same question at another price does not read the rows again
 _MOST_REMEMBERED = 1 << 20  # integers of one of them
@@ -72,25 +71,30 @@ class SQLEngine(ABC):
     # -- asking -------------------------------------------------------------------------------------------------
 
     def tally(self, tally: Tally) -> Sensitive[list[npt.NDArray[Any]]]:
-        return self._remembered(tally, tally.relation, lambda: self._tally(tally))
+        return Sensitive(self._exact(tally))
 
     def bins(self, bins: Bins) -> Sensitive[npt.NDArray[np.int64]]:
-        return self._remembered(bins, bins.relation, lambda: self._bins(bins))
+        return Sensitive(self._exact(bins))
 
     def distinct(self, distinct: Distinct) -> Sensitive[npt.NDArray[np.int64]]:
-        return self._remembered(distinct, distinct.relation, lambda: self._distinct(distinct))
+        return Sensitive(self._exact(distinct))
 
     def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
-        yield self._remembered(persons, persons.relation, lambda: self._persons(persons))
+        yield Sensitive(self._remembered(persons, persons.relation, lambda: self._persons(persons)))
 
     def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
-        whole: Sensitive[Any]
-        if isinstance(asked, Tally):
-            whole = self.tally(asked)
-        else:
-            whole = self.bins(asked) if isinstance(asked, Bins) else self.distinct(asked)
+        whole = self._exact(asked)
         for start in range(0, max(asked.keys.size, 1), size):
-            yield whole.map(partial(_part_of, slice(start, start + size)))
+            yield Sensitive(_part_of(slice(start, start + size), whole))
+
+    def _exact(self, asked: Tally | Bins | Distinct) -> Any:
+        match asked:
+            case Tally():
+                return self._remembered(asked, asked.relation, lambda: self._tally(asked))
+            case Bins():
+                return self._remembered(asked, asked.relation, lambda: self._bins(asked))
+            case Distinct():
+                return self._remembered(asked, asked.relation, lambda: self._distinct(asked))
 
     def _tally(self, tally: Tally) -> list[npt.NDArray[Any]]:
         with self._coded(tally.keys, tally.relation.schema) as coded:
@@ -166,22 +170,22 @@ class SQLEngine(ABC):
             None if keys.wanted is None else self._wanted(keys.wanted),
         )
 
-    def _remembered(self, key: object, relation: Relation, compute: Callable[[], Any]) -> Sensitive[Any]:
+    def _remembered(self, key: object, relation: Relation, compute: Callable[[], Any]) -> Any:
         with self._lock:
             if key in self._results:
                 self._results.move_to_end(key)
-                return Sensitive(self._results[key])
+                return self._results[key]
             self._prepare(relation)
             found = compute()
             if _count(found) <= _MOST_REMEMBERED:
                 self._results[key] = found
             if len(self._results) > _REMEMBERED:
                 self._results.popitem(last=False)
-            return Sensitive(found)
+            return found
 
     def _prepare(self, relation: Relation) -> None:
         """Make the tables in which each person has few rows, once."""
-        for scan in _scans(relation):
+        for scan in relation.scans():
             name = bounded_name(scan)
             if scan.most_rows_of_person is not None and name not in self._sources:
                 self._sources[name] = self._prepare_few_rows(scan)
@@ -192,16 +196,6 @@ def places_of(keys: Keys, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]
     if keys.wanted is None:
         return codes
     return np.searchsorted(np.array(keys.wanted, dtype=np.int64), codes)
-
-
-def _scans(relation: Relation) -> list[Scan]:
-    match relation:
-        case Scan():
-            return [relation]
-        case JoinPersons() | Union():
-            return [*_scans(relation.left), *_scans(relation.right)]
-        case _:
-            return _scans(relation.source)  # type: ignore[attr-defined]
 
 
 def _numbered(found: Found, width: int) -> Iterator[list[tuple[Value, ...]]]:
