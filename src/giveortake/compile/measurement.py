@@ -15,7 +15,6 @@ from giveortake import exact
 from giveortake.compile.measures import Measure, Measures, Stability
 from giveortake.compile.releases import Release, nodes_of
 from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
-from giveortake.engines.sql.relations import require_printable
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import DiscoveredHistogram, Gaussian, Laplace
 from giveortake.plan import Measured
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from giveortake.compile.outputs import Formula
     from giveortake.compile.spends import Spend
     from giveortake.engines import Engine
+    from giveortake.engines.questions import Asked
     from giveortake.mechanisms import Sensitive
     from giveortake.plan import Question, Value
     from giveortake.privacy import Guarantee, Unit
@@ -122,6 +122,20 @@ class Measurement:
         """All keys, where they are known."""
         return Keys(self.columns)
 
+    def asked(self) -> Iterator[Asked]:
+        """Everything that an engine will be asked for, with the keys that are known."""
+        keys = self.keys()
+        if self.selection is not None:
+            yield Persons(self.question.relation, keys, self.selection.touched)
+        linear = [i for i, each in enumerate(self.measures) if each.kind not in {"bins", "distinct"}]
+        if linear:
+            yield Tally(self.question.relation, keys, self._summands(linear), self.stability.bounding)
+        for each in self.measures:
+            if each.kind == "bins":
+                yield self._bins(each, keys)
+            elif each.kind == "distinct" and each.of is not None:
+                yield Distinct(self.question.relation, keys, each.of, self.stability.bounding)
+
     def find_keys(self, engine: Engine, entropy: Entropy | None = None) -> Iterator[list[tuple[Value, ...]]]:
         """The keys that enough units have, by a noisy count: in order, some at a time."""
         assert self.selection is not None  # noqa: S101 (asked only then)
@@ -198,8 +212,6 @@ def measurement(
     formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
     _hidden_formulas(question, found)
     measures = tuple(found.listed)
-    asked = [*(column.expression for column in columns), *(each.of for each in measures if each.of is not None)]
-    require_printable(question.relation, asked)
     selection, rest = _selection(stability, question, spend, len(measures)) if discovered else (None, spend)
     noises = _noises(measures, rest)
     made = Measurement(question, caps, stability, measures, formulas, noises, selection, columns)

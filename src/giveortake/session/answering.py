@@ -93,7 +93,8 @@ def stream(session: Session, made: Measurement, spend: Spend, confidence: Number
 def _reserve(
     session: Session, asked: Sequence[tuple[Measurement, Spend]], key: str | None, chain: tuple[str, ...]
 ) -> Reservation:
-    """The charge, durably, before a row is read. A table that changed is refused first, at no cost."""
+    """The charge, durably, before a row is read. What the engine cannot run, or a changed table, is refused first."""
+    session.engine.require_runnable(question for made, _ in asked for question in made.asked())
     if not session.engine.unchanged():
         raise LedgerMismatch(
             f"the table {session.name!r} has changed since it was protected",

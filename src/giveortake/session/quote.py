@@ -65,6 +65,7 @@ class Quote:
 
 def quoted(session: Session, made: Measurement, spend: Spend, confidence: Number, n: Number | None) -> Quote:
     """Everything that can be said before asking."""
+    session.engine.require_runnable(made.asked())
     sure = exact.open_probability("confidence", confidence)
     margins: dict[str, float | str | None] = dict(column_margins(made, sure, n))
     measures = without_data(made.measures, made.noises)

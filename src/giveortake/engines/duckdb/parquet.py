@@ -1,9 +1,10 @@
-"""Answers as files that need a library to be written."""
+"""Tables as Parquet files, which DuckDB writes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from giveortake.engines.sql.dialect import single_quoted
 from giveortake.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -16,8 +17,7 @@ def write_parquet(table: Any, path: Path) -> None:
 
     with duckdb.connect(":memory:") as connection:
         connection.register("answer", table)
-        target = str(path).replace("'", "''")
         try:
-            connection.execute(f"COPY answer TO '{target}' (FORMAT parquet)")
+            connection.execute(f"COPY answer TO {single_quoted(str(path))} (FORMAT parquet)")
         except duckdb.IOException:
             raise InvalidParameter("output", str(path), "cannot be written", hint="does its folder exist?") from None

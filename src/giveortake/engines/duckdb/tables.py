@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.engines.protocol import Source
-from giveortake.engines.sql.expressions import Writer
+from giveortake.engines.sql.dialect import double_quoted as identifier
+from giveortake.engines.sql.dialect import single_quoted
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, shown
 from giveortake.plan import Domain, Kind
 
@@ -38,7 +39,6 @@ _CSV_TYPES = {
     Kind.TIMESTAMP: "TIMESTAMP",
 }
 _CHUNK = 1 << 22
-identifier = Writer().identifier
 
 
 @final
@@ -114,11 +114,12 @@ def _from_parquet(connection: duckdb.DuckDBPyConnection, name: str, paths: list[
     if not paths:
         raise NotFound("the folder holds no Parquet files")
     absolute = [str(path.resolve()) for path in paths]
-    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in absolute)
+    listed = ", ".join(map(single_quoted, absolute))
     text = f"read_parquet([{listed}])"
     states = tuple(_state(path) for path in absolute)
     first, *others = [
-        connection.execute(f"DESCRIBE SELECT * FROM read_parquet({_text(path)})").fetchall() for path in absolute
+        connection.execute(f"DESCRIBE SELECT * FROM read_parquet({single_quoted(path)})").fetchall()
+        for path in absolute
     ]
     if any(other != first for other in others):
         raise InvalidParameter("source", f"{len(paths)} files", "do not all have the same columns of the same types")
@@ -150,11 +151,12 @@ def _from_csv(connection: duckdb.DuckDBPyConnection, name: str, path: Path, kind
     """Every cell is text until the custodian says what it is; a cell that is not becomes missing. No row can fail."""
     absolute = str(path.resolve())
     if kinds is None:
-        return _copied(connection, name, f"SELECT * FROM read_csv({_text(absolute)})", _digest_files([absolute]))
+        return _copied(
+            connection, name, f"SELECT * FROM read_csv({single_quoted(absolute)})", _digest_files([absolute])
+        )
     separator = "\t" if path.suffix.lower() == ".tsv" else ","
-    quoted = absolute.replace("'", "''")
     reader = (
-        f"read_csv('{quoted}', all_varchar = true, header = true, delim = '{separator}', quote = '\"', "
+        f"read_csv({single_quoted(absolute)}, all_varchar = true, header = true, delim = '{separator}', quote = '\"', "
         "escape = '\"', ignore_errors = true, null_padding = true, strict_mode = false, auto_detect = false, "
         f"columns = {{{_csv_header(path, separator)}}})"
     )
@@ -174,17 +176,13 @@ def _csv_header(path: Path, separator: str) -> str:
         header = next(csv.reader(file, delimiter=separator), [])
     if not header or len(set(header)) < len(header):
         raise InvalidParameter("source", str(path), "has no first line of distinct column names")
-    return ", ".join(f"{_text(column)}: 'VARCHAR'" for column in header)
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+    return ", ".join(f"{single_quoted(column)}: 'VARCHAR'" for column in header)
 
 
 def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path, table: str | None) -> Loaded:
     absolute = str(path.resolve())
     alias = f"attached_{hashlib.sha256(absolute.encode()).hexdigest()[:12]}"
-    connection.execute(f"ATTACH IF NOT EXISTS {_text(absolute)} AS {alias} (READ_ONLY)")
+    connection.execute(f"ATTACH IF NOT EXISTS {single_quoted(absolute)} AS {alias} (READ_ONLY)")
     rows = connection.execute(
         "SELECT table_name FROM duckdb_tables() WHERE database_name = ? UNION "
         "SELECT view_name FROM duckdb_views() WHERE database_name = ? AND NOT internal",
