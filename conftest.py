@@ -1,35 +1,94 @@
-"""Names that every example in the documentation may use."""
+"""What all tests and examples share: names, one server, one browser, one Spark, and what takes how long."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 
 import giveortake
-from postgres_server import server  # noqa: F401 (a fixture)
+from recorded_entropy import RecordedEntropy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ENGINES = "how-to-engines.md"
+collect_ignore_glob = ["tests/ledger/frozen_*"]  # what older versions left behind
+SERVERS = {"postgres", "postgresql"}  # what parameters call a place on a server
 
 # Laws are deterministic: no deadline on a shared machine, and the same examples in every run.
 hypothesis.settings.register_profile("laws", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("laws")
 
 
-@pytest.fixture(autouse=True)
-def _names_in_examples(doctest_namespace: dict[str, Any]) -> None:
-    doctest_namespace["gt"] = giveortake
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Times are printed when somebody wants them."""
+    parser.addoption("--rooms", action="store_true", help="print how long the tests of each room took")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The page about engines shares the one Spark of the tests."""
+    """Mark what needs more than this process, so that it can be left out, and keep each kind on one worker.
+
+    There is one Spark, one browser and one server in a run: `--dist=loadgroup` sends each group to one process.
+    """
     for item in items:
         if item.path.name == ENGINES:
             item.add_marker(pytest.mark.xdist_group("spark"))
             item.add_marker(pytest.mark.filterwarnings("ignore"))
+        needed = _needs(item)
+        for need in needed:
+            item.add_marker(need)
+        if needed and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(needed[0]))
+
+
+def _needs(item: pytest.Item) -> list[str]:
+    fixtures = set(getattr(item, "fixturenames", ()))
+    parameters = (
+        item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+    )
+    places = {value for value in parameters if isinstance(value, str)}
+    groups = {mark.args[0] for mark in item.iter_markers("xdist_group")}
+    needs = {
+        "spark": "spark" in groups | places | fixtures or item.get_closest_marker("cluster") is not None,
+        "postgres": "server" in fixtures or bool(places & SERVERS) or item.path.name == ENGINES,
+        "browser": "browser" in fixtures,
+    }
+    return [name for name, needed in needs.items() if needed]
+
+
+@pytest.fixture
+def entropy(request: pytest.FixtureRequest) -> RecordedEntropy:
+    """Reproducible bytes, a stream of its own for every test."""
+    return RecordedEntropy(request.node.nodeid)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The URL of the one PostgreSQL server of this run."""
+    from postgres_server import one_server  # noqa: PLC0415 (heavy)
+
+    with one_server() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A real browser. It goes with the module: while it is there, this thread can run no other event loop."""
+    from browser_window import opened_browser  # noqa: PLC0415 (heavy)
+
+    with opened_browser() as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def _names_in_examples(doctest_namespace: dict[str, Any]) -> None:
+    doctest_namespace["gt"] = giveortake
 
 
 @pytest.fixture(autouse=True)
@@ -58,3 +117,28 @@ def _servers_for_the_page_about_engines(
             copy.write(visits.read_bytes())
     spark_session()
     doctest_namespace["visits_csv"] = str(Path(str(visits)))
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """How long the tests of each room took, added up over all workers."""
+    if not config.getoption("--rooms"):
+        return
+    seconds: dict[str, float] = defaultdict(float)
+    tests: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                room = room_of(report.location[0])
+                seconds[room] += report.duration
+                tests[room] += report.when == "call"
+    terminalreporter.section("seconds by room")
+    for room, taken in sorted(seconds.items(), key=lambda each: -each[1]):
+        terminalreporter.write_line(f"{taken:8.1f} s  {tests[room]:5} tests  {room}")
+
+
+def room_of(place: str) -> str:
+    """The room of a test or an example, by the path of its file from the root."""
+    parts = Path(place).parts
+    if parts[0] == "src":
+        return Path(parts[2]).stem
+    return parts[1] if parts[0] == "tests" and len(parts) > 2 else "docs"

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from postgres_server import server, stored
+from postgres_server import stored
 from spark_session import spark_session
 
 _MOST_MOMENT = 2**63 // 1001
@@ -38,4 +38,4 @@ def place(name: str, request: pytest.FixtureRequest) -> Callable[[str, pl.DataFr
     return written
 
 
-__all__ = ["EVERYWHERE", "OTHERS", "place", "server"]
+__all__ = ["EVERYWHERE", "OTHERS", "place"]

@@ -1,27 +1,19 @@
-"""A real PostgreSQL server that the tests start themselves."""
+"""A real PostgreSQL server that the tests start themselves, and tables in it."""
 
 from __future__ import annotations
 
-import shutil
+import os
 import tempfile
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
-import polars as pl
-import psycopg
-import pytest
+if TYPE_CHECKING:
+    import polars as pl
 
-_TYPES: dict[Any, str] = {
-    pl.Int64: "bigint",
-    pl.Float64: "double precision",
-    pl.String: "text",
-    pl.Boolean: "boolean",
-    pl.Date: "date",
-    pl.Datetime("ms"): "timestamp",
-    pl.Decimal(18, 2): "numeric(18, 2)",
-}
 _EPOCHS = {  # days and milliseconds as dates and moments; those that PostgreSQL does not have are infinite
     "date": "CASE WHEN {0} > 2145031948 THEN 'infinity' WHEN {0} < -2440588 THEN '-infinity' "
     "ELSE DATE '1970-01-01' + CAST({0} AS integer) END",
@@ -32,7 +24,19 @@ _EPOCHS = {  # days and milliseconds as dates and moments; those that PostgreSQL
 
 def stored(server: str, name: str, table: pl.DataFrame) -> str:
     """The URL of a copy of a table. Texts lose their NUL characters, which PostgreSQL does not hold."""
-    kinds = {column: _TYPES[kind] for column, kind in table.schema.items()}
+    import polars as pl  # noqa: PLC0415 (most tests need neither this nor a server)
+    import psycopg  # noqa: PLC0415
+
+    types: dict[Any, str] = {
+        pl.Int64: "bigint",
+        pl.Float64: "double precision",
+        pl.String: "text",
+        pl.Boolean: "boolean",
+        pl.Date: "date",
+        pl.Datetime("ms"): "timestamp",
+        pl.Decimal(18, 2): "numeric(18, 2)",
+    }
+    kinds = {column: types[kind] for column, kind in table.schema.items()}
     raw = {column: "bigint" if kind in _EPOCHS else kind for column, kind in kinds.items()}
     physical = table.with_columns(
         pl.col(pl.Date, pl.Datetime).to_physical(), pl.col(pl.String).str.replace_all("\0", "")
@@ -58,14 +62,16 @@ def start_server(folder: Path) -> Any:
         return get_server(folder, cleanup_mode="delete")
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    """The URL of a PostgreSQL server of this test run's own."""
-    folder = Path(tempfile.mkdtemp(prefix="pg"))  # short: the socket lies inside
-    running = start_server(folder / "data")
-    yield running.get_uri()
-    running.cleanup()
-    shutil.rmtree(folder, ignore_errors=True)
+@contextmanager
+def one_server() -> Iterator[str]:
+    """The URL of the server of this test run: the first process that needs it starts it, the last one ends it."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid4().hex)
+    folder = Path(tempfile.gettempdir()) / f"pg-{run[:12]}"  # short: the socket lies inside
+    running = start_server(folder)
+    try:
+        yield running.get_uri()
+    finally:
+        running.cleanup()
 
 
-__all__ = ["server", "start_server", "stored"]
+__all__ = ["one_server", "start_server", "stored"]

@@ -23,6 +23,8 @@ from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
 from giveortake.mechanisms.discovered_histogram import DiscoveredHistogram
 from giveortake.privacy.events import Repeated
 from giveortake.session import Session
+from giveortake.session.mechanism import InteractiveMechanism
+from inside import engine_of, ledger_of
 
 SUSPECTS = ["declared keys", "sum", "number of rows", "found keys", "median", "distinct text by key"]
 
@@ -157,9 +159,11 @@ def test_planted_mistakes_are_found(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def _number_of_rows(session: Any) -> int:
-    ((count,),) = session.engine._connection.execute(
-        f"SELECT count(*) FROM {session.engine._sources['data']}"
-    ).fetchall()
+    return _rows_in(engine_of(session))
+
+
+def _rows_in(engine: Any) -> int:
+    ((count,),) = engine._connection.execute(f"SELECT count(*) FROM {engine._sources['data']}").fetchall()
     return int(count)
 
 
@@ -172,8 +176,12 @@ def test_a_text_that_depends_on_rows_is_found(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_charge_that_depends_on_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = Session.charged
-    monkeypatch.setattr(Session, "charged", lambda self, asked: Repeated(sound(self, asked), 1 + _number_of_rows(self)))
+    sound = InteractiveMechanism.event
+
+    def counting(self: InteractiveMechanism, asked: Any) -> Any:
+        return Repeated(sound(self, asked), 1 + _rows_in(self.engine))
+
+    monkeypatch.setattr(InteractiveMechanism, "event", counting)
     assert "charge is" in str(_observed("rows, add-remove", ["sum"]))
 
 
@@ -203,7 +211,12 @@ def _live(folder: Path) -> dict[str, Any]:
         budget=gt.PureDP(1),
         ledger=folder / "live.db",
     )
-    return {"session": session, "engine": session.engine, "ledger": session.book, "path": str(folder / "live.db")}
+    return {
+        "session": session,
+        "engine": engine_of(session),
+        "ledger": ledger_of(session),
+        "path": str(folder / "live.db"),
+    }
 
 
 @pytest.mark.parametrize("what", ["session", "engine", "ledger", "path"])

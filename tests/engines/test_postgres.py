@@ -23,12 +23,12 @@ from giveortake.engines.postgres.tables import split
 from giveortake.engines.questions import Bounding
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed
 from giveortake.plan import Call, Column, Domain, Kind, Literal, PrivateTable, Scan
-from postgres_server import server, stored
+from inside import engine_of, measured
+from postgres_server import stored
 from query_shapes import shapes_of
 from replay import MODES, SPEND, ZONES, Mode, Revealing, exact_integers, exact_units
 
-__all__ = ["server"]
-
+OURS = "application_name = 'giveortake' AND datname = current_database()"  # others may use the server as well
 SECRET = "hunter2-is-no-secret"  # noqa: S105 (what must not be told is looked for)
 
 
@@ -85,15 +85,15 @@ def test_every_shape_has_the_integers_and_keys_of_duckdb(mode: Mode, server: str
     for table in _tables(random.Random(mode.name)):  # noqa: S311 (which tables are tried need not be secret)
         there = _asked_there(server, mode, table)
         with mode.session(table) as here:
-            for name, text in shapes_of(by_person=mode.by_person).items():
-                made = here.sql(text).measured(SPEND)
+            for name, text in shapes_of(by_person=mode.by_person, few_rows=mode.few_rows).items():
+                made = measured(here, text, SPEND)
                 keys = None
                 if made.selection is not None:
-                    found = exact_units(made, here.engine)
+                    found = exact_units(made, engine_of(here))
                     assert exact_units(made, there) == found, name
                     keys = with_keys(made, list(found))
                 for one, other in zip(
-                    exact_integers(made, here.engine, keys), exact_integers(made, there, keys), strict=True
+                    exact_integers(made, engine_of(here), keys), exact_integers(made, there, keys), strict=True
                 ):
                     assert one.tolist() == other.tolist(), name
         there.close()
@@ -230,7 +230,7 @@ def test_the_connection_cannot_write_and_leaves_no_transaction_open(
             engine._connection.execute(statement.encode())
     assert run(f"SELECT count(*) FROM {name}").fetchone() == (3,)
     assert engine._rows("SELECT 1") == [(1,)]
-    listed = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'giveortake' AND state <> 'idle'"
+    listed = f"SELECT count(*) FROM pg_stat_activity WHERE {OURS} AND state <> 'idle'"
     assert run(listed).fetchone() == (0,)
 
 
@@ -304,7 +304,7 @@ def test_one_database_serves_several_tables_under_odd_names(
 def test_a_lost_connection_is_made_again_and_a_slow_question_given_up(server: str, run: Callable[[str], Any]) -> None:
     engine = PostgresEngine(server, seconds=0.5)
     assert engine.identity.startswith("postgresql 1")
-    run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'giveortake'")
+    run(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OURS}")
     assert engine._rows("SELECT 1") == [(1,)]
     with pytest.raises(QueryFailed):
         engine._rows("SELECT pg_sleep(30)")

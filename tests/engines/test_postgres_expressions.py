@@ -17,9 +17,7 @@ from giveortake.engines.postgres.engine import PostgresEngine
 from giveortake.plan import Call, Column, Expression, Literal, PrivateTable, Scan
 from giveortake.plan.domains import declared
 from giveortake.plan.functions import FUNCTIONS
-from postgres_server import server, stored
-
-__all__ = ["server"]
+from postgres_server import stored
 
 NEAR = 1e-15  # C libraries differ in the last bit of exp and ln, and only there
 AT_ONCE = 40

@@ -29,6 +29,7 @@ from giveortake.errors import InvalidParameter, NotFound, QueryFailed
 from giveortake.plan import Call, Column, Domain, Expression, Filter, Kind, Literal, PrivateTable, Scan
 from giveortake.plan.domains import declared
 from giveortake.plan.functions import FUNCTIONS
+from inside import engine_of, measured
 from query_shapes import shapes_of
 from replay import MODES, SPEND, ZONES, Revealing, exact_integers, exact_units
 from spark_session import event_log, spark_session
@@ -230,18 +231,18 @@ def test_questions_of_random_shapes_have_the_same_integers(mode: Any, spark: Spa
     table = Table((), ())
     while len(table.rows) < 30:
         table = random_table(luck)
-    shapes = shapes_of(by_person=mode.by_person)
+    shapes = shapes_of(by_person=mode.by_person, few_rows=mode.few_rows)
     engine = SparkEngine(spark)
     for name, content in table.sources().items():
         engine.add(name, spark.read.parquet(str(_stored(content, tmp_path / f"{name}.parquet"))), None)
     engine.add_public("zones", ZONES)
     with mode.session(table) as session:
         for name in luck.sample(sorted(shapes), 10):
-            made = session.sql(shapes[name]).measured(SPEND)
+            made = measured(session, shapes[name], SPEND)
             if made.selection is not None:
-                assert exact_units(made, session.engine) == exact_units(made, engine), name
+                assert exact_units(made, engine_of(session)) == exact_units(made, engine), name
                 continue
-            mine, theirs = exact_integers(made, session.engine), exact_integers(made, engine)
+            mine, theirs = exact_integers(made, engine_of(session)), exact_integers(made, engine)
             assert [each.tolist() for each in mine] == [each.tolist() for each in theirs], name
     engine.close()
 

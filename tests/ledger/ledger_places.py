@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
 
-import psycopg
 import pytest
 
 from giveortake.errors import NotFound
 from giveortake.ledger import Ledger
 from giveortake.ledger.opening import opened
-from giveortake.ledger.postgres import split
-from postgres_server import server, start_server
+from postgres_server import start_server
 
 
 class Place(Protocol):
@@ -77,6 +75,8 @@ class FilePlace:
 
 class ServerPlace:
     def __init__(self, server: str) -> None:
+        from giveortake.ledger.postgres import split  # noqa: PLC0415 (needs psycopg)
+
         self.where = f"{server}&schema=test_{uuid4().hex[:12]}"
         self.mark: str | None = None
         self.address, self.schema = split(self.where)
@@ -85,6 +85,8 @@ class ServerPlace:
         return opened(self.where, mark=self.mark, **options)
 
     def sql(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        import psycopg  # noqa: PLC0415 (a ledger in a file does not need it)
+
         with psycopg.connect(self.address, autocommit=True) as connection:
             connection.execute(f"SET search_path = {self.schema}".encode())
             connection.execute("SET session_replication_role = replica")
@@ -115,4 +117,4 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return ServerPlace(request.getfixturevalue("server"))
 
 
-__all__ = ["FilePlace", "NotFound", "Place", "ServerPlace", "place", "server", "start_server"]
+__all__ = ["FilePlace", "NotFound", "Place", "ServerPlace", "place", "start_server"]

@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_places import Place, place, server
+from ledger_places import Place, place
 
 from giveortake.errors import BudgetExceeded, IdempotencyConflict, InvalidParameter, LedgerMismatch, NotFound
 from giveortake.ledger import Ledger

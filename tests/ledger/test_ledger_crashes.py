@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ledger_places import FilePlace, Place, place, server
+from ledger_places import FilePlace, Place, place
 
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from ledger_places import Place, ServerPlace, place, server
+from ledger_places import Place, ServerPlace, place
 
 from giveortake.errors import (
     InvalidParameter,

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from ledger_places import Place, place, server
+from ledger_places import Place, place
 
 from giveortake.errors import (
     AccessDenied,

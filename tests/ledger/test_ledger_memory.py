@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from ledger_places import FilePlace, Place, place, server
+from ledger_places import FilePlace, Place, place
 
 from giveortake.errors import (
     LedgerDamaged,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_places import FilePlace, Place, place, server
+from ledger_places import FilePlace, Place, place
 
 from giveortake.errors import (
     BudgetExceeded,

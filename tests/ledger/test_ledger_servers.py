@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from ledger_places import ServerPlace, server, start_server
+from ledger_places import ServerPlace, start_server
 
 from giveortake.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerUnavailable
 from giveortake.ledger import open as open_ledger
@@ -35,7 +35,10 @@ def place(server: str) -> ServerPlace:
 def test_a_session_that_the_server_ends_is_an_error_and_then_a_new_session(place: ServerPlace) -> None:
     with place.open() as ledger:
         ledger.reserve(TENTH, dataset="d", key="a")
-        place.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+        place.sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND datname = current_database()"
+        )
         with pytest.raises(LedgerUnavailable, match="idempotency key"):
             ledger.reserve(TENTH, dataset="d", key="b")
         for _ in range(2):  # the mark has a session of its own

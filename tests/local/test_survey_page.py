@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from giveortake.errors import InvalidParameter
 from giveortake.local import Poll, RandomizedResponse, UnaryEncoding
 from giveortake.local.page import page
 from giveortake.local.tables import reports_of
 from statistics_of_draws import counts_are_plausible
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.fail("no browser: install chromium, as the README's test line does")
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 def opened(browser: Any, survey: Any, folder: Path) -> Any:
@@ -143,3 +127,12 @@ def test_a_page_tells_the_promise_and_needs_a_question() -> None:
     assert "<h1>{{survey}} {{x}}</h1>" in page(Poll(truth="1/2"), "{{survey}} {{x}}")
     with pytest.raises(InvalidParameter, match="is empty"):
         page(Poll(truth="1/2"))
+
+
+def test_a_form_that_escapes_the_script_sends_nothing_either(browser: Any, tmp_path: Path) -> None:
+    tab = opened(browser, RandomizedResponse(["never", "once", "often"], 1), tmp_path)
+    before = tab.url
+    tab.check("input[value='1']")
+    tab.evaluate("HTMLFormElement.prototype.submit.call(document.getElementById('form'))")  # asks no listener
+    tab.wait_for_timeout(500)
+    assert tab.url == before

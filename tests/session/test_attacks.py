@@ -14,6 +14,7 @@ import pytest
 import giveortake as gt
 from giveortake.plan import Domain, Kind
 from giveortake.session import Session
+from inside import engine_of, measured
 from replay import exact_integers
 
 PEOPLE = pl.DataFrame(
@@ -60,12 +61,12 @@ def test_wide_keys_choose_the_same_keys_of_a_person_as_narrow_ones(monkeypatch: 
 
     def found() -> Any:
         s = session(table, domains={}, groups_per_person=3)
-        made = s.sql(text).measured(gt.session.Query.with_keys(s.sql(text), _spend()))
+        made = measured(s, text, _spend())
         assert made.selection is not None
         keys = made.columns
         from giveortake.engines import Keys, Persons  # noqa: PLC0415
 
-        hidden = next(s.engine.persons(Persons(made.question.relation, Keys(keys), 3)))
+        hidden = next(engine_of(s).persons(Persons(made.question.relation, Keys(keys), 3)))
         names, counts = hidden._hidden
         return dict(zip(names, counts.tolist(), strict=True))
 
@@ -93,7 +94,19 @@ def test_frames_of_other_sessions_and_parts_do_not_mix() -> None:
 def test_a_persons_rows_do_not_multiply_without_end() -> None:
     text = "SELECT COUNT(*) AS n FROM t AS a " + " ".join(f"JOIN t AS b{i} ON a.id = b{i}.id" for i in range(4))
     with pytest.raises(gt.errors.QueryRefused, match="joins on the person"):
-        session().sql(text)
+        session(rows_per_person=1).sql(text)
+    with pytest.raises(gt.errors.QueryRefused, match="all pairs of them"):
+        session().sql("SELECT COUNT(*) AS n FROM t AS a JOIN t AS b ON a.id = b.id")
+
+
+def test_no_persons_text_grows_until_a_question_fails() -> None:
+    """Doubled through subqueries, bob's three letters would fill any memory, and everybody else's text stays empty."""
+    text = "SELECT id, CASE WHEN id = 'bob' THEN 'xxx' ELSE '' END AS w FROM t"
+    for _ in range(40):
+        text = f"SELECT id, w || w AS w FROM ({text})"
+    for table in (PEOPLE, with_bob()):
+        with pytest.raises(gt.errors.QueryRefused, match="characters"):
+            session(table).sql(f"SELECT COUNT(*) AS n FROM ({text}) WHERE w = 'x'")
 
 
 def test_a_public_key_is_unique_as_it_is_joined() -> None:
@@ -198,15 +211,17 @@ def test_keys_that_combine_to_more_than_64_bits_are_tallied_from_a_list(monkeypa
     from giveortake.compile import keys as found  # noqa: PLC0415
 
     s = session()
-    q = s.sql("SELECT k, COUNT(*) AS n, COUNT(DISTINCT id) AS d, MEDIAN(x) AS m FROM t GROUP BY k")
-    made = q.measured(q.with_keys(_spend()))
+    text = "SELECT k, COUNT(*) AS n, COUNT(DISTINCT id) AS d, MEDIAN(x) AS m FROM t GROUP BY k"
+    made = measured(s, text, _spend())
     listed = [("a",), ("b",)]
     narrow = found.with_keys(made, listed)
     monkeypatch.setattr(found, "WIDEST", 2)
     wide = found.with_keys(made, listed)
     assert (narrow.found, wide.wanted) == (None, None)
     assert found.key_rows(wide) == found.key_rows(narrow) == listed
-    for one, other in zip(exact_integers(made, s.engine, narrow), exact_integers(made, s.engine, wide), strict=True):
+    for one, other in zip(
+        exact_integers(made, engine_of(s), narrow), exact_integers(made, engine_of(s), wide), strict=True
+    ):
         assert one.tolist() == other.tolist()
         assert one.any()
 

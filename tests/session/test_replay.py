@@ -17,7 +17,7 @@ from giveortake.engines.sql import statements, steps
 from giveortake.engines.sql.dialect import Dialect
 from giveortake.engines.sql.relations import Printer
 from giveortake.plan import JoinPersons, JoinPublic, Kind, Scan, Union
-from query_shapes import OF_PERSONS, PLAIN, RELATIONS, shapes_of
+from query_shapes import OF_PERSONS, OF_PERSONS_WITH_FEW_ROWS, PLAIN, RELATIONS, shapes_of
 from replay import MODES, Mode, replay
 
 ROW, CAPPED, FEW, ROW_CHANGED, CAPPED_CHANGED, FEW_CHANGED = MODES
@@ -25,7 +25,7 @@ ROW, CAPPED, FEW, ROW_CHANGED, CAPPED_CHANGED, FEW_CHANGED = MODES
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: f"{mode.name}, {mode.change}")
 def test_no_neighbour_moves_an_aggregate_by_more_than_was_declared(mode: Mode) -> None:
-    shapes = shapes_of(by_person=mode.by_person)
+    shapes = shapes_of(by_person=mode.by_person, few_rows=mode.few_rows)
     assert len(shapes) >= 40
     seen = replay(mode, shapes, tables=2, neighbours=2)
     assert seen.violations == []
@@ -188,7 +188,7 @@ MUTANTS: dict[str, tuple[Mode, Mutation, dict[str, str]]] = {
     "rows of a person are not limited": (FEW, _too_many_rows, {}),
     "a public join multiplies rows": (ROW, _any_join, MULTIPLYING),
     "a union counts one side": (FEW, _sum_of_rows, {"union": RELATIONS["union"]}),
-    "a join of persons counts one side": (FEW, _product_of_rows, {"join": OF_PERSONS["join persons"]}),
+    "a join of persons counts one side": (FEW, _product_of_rows, {"join": OF_PERSONS_WITH_FEW_ROWS["join persons"]}),
     "distinct values count once": (CAPPED, _distinct_once, {"distinct": PLAIN["distinct, ungrouped"]}),
     "persons count in one group": (CAPPED, _persons_once, {"persons": OF_PERSONS["persons by declared"]}),
 }

@@ -23,6 +23,7 @@ from giveortake.errors import (
     Unprovable,
 )
 from giveortake.session import Session
+from inside import engine_of, ledger_of
 
 ROWS = pl.DataFrame(
     {
@@ -263,14 +264,14 @@ def test_a_process_killed_between_charge_and_answer_is_charged_once_and_answered
         first = session.sql(COUNT).answer(epsilon=1, key="retry me")
         assert session.sql(COUNT).answer(epsilon=1, key="retry me").to_dict() == first.to_dict()
         assert (session.spent, _charges(session)) == (spent, 1)
-        session.book.verify()
+        ledger_of(session).verify()
 
 
 def test_what_the_engine_says_when_it_fails_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with _session() as session:
         monkeypatch.setattr(
             "giveortake.engines.sql.statements.tally_statement",
-            lambda *_: "SELECT CAST(r AS INTEGER) FROM " + session.engine._sources["data"],  # type: ignore[attr-defined]
+            lambda *_: "SELECT CAST(r AS INTEGER) FROM " + engine_of(session)._sources["data"],
         )
         with pytest.raises(QueryFailed) as caught:
             session.sql(COUNT).answer(epsilon=1)
@@ -406,7 +407,7 @@ def test_a_locked_engine_reads_and_writes_nothing_else(statement: str, kind: str
         ROWS.write_csv(source)
     with _session(source) as session:
         with pytest.raises(duckdb.Error):
-            session.engine._connection.execute(statement).fetchall()  # type: ignore[attr-defined]
+            engine_of(session)._connection.execute(statement).fetchall()
         session.sql(COUNT).answer(epsilon=1)  # and still answers
 
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Unpack, final
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from giveortake.exact import Number, open_probability
 
 if TYPE_CHECKING:
     from giveortake.answers.column import Values
+    from giveortake.answers.spend_terms import SpendTerms
 
 _USUAL_CONFIDENCE = Fraction(95, 100)
 
@@ -274,11 +275,15 @@ class Answer(Released):
         """The upper end of the interval around the one estimate."""
         return self._single()[2]
 
-    def refine(self, *arguments: Any, **options: Any) -> Answer:
-        """Ask again for a narrower interval, if whoever gave this answer can."""
+    def refine(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Answer:
+        """Ask again for a narrower interval, if whoever gave this answer can.
+
+        The spend is `epsilon`, or `epsilon` and `delta`, `rho` or `mu`; `confidence` is that of this answer unless
+        stated. `key` makes a retry safe.
+        """
         if self._refine is None:
             raise Unprovable("nothing stands behind this answer that could be asked again")
-        return self._refine(*arguments, **options)
+        return self._refine(key=key, **terms)
 
     def _single(self) -> tuple[Value, Value, Value]:
         estimates = self.estimates

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from giveortake.cli import asking
+from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.errors import InvalidParameter
 from giveortake.exact import shown
@@ -26,13 +26,13 @@ FORMATS = ("table", "csv", "json", "parquet")
 def run(arguments: argparse.Namespace) -> int:
     """Charge, ask, answer; the answer goes to standard output or a file, all else to standard error."""
     kind = _format(arguments)
-    text = asking.question(arguments)
-    with asking.in_options(arguments), ExitStack() as opened:
+    text = session_options.question(arguments)
+    with session_options.in_options(arguments), ExitStack() as opened:
         with _waiting():
-            asking.rehearse(arguments, text)
-            session, book = asking.opened(arguments)
+            session_options.rehearse(arguments, text)
+            session, book = session_options.open_session(arguments)
             opened.enter_context(session)
-            answer = session.sql(text).answer(**asking.spend(arguments), key=arguments.key)
+            answer = session.sql(text).answer(**session_options.spend_terms(arguments), key=arguments.key)
         _write(answer, kind, arguments.output)
         sys.stderr.write(_bill(session, answer, book, noted=kind == "table" and arguments.output is None))
     return 0
@@ -109,7 +109,7 @@ def _waiting() -> Iterator[None]:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    asking.add_arguments(parser)
+    session_options.add_arguments(parser)
     parser.add_argument("--key", metavar="TEXT", help="makes a retry safe: one key is charged once")
     parser.add_argument("--format", choices=FORMATS, help="by the name of --output, or a table")
     parser.add_argument("--output", metavar="PATH", help="write the answer there instead of to the terminal")

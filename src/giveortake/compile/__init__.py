@@ -7,7 +7,7 @@ from giveortake.compile.caps import Caps
 from giveortake.compile.measurement import Measurement, composed, measurement
 from giveortake.compile.outputs import Evaluated, evaluated
 from giveortake.compile.releases import Release, combined
-from giveortake.compile.spends import Spend, spend_of
+from giveortake.compile.spends import Spend, Terms, spend_of
 
 __all__ = [
     "Caps",
@@ -15,6 +15,7 @@ __all__ = [
     "Measurement",
     "Release",
     "Spend",
+    "Terms",
     "combined",
     "composed",
     "evaluated",

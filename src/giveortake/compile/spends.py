@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
+from giveortake.answers.spend_terms import TERMS
 from giveortake.errors import InvalidParameter
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, gaussian_mu
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from giveortake.exact import Number
     from giveortake.privacy import Guarantee
+
+_USUAL_CONFIDENCE = Fraction(95, 100)
 
 
 @final
@@ -84,3 +90,40 @@ def spend_of(
         None if mu is None else exact.positive("mu", mu),
         None if key_delta is None else exact.open_probability("key_delta", key_delta),
     )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What `SpendTerms` say, checked: a spend, or a margin to be reached; how sure; and what is known beforehand."""
+
+    spend: Spend | None
+    margin: Number | None
+    confidence: Fraction
+    key_delta: Fraction | None
+    n: Number | None
+
+    @classmethod
+    def of(
+        cls, said: Mapping[str, Any], *, confidence: Fraction = _USUAL_CONFIDENCE, without: Collection[str] = ()
+    ) -> Terms:
+        """The terms as they were said; `without` are those that have no meaning where they were said."""
+        taken = [name for name in TERMS if name not in without]
+        given = {name: value for name, value in said.items() if value is not None or name not in TERMS}
+        for name, value in given.items():
+            if name not in taken:
+                raise _unknown(name, value, taken)
+        spend = spend_of(*(given.get(name) for name in ("epsilon", "delta", "rho", "mu", "key_delta")))
+        if spend is not None and "margin" in given:
+            raise InvalidParameter("margin", given["margin"], "decides the spend; do not state both")
+        if "confidence" in given:
+            confidence = exact.open_probability("confidence", given["confidence"])
+        keys = exact.open_probability("key_delta", given["key_delta"]) if "key_delta" in given else None
+        return cls(spend, given.get("margin"), confidence, keys, given.get("n"))
+
+
+def _unknown(name: str, value: object, taken: Collection[str]) -> InvalidParameter:
+    problem = "has no meaning here" if name in TERMS else "is no term of a spend"
+    close = get_close_matches(name, taken, n=1)
+    meant = f"did you mean {close[0]}=? " if close and name not in TERMS else ""
+    return InvalidParameter(name, value, problem, hint=f"{meant}the terms are {', '.join(taken)}")

@@ -91,10 +91,12 @@ def mu_of(epsilon: Number | None, delta: Number | None, rho: Number | None, mu: 
                 "is missing: Gaussian noise keeps no pure promise",
                 hint='pass delta="1e-6", or use gt.laplace',
             )
-        return gaussian_mu(epsilon, delta)
+        return gaussian_mu(exact.spendable("epsilon", epsilon), delta)
     if delta is not None:
         raise InvalidParameter("delta", delta, "goes with epsilon only")
-    return exact.positive("mu", mu) if mu is not None else _mu_of_rho(exact.positive("rho", 0 if rho is None else rho))
+    if mu is not None:
+        return exact.spendable("mu", mu)
+    return _mu_of_rho(exact.spendable("rho", 0 if rho is None else rho))
 
 
 @lru_cache(maxsize=1024)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 from giveortake.exact import at_least, ceiling, log_up, positive
 from giveortake.mechanisms.additive import AdditiveNoise, miss_probability
 from giveortake.mechanisms.mechanism import source
+from giveortake.mechanisms.scales import scale_for
 from giveortake.privacy import events
 from giveortake.randomness import rounded_laplace
 
@@ -42,7 +43,7 @@ class Laplace(AdditiveNoise):
     @classmethod
     def calibrated(cls, *, epsilon: Number, sensitivity: Number = 1) -> Laplace:
         """The noise for integers of that L1 sensitivity that is ε-DP."""
-        return cls(at_least("sensitivity", sensitivity) / positive("epsilon", epsilon))
+        return cls(scale_for(sensitivity, epsilon))
 
     def event(self, sensitivity: Number = 1) -> events.Laplace:
         """A Laplace release of that L1 sensitivity."""

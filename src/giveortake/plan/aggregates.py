@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import QueryRefused
+from giveortake.plan.costs import require_short_texts
 from giveortake.plan.domains import Domain, Kind
 from giveortake.plan.expressions import Column, Expression, require_shallow
 
@@ -183,8 +184,17 @@ class Question:
                     f"`{self.relation.person}` names persons, and answers are never about one",
                     hint="group by person inside a subquery and aggregate outside",
                 )
-        for aggregate in self.aggregates():
+        aggregates = self.aggregates()
+        for aggregate in aggregates:
             aggregate.require_releasable(schema)
+        measured = (aggregate.of for aggregate in aggregates if aggregate.of is not None)
+        require_short_texts(self.relation, [*(key for _, key in self.keys), *measured])
+
+    @property
+    def finds_keys(self) -> bool:
+        """Whether some keys are not known beforehand."""
+        schema = self.relation.schema
+        return any(key.domain(schema).keys() is None for _, key in self.keys)
 
     def aggregates(self) -> list[Aggregate]:
         """Every aggregate that the answer is computed from, once each, in the order in which they are named."""

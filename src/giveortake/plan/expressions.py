@@ -85,7 +85,7 @@ class Literal(Expression):
             case Fraction():
                 return Domain(Kind.REAL, self.value, self.value, nullable=False)
             case str():
-                return Domain(Kind.TEXT, categories=(self.value,), nullable=False)
+                return Domain(Kind.TEXT, categories=(self.value,), nullable=False, made=len(self.value))
             case dt.datetime():
                 return Domain(Kind.TIMESTAMP, categories=(self.value,), nullable=False)
             case dt.date():

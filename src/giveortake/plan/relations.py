@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from giveortake.plan.tables import PrivateTable, PublicTable
 
 _MOST_PERSON_JOINS = 3
+_MOST_MATCHES = 100_000  # rows that a join may make of one person's rows, where both sides bound them
+_MOST_REPEATED = 100  # times that a join may repeat a row, where only the other side bounds a person's rows
 
 Named: TypeAlias = "tuple[tuple[str, Expression], ...]"
 
@@ -229,10 +231,28 @@ class JoinPersons(Relation):
                 f"there are more than {_MOST_PERSON_JOINS} joins on the person: a person's rows multiply in each",
                 hint="make one row for each person first: GROUP BY the person in a subquery",
             )
+        self._require_few_matches()
         one, other = self.left.schema[self.left.person], self.right.schema[self.right.person]
         if one.kind is not other.kind:
             raise QueryRefused("the two tables write the person differently, as values of different kinds")
         _require_names_apart([*self.left.schema, *(name for _, name in self.taken)])
+
+    def _require_few_matches(self) -> None:
+        """Refuse what would let one person with many rows make as many as the square of them."""
+        one, other = self.left.most_rows, self.right.most_rows
+        if one is None and other is None:
+            raise QueryRefused(
+                "a person may have any number of rows on both sides of the join, and all pairs of them would be made",
+                hint="make one row for each person first (GROUP BY the person in a subquery), or gt.protect(…, "
+                "rows_per_person=…)",
+            )
+        most = _MOST_REPEATED if one is None or other is None else _MOST_MATCHES
+        if (one or 1) * (other or 1) > most:
+            raise QueryRefused(
+                f"a join of {_rows_in_words(one)} and {_rows_in_words(other)} of a person multiplies them by more than "
+                f"{most:,}",
+                hint="protect the tables with a smaller rows_per_person, or make one row for each person first",
+            )
 
     @property
     def schema(self) -> dict[str, Domain]:
@@ -371,6 +391,10 @@ class KeepParts(Relation):
         return ["keep parts", self.source.to_json(), self.column, self.most]
 
 
+def _rows_in_words(most: int | None) -> str:
+    return "any number of rows" if most is None else f"up to {most:,} rows"
+
+
 def _same(one: str, other: str) -> bool:
     """Whether an engine takes two names for one: the case of letters does not matter to it."""
     return one.casefold() == other.casefold()
@@ -405,4 +429,5 @@ def _either(one: Domain, other: Domain) -> Domain:
         listed = tuple(dict.fromkeys((*one.categories, *other.categories)))
     step = one.step if one.step == other.step else None
     kind = Kind.REAL if one.kind is Kind.DECIMAL and step is None else one.kind
-    return Domain(kind, low, high, listed, one.nullable or other.nullable, step)
+    made = max(one.width, other.width) if kind is Kind.TEXT else None
+    return Domain(kind, low, high, listed, one.nullable or other.nullable, step, made=made)

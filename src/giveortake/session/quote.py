@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake import accounting, exact
+from giveortake import exact
 from giveortake.compile.outputs import Linear, QuantileOf, Ratio, ratio_margin
+from giveortake.compile.provenance import caps_in_words, noise_in_words
 from giveortake.compile.quantiles import rank_margin
 from giveortake.compile.releases import without_data
-from giveortake.errors import BudgetExceeded
-from giveortake.session.answering import described
-from giveortake.session.margins import column_margins
+from giveortake.session.margins import column_margins, share_of_budget
 
 if TYPE_CHECKING:
-    from giveortake.compile import Measurement, Spend
+    from giveortake.compile import Measurement, Terms
     from giveortake.exact import Number
     from giveortake.privacy import Guarantee
-    from giveortake.session.session import Session
+    from giveortake.session.mechanism import InteractiveMechanism, Priced
 
 
 @final
@@ -63,10 +62,10 @@ class Quote:
     __repr__ = __str__
 
 
-def quoted(session: Session, made: Measurement, spend: Spend, confidence: Number, n: Number | None) -> Quote:
+def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Quote:
     """Everything that can be said before asking."""
-    session.engine.require_runnable(made.asked())
-    sure = exact.open_probability("confidence", confidence)
+    mechanism.engine.require_runnable(asked.made.asked())
+    made, sure, n = asked.made, terms.confidence, terms.n
     margins: dict[str, float | str | None] = dict(column_margins(made, sure, n))
     measures = without_data(made.measures, made.noises)
     for name, formula in made.formulas:
@@ -76,31 +75,20 @@ def quoted(session: Session, made: Measurement, spend: Spend, confidence: Number
             margins[name] = (
                 f"the values up to {rank_margin(measures[formula.measure], float(1 - sure)):,.4g} ranks away"
             )
-    level = session.standing()
-    share = _share(session, made)
     return Quote(
-        cost=made.promise(spend, session.budget.unit),
-        spend=str(spend),
-        share=share,
+        cost=made.promise(asked.spend, mechanism.budget.unit),
+        spend=str(asked.spend),
+        share=share_of_budget(mechanism.budget, made.event),
         margins=margins,
-        noise={each.name: described(each, noise) for each, noise in zip(made.measures, made.noises, strict=True)},
-        contributions=str(made.caps) if made.stability.bounding is not None or made.caps.total is not None else None,
+        noise=noise_in_words(made),
+        contributions=caps_in_words(made),
         keys=_keys(made),
-        remaining=level.remaining,
-        admitted=session.admits(made.event),
+        remaining=mechanism.standing().remaining,
+        admitted=mechanism.admits(mechanism.event([asked])),
         confidence=sure,
         advice=tuple(_advice(made)),
         remarks=tuple(_remarks(made, margins, n)),
     )
-
-
-def _share(session: Session, made: Measurement) -> Fraction | None:
-    guard = accounting.filter(session.budget)
-    try:
-        guard.charge(made.event)
-    except BudgetExceeded:
-        return None
-    return guard.share
 
 
 def _keys(made: Measurement) -> str:

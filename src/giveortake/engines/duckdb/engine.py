@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from giveortake.engines.duckdb import sorted_tallies, statements
+from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.duckdb.public_tables import content_of
 from giveortake.engines.duckdb.tables import Loaded, load
@@ -55,7 +56,7 @@ class DuckDBEngine(SQLEngine):
         self._folder = Path(tempfile.mkdtemp(prefix="giveortake-"))
         self._error: type[Exception] = duckdb.Error
         self._identity = f"duckdb {duckdb.__version__}"
-        self._connection = duckdb.connect(":memory:", config={"temp_directory": str(self._folder)})
+        self._connection = open_database(self._folder)
         self._run(f"SET memory_limit = '{memory}'")
         self._run("SET preserve_insertion_order = false")
         if threads is not None:
@@ -93,8 +94,6 @@ class DuckDBEngine(SQLEngine):
         paths = [path for loaded in self._loaded.values() for path in loaded.paths]
         if paths:
             self._run(f"SET allowed_paths = [{', '.join(map(single_quoted, paths))}]")
-        for setting in ("autoinstall_known_extensions", "autoload_known_extensions", "allow_community_extensions"):
-            self._run(f"SET {setting} = false")
         self._run("SET enable_external_access = false")
         self._run("SET lock_configuration = true")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.duckdb.tables import load
 from giveortake.engines.public_tables import PublicColumn, PublicContent, PublicRows
@@ -35,9 +36,7 @@ def _column(connection: duckdb.DuckDBPyConnection, loaded: Loaded, name: str, do
 
 def read_here(name: str, source: object, most: int) -> PublicRows:
     """A public table and at most so many of its rows, read in a database of its own."""
-    import duckdb  # noqa: PLC0415 (a heavy library, needed from here on)
-
-    with duckdb.connect(":memory:") as connection:
+    with open_database() as connection:
         loaded = load(connection, name, source, None, None)
         text = f"SELECT {_printer.read_all(loaded.source.columns)} FROM {loaded.text} AS t"
         return PublicRows(content_of(connection, loaded), connection.execute(text).fetchmany(most))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.engines.duckdb.csv_files import load_csv
 from giveortake.engines.protocol import Source
 from giveortake.engines.sql.dialect import double_quoted as identifier
 from giveortake.engines.sql.dialect import single_quoted
@@ -16,6 +19,8 @@ from giveortake.errors import HIDDEN, InvalidParameter, NotFound, shown
 from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import duckdb
 
 _WHOLE = {
@@ -28,15 +33,6 @@ _WHOLE = {
     "USMALLINT",
     "UINTEGER",
     "UBIGINT",
-}
-_CSV_TYPES = {
-    Kind.INTEGER: "BIGINT",
-    Kind.REAL: "DOUBLE",
-    Kind.DECIMAL: "DOUBLE",
-    Kind.TEXT: "VARCHAR",
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP",
 }
 _CHUNK = 1 << 22
 
@@ -68,9 +64,11 @@ def load(
 ) -> Loaded:
     """Make a source readable by the connection. Its types are what they are from here on."""
     if isinstance(source, str | Path):
-        return _from_path(connection, name, Path(source), kinds, table)
+        path = Path(source)
+        return _told_without_content(path, lambda: _from_path(connection, name, path, kinds, table))
     if isinstance(source, Sequence) and source and all(isinstance(each, str | Path) for each in source):
-        return _from_parquet(connection, name, [Path(each) for each in source])
+        paths = [Path(each) for each in source]
+        return _told_without_content(f"{len(paths)} files", lambda: _from_parquet(connection, name, paths))
     if type(source).__module__.partition(".")[0] == "pandas":
         return _from_memory(connection, name, source)
     if type(source).__name__ == "LazyFrame" and hasattr(source, "collect"):
@@ -85,10 +83,28 @@ def load(
     )
 
 
+def _told_without_content(source: object, read: Callable[[], Loaded]) -> Loaded:
+    """What DuckDB and the system say of a file that they cannot read may quote it, and is not told."""
+    import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
+
+    with suppress(library.Error, OSError, EOFError, zlib.error):
+        return read()
+    raise InvalidParameter(  # out here, so that it does not hold the other error
+        "source",
+        shown(source),
+        "cannot be read: it is empty, cut off, locked, or not of the kind that its name says",
+        hint="CSV files end in .csv, .tsv or .txt, Parquet in .parquet or .pq, DuckDB in .duckdb, .ddb or .db",
+    )
+
+
 def _from_path(
     connection: duckdb.DuckDBPyConnection, name: str, path: Path, kinds: Mapping[str, Kind] | None, table: str | None
 ) -> Loaded:
-    if any(character in str(path) for character in "*?["):
+    if _is_pattern(path) and path.exists():
+        raise InvalidParameter(
+            "source", shown(path), "has one of * ? [ in its name, and would be taken for a pattern", hint="rename it"
+        )
+    if _is_pattern(path):
         found = sorted(path.parent.glob(path.name))
         if not found:
             raise NotFound(f"no file matches {shown(path)}")
@@ -107,10 +123,16 @@ def _from_path(
     raise InvalidParameter("source", str(path), "is neither CSV nor Parquet nor DuckDB by its name")
 
 
+def _is_pattern(path: Path) -> bool:
+    return any(character in str(path) for character in "*?[")
+
+
 def _from_parquet(connection: duckdb.DuckDBPyConnection, name: str, paths: list[Path]) -> Loaded:
     for path in paths:
         if not path.is_file():
             raise NotFound(f"there is no file {shown(path)}")
+        if _is_pattern(path):
+            raise InvalidParameter("source", shown(path), "has one of * ? [ in its name", hint="rename it")
     if not paths:
         raise NotFound("the folder holds no Parquet files")
     absolute = [str(path.resolve()) for path in paths]
@@ -148,35 +170,14 @@ def _require_readable(connection: duckdb.DuckDBPyConnection, text: str, columns:
 
 
 def _from_csv(connection: duckdb.DuckDBPyConnection, name: str, path: Path, kinds: Mapping[str, Kind] | None) -> Loaded:
-    """Every cell is text until the custodian says what it is; a cell that is not becomes missing. No row can fail."""
+    """Every cell is text until the custodian says what it is. Of public tables, what the cells look like does."""
     absolute = str(path.resolve())
+    fingerprint = _digest_files([absolute])
     if kinds is None:
-        return _copied(
-            connection, name, f"SELECT * FROM read_csv({single_quoted(absolute)})", _digest_files([absolute])
-        )
-    separator = "\t" if path.suffix.lower() == ".tsv" else ","
-    reader = (
-        f"read_csv({single_quoted(absolute)}, all_varchar = true, header = true, delim = '{separator}', quote = '\"', "
-        "escape = '\"', ignore_errors = true, null_padding = true, strict_mode = false, auto_detect = false, "
-        f"columns = {{{_csv_header(path, separator)}}})"
-    )
-    names = [each for each, *_ in connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()]
-    casts = ", ".join(
-        f"TRY_CAST({identifier(each)} AS {_CSV_TYPES[kinds.get(each, Kind.TEXT)]}) AS {identifier(each)}"
-        for each in names
-    )
-    return _copied(connection, name, f"SELECT {casts} FROM {reader}", _digest_files([absolute]))
-
-
-def _csv_header(path: Path, separator: str) -> str:
-    """The columns, by the first line alone: what the rows look like decides nothing."""
-    import csv  # noqa: PLC0415
-
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        header = next(csv.reader(file, delimiter=separator), [])
-    if not header or len(set(header)) < len(header):
-        raise InvalidParameter("source", str(path), "has no first line of distinct column names")
-    return ", ".join(f"{single_quoted(column)}: 'VARCHAR'" for column in header)
+        return _copied(connection, name, f"SELECT * FROM read_csv({single_quoted(absolute)})", fingerprint)
+    stored = _stored_name(name)
+    load_csv(connection, stored, path, "\t" if path.suffix.lower() == ".tsv" else ",", kinds)
+    return Loaded(Source(name, physical_columns(connection, stored), fingerprint), stored)
 
 
 def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path, table: str | None) -> Loaded:
@@ -189,7 +190,11 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
         [alias, alias],
     ).fetchall()
     tables = sorted(each for (each,) in rows)
-    written = connection.execute("SELECT sql FROM duckdb_tables() WHERE database_name = ?", [alias]).fetchall()
+    written = connection.execute(
+        "SELECT sql FROM duckdb_tables() WHERE database_name = ? UNION ALL "
+        "SELECT sql FROM duckdb_views() WHERE database_name = ? AND NOT internal",
+        [alias, alias],
+    ).fetchall()
     if any("COLLATE" in str(text).upper() for (text,) in written):
         raise InvalidParameter(
             "source", path.name, "has columns with a collation, under which different texts are equal"
@@ -225,8 +230,12 @@ def _from_memory(connection: duckdb.DuckDBPyConnection, name: str, source: Any) 
         connection.unregister(view)
 
 
+def _stored_name(name: str) -> str:
+    return f"stored_{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+
+
 def _copied(connection: duckdb.DuckDBPyConnection, name: str, select: str, fingerprint: str | None) -> Loaded:
-    stored = f"stored_{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+    stored = _stored_name(name)
     connection.execute(f"CREATE TABLE {stored} AS {select}")
     if fingerprint is None:
         columns = ", ".join(identifier(each) for each, *_ in connection.execute(f"DESCRIBE {stored}").fetchall())

@@ -1,4 +1,7 @@
-"""HAVING, ORDER BY and LIMIT: they act on the noisy answer, and are free."""
+"""From noisy integers to the columns of an answer: all of it is post-processing, and free.
+
+Key columns, the formulas with their intervals, and what HAVING, ORDER BY and LIMIT leave of them.
+"""
 
 from __future__ import annotations
 
@@ -8,61 +11,97 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from giveortake.answers import Column
-from giveortake.compile import evaluated
+from giveortake.compile.keys import key_rows
 from giveortake.compile.measures import Measures
+from giveortake.compile.outputs import evaluated
+from giveortake.compile.releases import combined
+from giveortake.exact import exact_decimal
 from giveortake.plan import Column as KeyColumn
-from giveortake.plan import Literal, Measured, Quotient
+from giveortake.plan import Kind, Literal, Measured, Quotient
 from giveortake.plan.aggregates import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from giveortake.compile import Measurement
-    from giveortake.compile.releases import Combined
-    from giveortake.plan import Value
+    from giveortake.answers.column import Kind as Face
+    from giveortake.compile.measurement import Measurement
+    from giveortake.compile.releases import Combined, Release
+    from giveortake.engines import Keys
+    from giveortake.plan import Question, Value
+
+_FACES: dict[Kind, Face] = {
+    Kind.INTEGER: "integer",
+    Kind.DECIMAL: "decimal",
+    Kind.REAL: "float",
+    Kind.TEXT: "text",
+    Kind.BOOLEAN: "truth",
+    Kind.DATE: "date",
+    Kind.TIMESTAMP: "time",
+}
 
 
-def arranged(
-    made: Measurement,
-    columns: list[Column],
-    rows: list[tuple[Value, ...]],
-    measures: Mapping[int, Combined],
-    miss: float,
-    *,
-    limit: int | None = None,
+def answer_columns(
+    made: Measurement, keys: Keys, releases: Sequence[Release], confidence: Fraction, limit: int | None = None
 ) -> list[Column]:
-    """The rows that HAVING keeps, in the order asked for, as many as asked for, columns as they were named."""
-    question = made.question
-    kept = list(range(len(rows)))
-    if question.having is not None:
-        condition = _Condition(made, rows, measures, miss)
-        truth = condition.holds(question.having)
-        kept = [place for place in kept if truth[place] is True]
+    """The columns that follow from all releases of the same measures, keys first or as they were named.
+
+    `limit` is how many rows are wanted at most, besides what the question says.
+    """
+    rows = key_rows(keys)
+    measures = combined(made.measures, releases)
+    miss = float(1 - confidence)
+    schema = made.question.relation.schema
+    columns = [
+        Column(each.name, [_face(row[i]) for row in rows], kind=_FACES[each.expression.domain(schema).kind])
+        for i, each in enumerate(keys.columns)
+    ]
+    for name, formula in made.formulas:
+        each = evaluated(formula, measures, miss, len(rows))
+        columns.append(Column(name, _listed(each.values), _listed(each.low), _listed(each.high)))
+    places = list(range(len(rows)))
+    if made.question.having is not None:
+        truth = _Condition(made, rows, measures, miss).holds(made.question.having)
+        places = [place for place in places if truth[place] is True]
+    places = _in_order(made.question, columns, places)
+    for most in (made.question.limit, limit):
+        places = places if most is None else places[:most]
+    if places != list(range(len(rows))):
+        columns = [_rows_of(column, places) for column in columns]
+    by_name = {column.name: column for column in columns}
+    return [by_name[name] for name in made.question.shown or tuple(by_name)]
+
+
+def _in_order(question: Question, columns: list[Column], places: list[int]) -> list[int]:
+    """The rows in the order asked for."""
     for order in reversed(question.order):
         values = next(column for column in columns if column.name == order.column).values
-        present = [place for place in kept if values[place] is not None]
-        missing = [place for place in kept if values[place] is None]
+        present = [place for place in places if values[place] is not None]
+        missing = [place for place in places if values[place] is None]
         ranked: list[tuple[Any, int]] = sorted(
             ((values[place], -place if order.descending else place) for place in present), reverse=order.descending
         )
         present = [abs(place) for _, place in ranked]
-        kept = [*missing, *present] if order.missing_first else [*present, *missing]
-    for most in (question.limit, limit):
-        kept = kept if most is None else kept[:most]
-    if kept != list(range(len(rows))):
-        columns = [_taken(column, kept) for column in columns]
-    by_name = {column.name: column for column in columns}
-    names = question.shown or tuple(by_name)
-    return [by_name[name] for name in names]
+        places = [*missing, *present] if order.missing_first else [*present, *missing]
+    return places
 
 
-def _taken(column: Column, places: list[int]) -> Column:
-    ends = [None if end is None else _pick(end, places) for end in (column.low, column.high)]
-    return Column(column.name, _pick(column.values, places), ends[0], ends[1], kind=column.kind)
+def _rows_of(column: Column, places: list[int]) -> Column:
+    ends = [None if end is None else _values_at(end, places) for end in (column.low, column.high)]
+    return Column(column.name, _values_at(column.values, places), ends[0], ends[1], kind=column.kind)
 
 
-def _pick(values: Any, places: list[int]) -> Any:
+def _values_at(values: Any, places: list[int]) -> Any:
     return values[places] if isinstance(values, np.ndarray) else [values[place] for place in places]
+
+
+def _listed(values: Any) -> Any:
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return values
+    return [int(value) for value in values]
+
+
+def _face(value: Value) -> Any:
+    return exact_decimal(value) if isinstance(value, Fraction) else value
 
 
 class _Condition:

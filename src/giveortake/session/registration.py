@@ -20,8 +20,9 @@ from giveortake.plan.domains import declared
 from giveortake.privacy import ROW, Guarantee, Unit
 from giveortake.privacy import unit as unit_of
 from giveortake.privacy.units import checked_neighbours
+from giveortake.session.mechanism import InteractiveMechanism
 from giveortake.session.session import Session
-from giveortake.session.spooling import Spool
+from giveortake.session.spool import Spool
 
 if TYPE_CHECKING:
     from giveortake.engines import Engine, Source
@@ -106,20 +107,23 @@ def protect(
     except BaseException:
         engine.close()
         raise
-    return Session(
+    mechanism = InteractiveMechanism(
         engine=engine,
-        book=book,
-        owns_book=not isinstance(ledger, ledgers.Ledger),
-        durable=ledger is not None and str(ledger) != ":memory:",
-        name=called,
+        ledger=book,
+        spool=Spool(_spool_folder(spool, ledger, called)),
+        dataset=called,
         population=people,
         version=version,
         budget=promise,
-        private={each.name: each for each in private},
-        public={each.name: each for each in open_tables},
         caps=caps,
         analyst=analyst,
-        spool=Spool(_spool_folder(spool, ledger, called)),
+    )
+    return Session(
+        mechanism,
+        private={each.name: each for each in private},
+        public={each.name: each for each in open_tables},
+        owns_ledger=not isinstance(ledger, ledgers.Ledger),
+        durable=ledger is not None and str(ledger) != ":memory:",
     )
 
 

@@ -1,4 +1,4 @@
-"""What `query` and `quote` share: from arguments to a session, a question and what it may cost."""
+"""The options that `query` and `quote` share: from arguments to a session, a question and what it may cost."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
 from giveortake import session as sessions
+from giveortake.answers.spend_terms import TERMS
 from giveortake.engines.registry import is_address
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, InvalidParameter, NotFound
-from giveortake.exact import rational
+from giveortake.exact import MOST_DIGITS, rational
 from giveortake.session.configuration import MEMORY, budget_said, chosen, configurations, unit_said
-from giveortake.session.protecting import table_name
+from giveortake.session.registration import table_name
 
 if TYPE_CHECKING:
     import argparse
@@ -37,27 +38,26 @@ _CUSTODIANS = (  # what a TOML file says, and the command line then does not
     "name",
     "population",
 )
-_SPENDS = ("epsilon", "delta", "rho", "mu", "margin", "key_delta", "n")
 
 
-def opened(arguments: argparse.Namespace, *, leave_no_trace: bool = False) -> tuple[Session, str]:
+def open_session(arguments: argparse.Namespace, *, leave_no_trace: bool = False) -> tuple[Session, str]:
     """The session that the arguments describe, and where its ledger is. `leave_no_trace` registers no table.
 
     A table that its ledger does not know yet is then opened without one. What a table is called is known for sure
     once it is open.
     """
-    place = where(arguments)
+    place = ledger_place(arguments)
     known = _registered(place) if leave_no_trace else None
     if known is None or _expected_name(arguments) in known:
-        return _opened(arguments, place), place
-    session = _opened(arguments, MEMORY)
+        return _open(arguments, place), place
+    session = _open(arguments, MEMORY)
     if session.name not in known:
         return session, MEMORY
     session.close()
-    return _opened(arguments, place), place
+    return _open(arguments, place), place
 
 
-def _opened(arguments: argparse.Namespace, book: str) -> Session:
+def _open(arguments: argparse.Namespace, book: str) -> Session:
     if Path(arguments.file).suffix.lower() == ".toml":
         return _from_toml(arguments, book)
     for name in ("unit", "budget"):
@@ -97,7 +97,7 @@ def _from_toml(arguments: argparse.Namespace, book: str) -> Session:
     return said.open(ledger=book, **instead)
 
 
-def where(arguments: argparse.Namespace) -> str:
+def ledger_place(arguments: argparse.Namespace) -> str:
     """The ledger's place: what the TOML file or the option says, else a file beside the table."""
     said: str | None = arguments.ledger
     if Path(arguments.file).suffix.lower() == ".toml":
@@ -122,14 +122,14 @@ def rehearse(arguments: argparse.Namespace, text: str) -> None:
     Domains and budgets are frozen once they are registered. So a table that its ledger does not know yet is opened
     once without one, and the question quoted; a table that is registered is asked directly.
     """
-    known = _registered(where(arguments))
+    known = _registered(ledger_place(arguments))
     if known is None or _expected_name(arguments) in known:
         return
-    session, _ = opened(arguments, leave_no_trace=True)
+    session, _ = open_session(arguments, leave_no_trace=True)
     with session:
         query = session.sql(text)
-        if not query.quote(**spend(arguments)).admitted:
-            query.answer(**spend(arguments))  # says why not, before a row is read
+        if not query.quote(**spend_terms(arguments)).admitted:
+            query.answer(**spend_terms(arguments))  # says why not, before a row is read
 
 
 def _expected_name(arguments: argparse.Namespace) -> str:
@@ -153,10 +153,9 @@ def question(arguments: argparse.Namespace) -> str:
     return text
 
 
-def spend(arguments: argparse.Namespace) -> dict[str, Any]:
+def spend_terms(arguments: argparse.Namespace) -> dict[str, Any]:
     """What the answer may cost, as `query.answer` takes it; numbers stay text, and so exact."""
-    said = {name: getattr(arguments, name) for name in _SPENDS if getattr(arguments, name) is not None}
-    return said if arguments.confidence is None else {**said, "confidence": arguments.confidence}
+    return {name: getattr(arguments, name) for name in TERMS if getattr(arguments, name) is not None}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -261,7 +260,7 @@ def _domain(text: str) -> tuple[str, Any]:
 
 def _keys(parts: Sequence[str]) -> list[Any]:
     """Whole numbers or dates if all of them are; text otherwise, and wherever a part stands in quotes."""
-    if all(part.removeprefix("-").isdecimal() and str(int(part)) == part for part in parts):
+    if all(len(part) < MOST_DIGITS and part.removeprefix("-").isdecimal() and str(int(part)) == part for part in parts):
         return [int(part) for part in parts]
     with suppress(ValueError):
         return [dt.date.fromisoformat(part) for part in parts]
@@ -279,7 +278,7 @@ def _number(text: str) -> Any:
 @contextmanager
 def in_options(arguments: argparse.Namespace) -> Iterator[None]:
     """Let errors speak of options, where the library speaks of Python's arguments."""
-    known = [*_SPENDS, "confidence", "analyst", "key"]
+    known = [*TERMS, "analyst", "key"]
     if Path(arguments.file).suffix.lower() != ".toml":  # a configuration speaks of its own keys
         known += _CUSTODIANS
     try:
@@ -299,9 +298,9 @@ def in_options(arguments: argparse.Namespace) -> Iterator[None]:
 def _in_options(text: str, known: Sequence[str]) -> str:
     """Python's arguments as options.
 
-    >>> _in_options('epsilon = None is missing: say it', _SPENDS), _in_options('epsilon="0.1", or margin=50', _SPENDS)
+    >>> _in_options('epsilon = None is missing: say it', TERMS), _in_options('epsilon="0.1", or margin=50', TERMS)
     ('--epsilon is missing: say it', '--epsilon 0.1, or --margin 50')
-    >>> _in_options("pass n=, or state epsilon=", _SPENDS), _in_options('name="sales 2"', _CUSTODIANS)
+    >>> _in_options("pass n=, or state epsilon=", TERMS), _in_options('name="sales 2"', _CUSTODIANS)
     ('pass --n, or state --epsilon', '--name "sales 2"')
     >>> _in_options("domains['age'] = 3 is not a domain", _CUSTODIANS)
     '--domain age = 3 is not a domain'

@@ -36,7 +36,7 @@ class Spool:
     def write(self, lines: Iterable[Any]) -> dict[str, Any]:
         """Keep lines durably; what is returned belongs into the ledger."""
         with self._aside() as aside:
-            digest, count = _written(aside, lines)
+            digest, count = _write_lines(aside, lines)
             name = f"{digest[:16]}-{secrets.token_hex(4)}.answer"
             aside.replace(self.place() / name)
             _sync(self.place())
@@ -47,7 +47,7 @@ class Spool:
         path = self.place() / name
         if not path.exists():
             with self._aside() as aside:
-                _written(aside, lines())
+                _write_lines(aside, lines())
                 _put_first(aside, path)
                 _sync(self.place())
         return path
@@ -109,7 +109,7 @@ class Spool:
         return self._temporary
 
 
-def _written(path: Path, lines: Iterable[Any]) -> tuple[str, int]:
+def _write_lines(path: Path, lines: Iterable[Any]) -> tuple[str, int]:
     """Lines of JSON, durably; their digest and their number."""
     digest, count = hashlib.sha256(), 0
     with path.open("wb") as file:
