@@ -13,7 +13,7 @@ import giveortake as gt
 from giveortake import audit
 from giveortake.audit import shapes
 from giveortake.audit.sessions import Sessions
-from giveortake.compile.measures import Stability
+from giveortake.compile.stability import Stability
 from giveortake.engines import Bounding
 from giveortake.engines.duckdb import statements as own_statements
 from giveortake.engines.duckdb.engine import DuckDBEngine
@@ -130,9 +130,9 @@ def _any_number_of_keys(patch: pytest.MonkeyPatch) -> None:
 
 def _rows_unlimited(patch: pytest.MonkeyPatch) -> None:
     def prepare(self: DuckDBEngine, relation: Any) -> None:
-        from giveortake.engines.sql.relations import bounded_name, scans_of  # noqa: PLC0415
+        from giveortake.engines.sql.relations import bounded_name  # noqa: PLC0415
 
-        for scan in scans_of(relation):
+        for scan in relation.scans():
             self._sources[bounded_name(scan)] = self._sources[scan.table.name]
 
     patch.setattr(DuckDBEngine, "_prepare", prepare)

@@ -357,7 +357,7 @@ class _Release:
 
     def refine(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Answer:
         """Ask once more, and combine all answers; keys that were found are public now."""
-        if any(measure.kind == "bins" for measure in self.asked.made.measures):
+        if not all(measure.averages for measure in self.asked.made.measures):
             raise Unprovable("quantiles are not refined: their answers do not average", hint="ask anew, for more")
         said = Terms.of(terms, confidence=self.confidence, without=("margin", "key_delta", "n"))
         if said.spend is None:

@@ -13,7 +13,7 @@ import numpy as np
 from giveortake.engines.public_tables import read_public_table
 from giveortake.engines.questions import Bins, Persons, Tally
 from giveortake.engines.sql import statements
-from giveortake.engines.sql.relations import Printer, bounded_name, scans_of
+from giveortake.engines.sql.relations import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive
@@ -205,7 +205,7 @@ class SQLEngine(ABC):
 
     def _name_few_rows(self, relation: Relation) -> list[Scan]:
         """Say how such tables are read; a quote may do so while another question runs."""
-        found = [scan for scan in scans_of(relation) if scan.most_rows_of_person is not None]
+        found = [scan for scan in relation.scans() if scan.most_rows_of_person is not None]
         for scan in found:
             if bounded_name(scan) not in self._sources:
                 self._sources.setdefault(bounded_name(scan), self._few_rows(scan))

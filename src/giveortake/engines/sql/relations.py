@@ -196,17 +196,6 @@ class Printer:
         return f"SELECT {self._names(relation.schema)} FROM ({inner}) AS t WHERE {rank} <= {relation.most}"
 
 
-def scans_of(relation: Relation) -> list[Scan]:
-    """Every private table that a relation reads, as often as it does."""
-    match relation:
-        case Scan():
-            return [relation]
-        case JoinPersons() | Union():
-            return [*scans_of(relation.left), *scans_of(relation.right)]
-        case _:
-            return scans_of(relation.source)  # type: ignore[attr-defined]
-
-
 def bounded_name(scan: Scan) -> tuple[str, int | None]:
     """The name under which a table with few rows of each person is prepared; no table of a user has it."""
     return scan.table.name, scan.most_rows_of_person
