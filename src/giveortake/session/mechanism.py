@@ -173,10 +173,11 @@ class InteractiveMechanism:
     def reserve(
         self, asked: Sequence[Priced], key: str | None, refines: tuple[str, ...] = (), portion: int | None = None
     ) -> Reservation:
-        """Charge, durably, before a row is read. A table that changed is refused first, at no cost.
+        """Charge, durably, before a row is read. What the engine cannot run, and a changed table, are refused first.
 
         What names the charge is what is asked, what that refines, and which portion of that, if it is not all.
         """
+        self.engine.require_runnable(question for each in asked for question in each.made.asked())
         if not self.engine.unchanged():
             raise LedgerMismatch(
                 f"the table {self.dataset!r} has changed since it was protected",
