@@ -15,9 +15,10 @@ from giveortake.audit import shapes
 from giveortake.audit.sessions import Sessions
 from giveortake.compile.stability import Stability
 from giveortake.engines import Bounding
+from giveortake.engines.duckdb import statements as own_statements
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.sql import statements
-from giveortake.engines.sql.relations import Printer
+from giveortake.engines.sql.dialect import Dialect
 from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
 from giveortake.mechanisms.discovered_histogram import DiscoveredHistogram
 from giveortake.privacy.events import Repeated
@@ -111,17 +112,17 @@ def _uncapped(patch: pytest.MonkeyPatch) -> None:
 
 
 def _unclamped(patch: pytest.MonkeyPatch) -> None:
-    def quantised(self: Printer, column: str, kind: Any, quantum: Any) -> str:
+    def quantised(_dialect: Dialect, column: str, kind: Any, quantum: Any) -> str:
         real = f"least(greatest(CAST({column} AS DOUBLE), -1e9), 1e9)"
         return f"CAST(floor({real} * {float(1 / quantum.granularity)!r} + 0.5) AS HUGEINT) - ({quantum.shift})"
 
-    patch.setattr(Printer, "quantised", quantised)
+    patch.setattr(statements, "quantised", quantised)
 
 
 def _any_number_of_keys(patch: pytest.MonkeyPatch) -> None:
-    sound = statements.persons_statement
+    sound = own_statements.persons_statement
     patch.setattr(
-        statements,
+        own_statements,
         "persons_statement",
         lambda printer, persons, coded: sound(printer, replace(persons, groups=1000), coded),
     )

@@ -1,4 +1,4 @@
-"""`giveortake ledger`: verify, show and export a ledger, and acknowledge one that was restored."""
+"""`giveortake ledger`: verify, show and export a ledger; what its owner does to it is in `ledger_upkeep`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from contextlib import suppress
 from dataclasses import asdict
 from fractions import Fraction
 from math import floor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
 
 from giveortake import ledger as ledgers
+from giveortake.cli import ledger_upkeep as upkeep
 from giveortake.cli.command import Command, terminal
-from giveortake.errors import GiveOrTakeError, NotFound
+from giveortake.errors import GiveOrTakeError
 from giveortake.exact import shown
 from giveortake.ledger.canonical import canonical
 from giveortake.ledger.promises import promise_from_json
-from giveortake.privacy.events import Pure, event_from_json
+from giveortake.privacy.events import event_from_json
 
 if TYPE_CHECKING:
     import argparse
@@ -37,9 +37,9 @@ _STEPS = "▁▂▃▄▅▆▇█"
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do one of the four things."""
-    if arguments.action == "restore":
-        return _restore(arguments)
+    """Do what the action says."""
+    if arguments.action in upkeep.ACTIONS:
+        return upkeep.ACTIONS[arguments.action](arguments)
     with ledgers.open(arguments.path, mark=arguments.mark, create=False, read_only=True) as ledger:
         return {"verify": _verify, "show": _show, "export": _export}[arguments.action](ledger, arguments)
 
@@ -76,30 +76,6 @@ def _export(ledger: Ledger, _arguments: argparse.Namespace) -> int:
     for entry in ledger.history():
         sys.stdout.write(canonical({"entry": json.loads(entry.body), "hash": entry.hash}) + "\n")
     return 0
-
-
-def _restore(arguments: argparse.Namespace) -> int:
-    charge = None if arguments.lost is None else Pure(arguments.lost)
-    export = None if arguments.from_export is None else _lines(arguments.from_export)
-    point = ledgers.restore(arguments.path, mark=arguments.mark, reason=arguments.reason, charge=charge, export=export)
-    out = terminal()
-    with ledgers.open(arguments.path, mark=arguments.mark, create=False) as ledger:
-        if ledger.history()[-1].kind != "restored":
-            out.print(f"The export reaches to entry {point.number}, as far as the mark remembers: nothing is lost.")
-            return 0
-    out.print(f"acknowledged in entry {point.number}: {arguments.reason}")
-    if charge is None:
-        out.print("Every level with a budget is closed until it is set anew with `ledger.change_budget`.")
-    else:
-        out.print(f"ε = {shown(charge.epsilon)} was charged to every level for what may be forgotten.")
-    return 0
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="ascii").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise NotFound(f"{path} cannot be read as an export: {error}") from error
 
 
 def standings(ledger: Ledger, levels: list[Standing]) -> Table:
@@ -276,34 +252,30 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         ("show", "who may spend what, what is left, how it burned down, and the last entries"),
         ("export", "print every entry as a line of JSON with its hash"),
         ("restore", "accept an old copy as the truth from now on; only the owner can decide that"),
+        ("backup", "copy the ledger as it is at one moment, without its mark"),
+        ("move", "move the ledger to another path, disk or machine on purpose"),
+        ("upgrade", "bring a ledger of an earlier version up to date"),
     ):
         action = actions.add_parser(name, help=words, description=words)
         action.add_argument("path", metavar="PATH", help="the ledger's file, or a PostgreSQL URL")
-        action.add_argument("--mark", metavar="PATH", help="where its high-water mark is kept, if not beside it")
+        action.add_argument("--mark", metavar="PATH", help="where its high-water mark is, if not in the state folder")
         if name in {"verify", "show"}:
             action.add_argument("--json", action="store_true", help="for programs")
         if name == "show":
             action.add_argument("--last", type=int, default=10, metavar="N", help="how many entries to list")
-        if name == "restore":
-            action.add_argument("--reason", required=True, help="what happened; it is kept in the ledger")
-            action.add_argument(
-                "--from-export",
-                type=Path,
-                metavar="FILE",
-                help="write the lost ledger anew from exported entries first",
-            )
-            action.add_argument(
-                "--lost", metavar="EPSILON", help="charge this ε to every level instead of closing every population"
-            )
+        if name in upkeep.ACTIONS:
+            upkeep.add_arguments(name, action)
 
 
 COMMAND = Command(
-    summary="verify, show and export a ledger of budgets and answers",
+    summary="verify, show, back up and move a ledger of budgets and answers",
     description="Look at a ledger: whether it is whole, what is left of every budget, and all that happened.",
     examples=(
         "giveortake ledger verify trips.ledger",
         "giveortake ledger show trips.ledger --last 20",
         "giveortake ledger export trips.ledger > entries.jsonl",
+        "giveortake ledger backup trips.ledger --to /backups/trips.ledger",
+        "giveortake ledger upgrade trips.ledger --check",
     ),
     add_arguments=_add_arguments,
     run=run,

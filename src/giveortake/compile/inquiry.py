@@ -33,11 +33,13 @@ class Inquiry:
         """A measure that is asked for by itself."""
         self._others[index] = question
 
+    def questions(self) -> list[Tally | Bins | Distinct]:
+        """What an engine is asked: the tally first, if anything is summed."""
+        tally = Tally(self.relation, self.keys, tuple(self._summands.values()), self.bounding)
+        return [*([tally] if self._summands else []), *self._others.values()]
+
     def parts(self, engine: Engine, size: int) -> Iterator[dict[int, Sensitive[Any]]]:
         """The exact integers of all measures, for so many keys at a time."""
-        tally = Tally(self.relation, self.keys, tuple(self._summands.values()), self.bounding)
-        sums = [engine.in_parts(tally, size)] if self._summands else []
-        others = [engine.in_parts(question, size) for question in self._others.values()]
-        for parts in zip(*sums, *others, strict=True):
+        for parts in zip(*(engine.in_parts(question, size) for question in self.questions()), strict=True):
             found = {index: parts[0].item(place) for place, index in enumerate(self._summands)}
-            yield found | dict(zip(self._others, parts[len(sums) :], strict=True))
+            yield found | dict(zip(self._others, parts[-len(self._others) :] if self._others else (), strict=True))

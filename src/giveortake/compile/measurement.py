@@ -16,7 +16,6 @@ from giveortake.compile.inquiry import Inquiry
 from giveortake.compile.releases import Release
 from giveortake.compile.stability import Stability
 from giveortake.engines import KeyColumn, Keys, Persons
-from giveortake.engines.sql.relations import require_printable
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import DiscoveredHistogram
 from giveortake.plan import Measured
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from giveortake.compile.outputs import Formula
     from giveortake.compile.spends import Spend
     from giveortake.engines import Engine
+    from giveortake.engines.questions import Asked
     from giveortake.mechanisms.additive import RoundedNoise
     from giveortake.plan import Question, Value
     from giveortake.privacy import Guarantee, Unit
@@ -120,6 +120,18 @@ class Measurement:
         """All keys, where they are known."""
         return Keys(self.columns)
 
+    def asked(self) -> Iterator[Asked]:
+        """Everything that an engine will be asked for, with the keys that are known."""
+        if self.selection is not None:
+            yield Persons(self.question.relation, Keys(self.columns), self.selection.touched)
+        yield from self._inquiry(self.keys()).questions()
+
+    def _inquiry(self, keys: Keys) -> Inquiry:
+        inquiry = Inquiry(self.question.relation, keys, self.stability.bounding)
+        for index, measure in enumerate(self.measures):
+            measure.ask(inquiry, index)
+        return inquiry
+
     def find_keys(self, engine: Engine, entropy: Entropy | None = None) -> Iterator[list[tuple[Value, ...]]]:
         """The keys that enough units have, by a noisy count: in order, some at a time."""
         assert self.selection is not None  # noqa: S101 (asked only then)
@@ -133,10 +145,7 @@ class Measurement:
 
     def releases(self, engine: Engine, keys: Keys, size: int, entropy: Entropy | None = None) -> Iterator[Release]:
         """The same for so many keys at a time. Each part is drawn when it is taken, once."""
-        inquiry = Inquiry(self.question.relation, keys, self.stability.bounding)
-        for index, measure in enumerate(self.measures):
-            measure.ask(inquiry, index)
-        for parts in inquiry.parts(engine, size):
+        for parts in self._inquiry(keys).parts(engine, size):
             drawn = {
                 index: np.asarray(self.noises[index].release(self.measures[index].prepared(exact), entropy))
                 for index, exact in parts.items()
@@ -166,8 +175,6 @@ def measurement(
     formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
     _hidden_formulas(question, found)
     measures = tuple(found.listed)
-    asked = [*(column.expression for column in columns), *(of for each in measures for of in each.expressions())]
-    require_printable(question.relation, asked)
     selection, rest = _selection(stability, question, spend, len(measures)) if discovered else (None, spend)
     noises = _noises(measures, rest)
     made = Measurement(question, caps, stability, measures, formulas, noises, selection, columns)

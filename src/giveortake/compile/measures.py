@@ -67,10 +67,6 @@ class Measure(ABC):
         """How many times over it is released; each time it has these sensitivities."""
         return 1
 
-    def expressions(self) -> tuple[Expression, ...]:
-        """What is computed of each row for it."""
-        return ()
-
     @abstractmethod
     def ask(self, inquiry: Inquiry, index: int) -> None:
         """Say what an engine has to be asked for it; `index` is its place among the measures."""
@@ -148,9 +144,6 @@ class _OfValues(Measure):
     @property
     def name(self) -> str:
         return f"{self.kind} of {self.of.name if isinstance(self.of, Column) else 'an expression'}"
-
-    def expressions(self) -> tuple[Expression, ...]:
-        return (self.of,)
 
 
 @final

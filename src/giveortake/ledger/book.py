@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
-from giveortake.errors import LedgerDamaged, LedgerRolledBack, NotFound
+from giveortake.errors import LedgerDamaged, LedgerRolledBack, LedgerTooNew, NotFound
 from giveortake.ledger.canonical import canonical, digest
-from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, Entry, Point
+from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, UPGRADE, Entry, Point
 from giveortake.ledger.promises import promise_from_json
 from giveortake.privacy import Unit
 
@@ -105,6 +105,7 @@ class Book:
     paid: dict[str, Paid] = field(default_factory=dict)
     waiting: dict[str, int] = field(default_factory=dict)  # requests that need approval, by their digest
     approved: dict[str, int] = field(default_factory=dict)  # and those that have it
+    moved: int | None = None  # the entry that says that the mark left its place beside the ledger
     lost: int | None = None  # the last restoration after which nobody knows what was spent
     _hashes: bytearray = field(default_factory=bytearray)
 
@@ -125,8 +126,10 @@ class Book:
         if (entry.number == 1) != (entry.kind == "ledger"):
             raise LedgerDamaged(f"entry {entry.number} cannot be of kind {entry.kind!r}", hint=RESTORE)
         handler = getattr(self, f"_{entry.kind}", None)
-        if entry.kind not in KINDS or handler is None:
-            raise LedgerDamaged(f"entry {entry.number} is of the unknown kind {entry.kind!r}", hint=RESTORE)
+        if entry.kind not in KINDS or handler is None:  # its hash is right, so somebody meant it
+            raise LedgerTooNew(
+                f"entry {entry.number} is of the kind {entry.kind!r}, which this giveortake does not know", hint=UPGRADE
+            )
         try:
             handler(entry.number, entry.content)
             for level, snapshot in entry.content.get("snapshots", {}).items():
@@ -178,7 +181,7 @@ class Book:
 
     def _ledger(self, _number: int, content: dict[str, Any]) -> None:
         if content["format"] != FORMAT:
-            raise LedgerDamaged(f"the format {content['format']!r} is unknown")
+            raise LedgerTooNew(f"this giveortake does not know the format {content['format']!r}", hint=UPGRADE)
         self.ledger = content["ledger"]
 
     def _population(self, number: int, content: dict[str, Any]) -> None:
@@ -253,6 +256,10 @@ class Book:
         level.budget = promise_from_json(content["budget"])
         level.closed = None
 
+    def _moved(self, number: int, content: dict[str, Any]) -> None:
+        if content["what"] == "mark":
+            self.moved = number
+
     def _restored(self, number: int, content: dict[str, Any]) -> None:
         for level in content["closed"]:
             self.levels[level].closed = number
@@ -285,6 +292,7 @@ KINDS = frozenset(
         "budget",
         "dataset",
         "ledger",
+        "moved",
         "population",
         "readmitted",
         "requested",

@@ -51,7 +51,7 @@ class Ledger:
     """
 
     def __init__(self, chain: Chain) -> None:
-        self._chain = chain
+        self.chain = chain
         with chain.looking():
             pass  # reads and checks every entry
 
@@ -66,7 +66,7 @@ class Ledger:
         approval_above: Guarantee | None = None,
     ) -> Standing:
         """The people protected and their budget: registered now, or found registered exactly so."""
-        with self._chain.changing() as draft:
+        with self.chain.changing() as draft:
             registering.population(draft, name, budget, unit, approval_above)
         return self._standing(lambda book: book.population(name))
 
@@ -85,7 +85,7 @@ class Ledger:
         approval_above: Guarantee | None = None,
     ) -> Standing:
         """A table about a population. All its tables share the population's budget; this one may have a cap as well."""
-        with self._chain.changing() as draft:
+        with self.chain.changing() as draft:
             registering.dataset(
                 draft,
                 name,
@@ -105,17 +105,17 @@ class Ledger:
         self, dataset: str, *, version: str, fingerprint: str | None = None, owner_confirms: str | None = None
     ) -> None:
         """The table changed. Answers about the versions add up; stored ones stay answers about the old version."""
-        with self._chain.changing() as draft:
+        with self.chain.changing() as draft:
             registering.new_version(draft, dataset, version, fingerprint, owner_confirms)
 
     def versions(self, dataset: str) -> list[tuple[str, str | None]]:
         """The versions that a data set has had, oldest first, each with the fingerprint of its content."""
-        with self._chain.looking() as draft:
+        with self.chain.looking() as draft:
             return list(draft.book.dataset(dataset).versions)
 
     def holder(self, fingerprint: str) -> tuple[str, str] | None:
         """The data set that a table's content was first registered as, and its population, if it was."""
-        with self._chain.looking() as draft:
+        with self.chain.looking() as draft:
             name = draft.book.fingerprints.get(fingerprint)
             return None if name is None else (name, draft.book.dataset(name).population)
 
@@ -128,7 +128,7 @@ class Ledger:
         approval_above: Guarantee | None = None,
     ) -> Standing:
         """Let an analyst ask these data sets, within one cap for all of them together if a budget is given."""
-        with self._chain.changing() as draft:
+        with self.chain.changing() as draft:
             names = registering.analyst(draft, name, datasets, budget, approval_above)
         return self._standing(lambda book: book.grants[name, names].level)
 
@@ -142,13 +142,13 @@ class Ledger:
 
     def change_budget(self, level: Standing, budget: Guarantee, *, reason: str) -> Standing:
         """A new promise to the same people: all history is run again under it, and refused if it does not fit."""
-        with self._chain.changing() as draft:
+        with self.chain.changing() as draft:
             spending.change_budget(draft, _meant(draft.book, level), budget, reason)
         return self._standing(lambda book: book.levels[level.number])
 
     def affordable(self, level: Standing) -> Fraction | None:
         """The greatest ε, up to rounding, of a pure release that a level would admit now; None if it has no cap."""
-        with self._chain.looking() as draft:
+        with self.chain.looking() as draft:
             meant = _meant(draft.book, level)
             if meant.closed is not None:
                 return Fraction(0)
@@ -157,7 +157,7 @@ class Ledger:
 
     def admits(self, event: Event, *, dataset: str, analyst: str | None = None) -> bool:
         """Whether every level would admit an event now; nothing is charged, and the next charge may change it."""
-        with self._chain.looking() as draft:
+        with self.chain.looking() as draft:
             asked = draft.book.dataset(dataset)
             return all(
                 level.closed is None
@@ -185,7 +185,7 @@ class Ledger:
         `key` is the analyst's idempotency key: the same key and request find the same reservation, and its answer.
         `question` names what is asked, bounds included: a stored answer to it is free for levels that have paid.
         """
-        with self._chain.changing() as draft:
+        with self.chain.changing() as draft:
             found = spending.reserve(
                 draft,
                 event,
@@ -209,12 +209,12 @@ class Ledger:
         number = reservation.number if isinstance(reservation, Reservation) else reservation
         if type(number) is not int:  # True and 4.0 would find the entries 1 and 4
             raise InvalidParameter("reservation", number, "is neither a reservation nor the number of one")
-        with self._chain.changing() as draft:
+        with self.chain.changing() as draft:
             return spending.settle(draft, number, answer)
 
     def approve(self, request: int, *, reason: str) -> None:
         """The custodian lets one large spend through, once."""
-        with self._chain.changing() as draft:
+        with self.chain.changing() as draft:
             waiting = {number: asked for asked, number in draft.book.waiting.items()}
             if request not in waiting:
                 raise NotFound(f"no request {request} waits for approval", hint=f"waiting: {sorted(waiting) or 'none'}")
@@ -224,17 +224,17 @@ class Ledger:
 
     def levels(self) -> list[Standing]:
         """Every level, in the order in which they were registered."""
-        with self._chain.looking() as draft:
+        with self.chain.looking() as draft:
             return [_standing(draft, level) for level in draft.book.levels.values()]
 
     def waiting(self) -> list[int]:
         """The requests that wait for approval."""
-        with self._chain.looking() as draft:
+        with self.chain.looking() as draft:
             return sorted(draft.book.waiting.values())
 
     def history(self) -> list[Entry]:
         """Every entry, in order, each checked against its hash and the entry before it."""
-        with self._chain.looking() as draft:
+        with self.chain.looking() as draft:
             return list(draft.history())
 
     def burn_down(self) -> dict[int, list[tuple[int, Fraction]]]:
@@ -243,7 +243,7 @@ class Ledger:
 
     def verify(self) -> Verification:
         """Read everything again and derive it anew: hashes, order, every filter decision, every snapshot, the mark."""
-        with self._chain.looking() as draft:  # and derive it after that, so that writers need not wait
+        with self.chain.looking() as draft:  # and derive it after that, so that writers need not wait
             entries, head = list(draft.history()), draft.book.head
             states = {number: draft.state_of(level) for number, level in draft.book.levels.items()}
         return verified(entries, states, head)
@@ -253,11 +253,11 @@ class Ledger:
     @property
     def name(self) -> str:
         """Where the ledger is."""
-        return self._chain.name
+        return self.chain.name
 
     def close(self) -> None:
         """Let go of the database. Everything is safe already."""
-        self._chain.close()
+        self.chain.close()
 
     def __enter__(self) -> Self:
         return self
@@ -268,19 +268,19 @@ class Ledger:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Ledger {self.name}: {self._chain.length} entries>"
+        return f"<Ledger {self.name}: {self.chain.length} entries>"
 
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _grant_or_revoke(self, kind: str, analyst: str, reason: str) -> None:
-        with self._chain.changing() as draft:
+        with self.chain.changing() as draft:
             if not draft.book.grants_of(analyst):
                 raise NotFound(f"the ledger has no analyst {analyst!r}")
             if (analyst in draft.book.revoked) != (kind == "revoked"):
                 draft.add(kind, {"analyst": analyst, "reason": registering.named("reason", reason)})
 
     def _standing(self, find: Callable[[Book], Level]) -> Standing:
-        with self._chain.looking() as draft:
+        with self.chain.looking() as draft:
             return _standing(draft, find(draft.book))
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from giveortake.errors import InvalidParameter, LedgerDamaged, LedgerMismatch, Unprovable
+from giveortake.errors import InvalidParameter, LedgerMismatch, LedgerTooNew, Unprovable
+from giveortake.ledger.entries import UPGRADE
 from giveortake.privacy import (
     ROW,
     ZCDP,
@@ -50,7 +51,7 @@ def promise_from_json(content: dict[str, Any]) -> Guarantee:
     """The promise that `promise_to_json` wrote."""
     kind = content["promise"]
     if kind not in _KINDS:
-        raise LedgerDamaged(f"the ledger holds a budget of the unknown kind {kind!r}")
+        raise LedgerTooNew(f"the ledger holds a budget of the kind {kind!r}, which is unknown here", hint=UPGRADE)
     terms: Any = {"unit": Unit(content["unit"]), "neighbours": content["neighbours"]}
     if kind == "renyi":
         return RenyiDP([(Fraction(order), Fraction(epsilon)) for order, epsilon in content["curve"]], **terms)

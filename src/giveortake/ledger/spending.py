@@ -13,12 +13,14 @@ from giveortake.errors import (
     IdempotencyConflict,
     InvalidParameter,
     LedgerMismatch,
+    LedgerTooNew,
     NotFound,
     PopulationClosed,
 )
 from giveortake.ledger.book import approval_digest, charges, question_digest, request_digest
 from giveortake.ledger.canonical import Json, plain
 from giveortake.ledger.draft import new_filter
+from giveortake.ledger.entries import UPGRADE
 from giveortake.ledger.promises import for_group, promise_to_json, protecting
 from giveortake.ledger.registering import named
 from giveortake.privacy.events import Event, event_from_json
@@ -152,7 +154,10 @@ def event_from_dict(content: Any) -> Event:
 
 @lru_cache(maxsize=1024)
 def _event(text: str) -> Event:
-    return event_from_json(text)
+    try:
+        return event_from_json(text)
+    except InvalidParameter as error:  # its entry's hash is right, so somebody meant it
+        raise LedgerTooNew(f"the ledger holds an event that is unknown here: {error.message}", hint=UPGRADE) from error
 
 
 def level_event(event: Event, level: Level, asked: DataSet) -> Event:

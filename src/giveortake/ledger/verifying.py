@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from giveortake.accounting.filters import filter as filter_of
-from giveortake.errors import BudgetExceeded, GiveOrTakeError, LedgerDamaged
+from giveortake.errors import BudgetExceeded, GiveOrTakeError, LedgerDamaged, LedgerTooNew
 from giveortake.ledger.book import Book, charges
 from giveortake.ledger.canonical import digest
 from giveortake.ledger.draft import snapshot_of
@@ -85,7 +85,7 @@ class Replay:
             self._check(entry)
         except BudgetExceeded as error:
             raise LedgerDamaged(f"entry {entry.number} exceeds a budget: {error.message}", hint=RESTORE) from error
-        except LedgerDamaged:
+        except (LedgerDamaged, LedgerTooNew):
             raise
         except (GiveOrTakeError, LookupError, TypeError, ValueError) as error:
             raise LedgerDamaged(f"entry {entry.number} cannot be derived again: {error}", hint=RESTORE) from error

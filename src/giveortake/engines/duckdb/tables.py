@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.engines.duckdb.csv_files import load_csv
 from giveortake.engines.protocol import Source
-from giveortake.engines.sql.expressions import Writer
+from giveortake.engines.sql.dialect import double_quoted as identifier
+from giveortake.engines.sql.dialect import single_quoted
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, shown
 from giveortake.plan import Domain, Kind
 
@@ -34,7 +35,6 @@ _WHOLE = {
     "UBIGINT",
 }
 _CHUNK = 1 << 22
-identifier = Writer().identifier
 
 
 @final
@@ -136,11 +136,12 @@ def _from_parquet(connection: duckdb.DuckDBPyConnection, name: str, paths: list[
     if not paths:
         raise NotFound("the folder holds no Parquet files")
     absolute = [str(path.resolve()) for path in paths]
-    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in absolute)
+    listed = ", ".join(map(single_quoted, absolute))
     text = f"read_parquet([{listed}])"
     states = tuple(_state(path) for path in absolute)
     first, *others = [
-        connection.execute(f"DESCRIBE SELECT * FROM read_parquet({_text(path)})").fetchall() for path in absolute
+        connection.execute(f"DESCRIBE SELECT * FROM read_parquet({single_quoted(path)})").fetchall()
+        for path in absolute
     ]
     if any(other != first for other in others):
         raise InvalidParameter("source", f"{len(paths)} files", "do not all have the same columns of the same types")
@@ -173,20 +174,16 @@ def _from_csv(connection: duckdb.DuckDBPyConnection, name: str, path: Path, kind
     absolute = str(path.resolve())
     fingerprint = _digest_files([absolute])
     if kinds is None:
-        return _copied(connection, name, f"SELECT * FROM read_csv({_text(absolute)})", fingerprint)
+        return _copied(connection, name, f"SELECT * FROM read_csv({single_quoted(absolute)})", fingerprint)
     stored = _stored_name(name)
     load_csv(connection, stored, path, "\t" if path.suffix.lower() == ".tsv" else ",", kinds)
     return Loaded(Source(name, physical_columns(connection, stored), fingerprint), stored)
 
 
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
 def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path, table: str | None) -> Loaded:
     absolute = str(path.resolve())
     alias = f"attached_{hashlib.sha256(absolute.encode()).hexdigest()[:12]}"
-    connection.execute(f"ATTACH IF NOT EXISTS {_text(absolute)} AS {alias} (READ_ONLY)")
+    connection.execute(f"ATTACH IF NOT EXISTS {single_quoted(absolute)} AS {alias} (READ_ONLY)")
     rows = connection.execute(
         "SELECT table_name FROM duckdb_tables() WHERE database_name = ? UNION "
         "SELECT view_name FROM duckdb_views() WHERE database_name = ? AND NOT internal",
