@@ -245,10 +245,11 @@ def test_what_is_drawn_is_in_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_refining_one_part_of_a_stream_does_not_find_the_refinement_of_another() -> None:
     with session() as s:
         parts = list(s.sql(TEXT).stream(**SPEND))
-        refined = [part.refine(epsilon=1000).to_dict() for part in parts[:3]]
-        for part, again in zip(parts, refined, strict=False):
-            assert (again["k"], again["d"]) == (part.to_dict()["k"], part.to_dict()["d"])
-            assert all(abs(one - other) < 5 for one, other in zip(again["n"], part.to_dict()["n"], strict=True))
+        first: list[dict[str, Any]] = [part.to_dict() for part in parts[:3]]
+        refined: list[dict[str, Any]] = [part.refine(epsilon=1000).to_dict() for part in parts[:3]]
+        for before, after in zip(first, refined, strict=True):
+            assert (after["k"], after["d"]) == (before["k"], before["d"])
+            assert all(abs(one - other) < 5 for one, other in zip(after["n"], before["n"], strict=True))
         spent = s.spent
         assert [part.refine(epsilon=1000).to_dict() for part in parts[:3]] == refined
         assert s.spent == spent
