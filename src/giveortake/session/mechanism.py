@@ -136,10 +136,11 @@ class InteractiveMechanism:
         return self.price_at(question, terms.spend)
 
     def price_at(self, question: Question, spend: Spend, known: Keys | None = None) -> Priced:
-        """The same for a spend. With `known` keys, which are public then, none are looked for."""
+        """The same for a spend, refused if the engine could not run it. With `known` keys none are looked for."""
         if known is None:
             spend = self.with_key_delta(question, spend)
         made = self.measure(question, spend, known)
+        self.engine.require_runnable(made.asked())
         return Priced(made, spend, made.keys() if known is None and made.selection is None else known)
 
     def measure(self, question: Question, spend: Spend, known: Keys | None = None) -> Measurement:
@@ -173,11 +174,10 @@ class InteractiveMechanism:
     def reserve(
         self, asked: Sequence[Priced], key: str | None, refines: tuple[str, ...] = (), portion: int | None = None
     ) -> Reservation:
-        """Charge, durably, before a row is read. What the engine cannot run, and a changed table, are refused first.
+        """Charge, durably, before a row is read. A table that changed is refused first, at no cost.
 
         What names the charge is what is asked, what that refines, and which portion of that, if it is not all.
         """
-        self.engine.require_runnable(question for each in asked for question in each.made.asked())
         if not self.engine.unchanged():
             raise LedgerMismatch(
                 f"the table {self.dataset!r} has changed since it was protected",
