@@ -103,6 +103,7 @@ class Book:
     keys: dict[tuple[str | None, str], int] = field(default_factory=dict)
     reservations: dict[int, Reserved] = field(default_factory=dict)
     paid: dict[str, Paid] = field(default_factory=dict)
+    unanswered: dict[tuple[str | None, str], int] = field(default_factory=dict)  # by analyst and question
     waiting: dict[str, int] = field(default_factory=dict)  # requests that need approval, by their digest
     approved: dict[str, int] = field(default_factory=dict)  # and those that have it
     moved: int | None = None  # the entry that says that the mark left its place beside the ledger
@@ -233,6 +234,8 @@ class Book:
             self.keys[content["analyst"], content["key"]] = number
         if answer is not None and question is not None:
             self.paid[question].levels.update(self.reservations[number].levels)
+        elif question is not None:
+            self.unanswered[content["analyst"], question] = number
         if self.approved:
             self.approved.pop(approval_digest(content), None)
 
@@ -243,6 +246,7 @@ class Book:
         reserved.answer = number
         if reserved.question is not None:
             self.paid.setdefault(reserved.question, Paid(number, set(reserved.levels)))
+            self.unanswered.pop((reserved.analyst, reserved.question), None)
 
     def _requested(self, number: int, content: dict[str, Any]) -> None:
         self.waiting[approval_digest(content)] = number
@@ -266,6 +270,7 @@ class Book:
         for reserved in self.reservations.values():
             if reserved.answer is None:
                 reserved.lost = number
+        self.unanswered.clear()
         if content["event"] is None:
             self.lost = number
 

@@ -75,7 +75,9 @@ def reserve(
     """Charge every level that has not paid yet, or none of them.
 
     Guarantee: the decision and the charge are one transaction that no other writer can enter. A level that refuses
-    leaves all levels as they were. The same key and request give the reservation that is there, at no cost.
+    leaves all levels as they were. The same key and request give the reservation that is there, at no cost. So does
+    the same question of the same analyst while its charge has no answer yet: whoever settles first decides what both
+    are told (see `settle`), so that one charge still pays for one answer.
     """
     if not isinstance(event, Event):
         raise InvalidParameter("event", event, "is not an event", hint='charge what ran, such as events.Pure("0.1")')
@@ -101,6 +103,10 @@ def reserve(
     if paid is not None:
         content["answered_by"] = paid.answer
         levels = [level for level in levels if level.number not in paid.levels]
+    elif key is None and answered is not None:
+        begun = draft.book.unanswered.get((analyst, answered))
+        if begun is not None and {level.number for level in levels} <= set(draft.book.reservations[begun].levels):
+            return _reservation(draft, begun, fresh=False)
     waiting = _waiting(draft, levels, event, asked, content)
     if waiting is not None:
         return waiting
