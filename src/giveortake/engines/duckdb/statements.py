@@ -19,10 +19,10 @@ def lines_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
     inner = select_rows(printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=True)
     columns = ["r.p AS p", f"{coded.code()} AS code"]
     for index, summand in enumerate(tally.summands):
-        if summand.kind == "values":
-            columns.append(f"CAST(r.v{index} IS NOT NULL AS TINYINT) AS a{index}")
-        elif summand.kind == "sum":
+        if summand.quantum is not None:
             columns.append(f"coalesce({steps_of(printer, tally.relation, summand, index)}, 0) AS a{index}")
+        elif summand.reads_values:
+            columns.append(f"CAST(r.v{index} IS NOT NULL AS TINYINT) AS a{index}")
     return f"SELECT {', '.join(columns)} FROM ({inner}) AS r{coded.joins(printer, 'r')}"
 
 

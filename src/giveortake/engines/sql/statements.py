@@ -102,11 +102,11 @@ def _rows(printer: Printer, tally: Tally, coded: Coded) -> str:
 
 
 def _counts_persons(tally: Tally) -> bool:
-    return any(each.kind == "persons" for each in tally.summands)
+    return any(each.counts_persons for each in tally.summands)
 
 
 def _person_sum(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
-    if summand.kind != "sum":
+    if summand.quantum is None:
         return _row_sum(printer, relation, summand, index)
     steps, reach = steps_of(printer, relation, summand, index), _reach(summand)
     total = printer.dialect.narrow_total(steps) if reach < _SMALL else printer.dialect.total(steps, reach)
@@ -138,7 +138,7 @@ def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -
     each = [
         f"{_person_sum(printer, tally.relation, summand, i)} AS a{i}"
         for i, summand in enumerate(tally.summands)
-        if summand.kind in {"values", "sum"}
+        if summand.reads_values
     ]
     sums = "".join(f", {text}" for text in each)
     code = coded.code()
