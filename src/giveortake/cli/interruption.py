@@ -70,7 +70,7 @@ def charged_since(arguments: argparse.Namespace, started: str) -> str:
             return "what was charged was kept in memory only, and is forgotten"
         if "://" not in place and not Path(place).exists():
             return _NOTHING
-        with ledgers.open(place, create=False, read_only=True) as book:
+        with ledgers.open(place, create=False) as book:  # as a writer: a charge may not have been marked yet
             entries = book.history()
     except GiveOrTakeError:
         return "whether it was charged is not known: the ledger cannot be read now; `giveortake ledger show` tells"
