@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
 from giveortake import __version__
-from giveortake.cli import audit, bench, demo, explain, ledger, query, quote, survey, verify
+from giveortake.cli import admin, audit, bench, demo, explain, ledger, query, quote, survey, verify
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ COMMANDS: dict[str, Command] = {
     "query": query.COMMAND,
     "quote": quote.COMMAND,
     "ledger": ledger.COMMAND,
+    "admin": admin.COMMAND,
     "explain": explain.COMMAND,
     "verify": verify.COMMAND,
     "audit": audit.COMMAND,
