@@ -13,11 +13,12 @@ import giveortake as gt
 from giveortake import audit
 from giveortake.audit import shapes
 from giveortake.audit.sessions import Sessions
-from giveortake.compile.measures import Stability
+from giveortake.compile.stability import Stability
 from giveortake.engines import Bounding
+from giveortake.engines.duckdb import statements as own_statements
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.sql import statements
-from giveortake.engines.sql.relations import Printer
+from giveortake.engines.sql.dialect import Dialect
 from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
 from giveortake.mechanisms.discovered_histogram import DiscoveredHistogram
 from giveortake.privacy.events import Repeated
@@ -111,17 +112,17 @@ def _uncapped(patch: pytest.MonkeyPatch) -> None:
 
 
 def _unclamped(patch: pytest.MonkeyPatch) -> None:
-    def quantised(self: Printer, column: str, kind: Any, quantum: Any) -> str:
+    def quantised(_dialect: Dialect, column: str, kind: Any, quantum: Any) -> str:
         real = f"least(greatest(CAST({column} AS DOUBLE), -1e9), 1e9)"
         return f"CAST(floor({real} * {float(1 / quantum.granularity)!r} + 0.5) AS HUGEINT) - ({quantum.shift})"
 
-    patch.setattr(Printer, "quantised", quantised)
+    patch.setattr(statements, "quantised", quantised)
 
 
 def _any_number_of_keys(patch: pytest.MonkeyPatch) -> None:
-    sound = statements.persons_statement
+    sound = own_statements.persons_statement
     patch.setattr(
-        statements,
+        own_statements,
         "persons_statement",
         lambda printer, persons, coded: sound(printer, replace(persons, groups=1000), coded),
     )
@@ -129,10 +130,9 @@ def _any_number_of_keys(patch: pytest.MonkeyPatch) -> None:
 
 def _rows_unlimited(patch: pytest.MonkeyPatch) -> None:
     def prepare(self: DuckDBEngine, relation: Any) -> None:
-        from giveortake.engines.sql.engine import _scans  # noqa: PLC0415
         from giveortake.engines.sql.relations import bounded_name  # noqa: PLC0415
 
-        for scan in _scans(relation):
+        for scan in relation.scans():
             self._sources[bounded_name(scan)] = self._sources[scan.table.name]
 
     patch.setattr(DuckDBEngine, "_prepare", prepare)

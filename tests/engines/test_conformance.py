@@ -14,6 +14,7 @@ import giveortake as gt
 from engine_places import EVERYWHERE, OTHERS, place
 from evil_tables import Row, Table, random_row, random_rows, random_visits
 from giveortake.compile.keys import listed_keys, with_keys
+from giveortake.compile.measures import ValueSum
 from giveortake.engines import Found
 from giveortake.session import Session
 from inside import engine_of, measured
@@ -246,8 +247,9 @@ def test_sums_beyond_64_bits_are_exact(where: str, request: pytest.FixtureReques
     with gt.protect(source, unit=gt.ROW, **options) as s:
         made = measured(s, "SELECT SUM(w) AS s FROM t", SPEND)
         (total,) = exact_integers(made, engine_of(s))
-        shift = made.measures[0].quantum.shift if made.measures[0].quantum else 0
-        assert int(total[0]) + 11 * shift == 7 * 2**62
+        (measure,) = made.measures
+        assert isinstance(measure, ValueSum)
+        assert int(total[0]) + 11 * measure.quantum.shift == 7 * 2**62
     with gt.protect(source, unit="p", groups_per_person=1, rows_per_group=6, **options) as s:
         made = measured(s, "SELECT SUM(w) AS s FROM t", SPEND)
         (total,) = exact_integers(made, engine_of(s))

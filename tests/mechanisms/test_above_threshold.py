@@ -8,10 +8,10 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction as F
 
-import laws
 import numpy as np
 import pytest
 
+import laws
 from giveortake.errors import InvalidParameter, MechanismSpent, SensitiveValue
 from giveortake.mechanisms import AboveThreshold
 from giveortake.privacy import PureDP

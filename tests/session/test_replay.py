@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from giveortake.compile.measures import Stability
+from giveortake.compile.stability import Stability
+from giveortake.engines.duckdb import statements as own_statements
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.questions import Bounding
-from giveortake.engines.sql import statements
+from giveortake.engines.sql import statements, steps
+from giveortake.engines.sql.dialect import Dialect
 from giveortake.engines.sql.relations import Printer
 from giveortake.plan import JoinPersons, JoinPublic, Kind, Scan, Union
 from query_shapes import OF_PERSONS, OF_PERSONS_WITH_FEW_ROWS, PLAIN, RELATIONS, shapes_of
@@ -55,19 +57,21 @@ def _less_bounded(statement: Any, change: Callable[[Bounding], Bounding]) -> Any
 
 
 def _no_clamp(patch: pytest.MonkeyPatch) -> None:
-    def quantised(self: Printer, column: str, kind: Kind, quantum: Any) -> str:
+    def quantised(_dialect: Dialect, column: str, kind: Kind, quantum: Any) -> str:
         real = f"least(greatest(CAST({column} AS DOUBLE), -1e9), 1e9)"
         return f"CAST(floor({real} * {float(1 / quantum.granularity)!r} + 0.5) AS HUGEINT) - ({quantum.shift})"
 
-    patch.setattr(Printer, "quantised", quantised)
+    patch.setattr(statements, "quantised", quantised)
 
 
 def _shift_forgotten(patch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace  # noqa: PLC0415
 
-    sound = Printer.quantised
+    sound = steps.quantised
     patch.setattr(
-        Printer, "quantised", lambda self, column, kind, quantum: sound(self, column, kind, replace(quantum, shift=0))
+        statements,
+        "quantised",
+        lambda dialect, column, kind, quantum: sound(dialect, column, kind, replace(quantum, shift=0)),
     )
 
 
@@ -98,16 +102,16 @@ def _rows_of_keys(patch: pytest.MonkeyPatch) -> None:
     """Rows are counted where persons should be."""
 
     def statement(printer: Printer, persons: Any, coded: Any) -> str:
-        inner = statements._select(printer, persons.relation, persons.keys, [], person=False)
+        inner = statements.select_rows(printer, persons.relation, persons.keys, [], person=False)
         return f"SELECT {coded.code()} AS code, count(*) FROM ({inner}) AS r{coded.joins(printer, 'r')} GROUP BY ALL"
 
-    patch.setattr(statements, "persons_statement", statement)
+    patch.setattr(own_statements, "persons_statement", statement)
 
 
 def _all_keys(patch: pytest.MonkeyPatch) -> None:
-    sound = statements.persons_statement
+    sound = own_statements.persons_statement
     patch.setattr(
-        statements,
+        own_statements,
         "persons_statement",
         lambda printer, persons, coded: sound(printer, replace(persons, groups=1000), coded),
     )
@@ -127,10 +131,9 @@ def _too_many_rows(patch: pytest.MonkeyPatch) -> None:
     """The table with few rows of each person has all of them."""
 
     def prepare(self: DuckDBEngine, relation: Any) -> None:
-        from giveortake.engines.sql.engine import _scans  # noqa: PLC0415
         from giveortake.engines.sql.relations import bounded_name  # noqa: PLC0415
 
-        for scan in _scans(relation):
+        for scan in relation.scans():
             self._sources[bounded_name(scan)] = self._sources[scan.table.name]
 
     patch.setattr(DuckDBEngine, "_prepare", prepare)

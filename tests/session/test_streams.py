@@ -240,3 +240,15 @@ def test_what_is_drawn_is_in_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "key" not in str(failure.value)
     assert failure.value.__context__ is None
     assert failure.value.__cause__ is None
+
+
+def test_refining_one_part_of_a_stream_does_not_find_the_refinement_of_another() -> None:
+    with session() as s:
+        parts = list(s.sql(TEXT).stream(**SPEND))
+        refined = [part.refine(epsilon=1000).to_dict() for part in parts[:3]]
+        for part, again in zip(parts, refined, strict=False):
+            assert (again["k"], again["d"]) == (part.to_dict()["k"], part.to_dict()["d"])
+            assert all(abs(one - other) < 5 for one, other in zip(again["n"], part.to_dict()["n"], strict=True))
+        spent = s.spent
+        assert [part.refine(epsilon=1000).to_dict() for part in parts[:3]] == refined
+        assert s.spent == spent

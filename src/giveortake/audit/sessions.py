@@ -124,8 +124,7 @@ class Pipeline:
         bare: Any = tuple(_Bare() for _ in made.noises)
         arrays = replace(made, noises=bare).release(mechanism.engine, keys).arrays
         for place, (measure, array) in enumerate(zip(made.measures, arrays, strict=True)):
-            noise: Any = made.noises[place]
-            scale = noise.scale if hasattr(noise, "scale") else noise.sigma
+            scale = made.noises[place].scale_in_steps
             for level, exact in enumerate(_levels(measure, array, keys)):
                 name = f"{measure.name} ({place})" + (f", level {level + 1}" if measure.levels > 1 else "")
                 yield Recorded(exact, measure.l1, scale, name, "l1")

@@ -14,7 +14,7 @@ from giveortake import session as sessions
 from giveortake.answers.spend_terms import TERMS
 from giveortake.engines.registry import is_address
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, InvalidParameter, NotFound
-from giveortake.exact import rational
+from giveortake.exact import MOST_DIGITS, rational
 from giveortake.session.configuration import MEMORY, budget_said, chosen, configurations, unit_said
 from giveortake.session.registration import table_name
 
@@ -260,7 +260,7 @@ def _domain(text: str) -> tuple[str, Any]:
 
 def _keys(parts: Sequence[str]) -> list[Any]:
     """Whole numbers or dates if all of them are; text otherwise, and wherever a part stands in quotes."""
-    if all(part.removeprefix("-").isdecimal() and str(int(part)) == part for part in parts):
+    if all(len(part) < MOST_DIGITS and part.removeprefix("-").isdecimal() and str(int(part)) == part for part in parts):
         return [int(part) for part in parts]
     with suppress(ValueError):
         return [dt.date.fromisoformat(part) for part in parts]

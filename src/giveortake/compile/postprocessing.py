@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from giveortake.answers import Column
+from giveortake.compile.aggregates import Measures
 from giveortake.compile.keys import key_rows
-from giveortake.compile.measures import Measures
 from giveortake.compile.outputs import evaluated
 from giveortake.compile.releases import combined
 from giveortake.exact import exact_decimal

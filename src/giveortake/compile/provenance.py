@@ -24,7 +24,7 @@ def provenance(made: Measurement, spend: Spend, unit: Unit) -> dict[str, Any]:
 
 def noise_in_words(made: Measurement) -> dict[str, str]:
     """The noise of every measure, by its name."""
-    return {each.name: _noise(each, noise) for each, noise in zip(made.measures, made.noises, strict=True)}
+    return {each.name: each.described(noise) for each, noise in zip(made.measures, made.noises, strict=True)}
 
 
 def caps_in_words(made: Measurement) -> str | None:
@@ -55,10 +55,3 @@ def _notes(made: Measurement) -> tuple[str, ...]:
     if made.caps.total is not None:
         found.append(f"{made.caps}")
     return tuple(found)
-
-
-def _noise(measure: Any, noise: Any) -> str:
-    kind, scale = ("Laplace", noise.scale) if hasattr(noise, "scale") else ("Gaussian", noise.sigma)
-    unit = float(scale * measure.granularity)
-    levels = f", on each of {measure.levels} levels of a tree of bins" if measure.levels > 1 else ""
-    return f"{kind} noise of scale {unit:.6g}{levels}"

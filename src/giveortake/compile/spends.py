@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake import exact
 from giveortake.answers.spend_terms import TERMS
 from giveortake.errors import InvalidParameter
+from giveortake.mechanisms import Gaussian, Laplace
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, gaussian_mu
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from giveortake.exact import Number
+    from giveortake.mechanisms.additive import RoundedNoise
     from giveortake.privacy import Guarantee
 
 _USUAL_CONFIDENCE = Fraction(95, 100)
@@ -48,6 +50,16 @@ class Spend:
             return exact.sqrt_down(2 * self.rho)
         assert self.epsilon is not None and self.delta is not None  # noqa: S101, PT018 (is_pure was asked before)
         return gaussian_mu(self.epsilon, self.delta)
+
+    def noise(self, l1: Fraction, l2: Fraction, parts: int) -> RoundedNoise:
+        """The least noise, for integers that one unit moves by at most so much, that costs one of `parts` equal parts.
+
+        ε adds, and so does μ².
+        """
+        if self.is_pure:
+            assert self.epsilon is not None  # noqa: S101 (is_pure)
+            return Laplace(l1 * parts / self.epsilon)
+        return Gaussian(l2 * exact.sqrt_up(Fraction(parts)) / self.gaussian())
 
     def promise(self) -> Guarantee:
         """What is spent at most, apart from `keys`."""

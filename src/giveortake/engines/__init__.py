@@ -1,6 +1,7 @@
 """Engines: where the rows are. An engine returns exact integers, wrapped so that only a mechanism can look at them."""
 
-from giveortake.engines.protocol import Engine, Source
+from giveortake.engines.protocol import Backend, Engine, Limits, Source
+from giveortake.engines.public_tables import PublicColumn, PublicContent, PublicRows, read_public_table
 from giveortake.engines.questions import (
     Bins,
     Bounding,
@@ -15,6 +16,7 @@ from giveortake.engines.questions import (
 )
 
 __all__ = [
+    "Backend",
     "Bins",
     "Bounding",
     "Distinct",
@@ -22,9 +24,14 @@ __all__ = [
     "Found",
     "KeyColumn",
     "Keys",
+    "Limits",
     "Persons",
+    "PublicColumn",
+    "PublicContent",
+    "PublicRows",
     "Quantum",
     "Source",
     "Summand",
     "Tally",
+    "read_public_table",
 ]

@@ -186,3 +186,6 @@ class Persons:
     relation: Relation
     keys: Keys
     groups: int
+
+
+Asked: TypeAlias = "Tally | Bins | Distinct | Persons"

@@ -1,69 +1,71 @@
-"""Which engine asks a table: the one that is where the table is."""
+"""Which engine asks a table: the one that is where the table is. Other packages register theirs."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
-from giveortake.errors import HIDDEN, InvalidParameter
+from giveortake.engines.protocol import Limits
+from giveortake.errors import HIDDEN, InvalidParameter, NotFound
 
 if TYPE_CHECKING:
-    from giveortake.engines.duckdb.engine import DuckDBEngine
-    from giveortake.engines.sql.remote import RemoteEngine
+    from collections.abc import Iterator
 
-    Chosen: TypeAlias = DuckDBEngine | RemoteEngine
+    from giveortake.engines.protocol import Backend, Engine
 
-Place: TypeAlias = Literal["here", "postgresql", "spark"]
-
-_SCHEMES: dict[str, Place] = {"postgresql": "postgresql", "postgres": "postgresql", "spark": "spark", "sc": "spark"}
+GROUP = "giveortake.engines"  # of entry points, by which other packages register a `Backend`
+HERE = "here"
 _ADDRESS = re.compile(r"\s*(jdbc:|[^/\\]*://)", re.IGNORECASE)
-_TABLE_NAME = re.compile(r"\w+(\.\w+){0,2}")
+_BUILT_IN = (
+    "giveortake.engines.postgres.backend:POSTGRES",
+    "giveortake.engines.spark.backend:SPARK",
+    "giveortake.engines.duckdb.backend:DUCKDB",
+)
 
 
-def open_engine(source: Any, *, memory: str, threads: int | None, seconds: float | None) -> Chosen:
+def open_engine(source: Any, *, memory: str, threads: int | None, seconds: float | None) -> Engine:
     """An engine for a source, or for all of a dictionary of sources, which lie in one place then."""
     sources = list(source.values()) if isinstance(source, Mapping) else [source]
-    places = {place_of(each) for each in sources}
-    if len(places) > 1:
+    found = {backend.name: backend for backend in map(backend_of, sources or [None])}
+    if len(found) > 1:
         raise InvalidParameter(
-            "source", sorted(places), "are different places: tables that are asked together lie together"
+            "source", sorted(found), "are different places: tables that are asked together lie together"
         )
-    match places.pop() if places else "here":
-        case "postgresql":
-            from giveortake.engines.postgres.engine import PostgresEngine  # noqa: PLC0415 (brings psycopg)
-
-            return PostgresEngine(sources[0], seconds=seconds)
-        case "spark":
-            from giveortake.engines.spark.engine import SparkEngine, session_of  # noqa: PLC0415 (brings Spark)
-
-            return SparkEngine(session_of(sources[0]), seconds=seconds)
-        case _:
-            from giveortake.engines.duckdb.engine import DuckDBEngine  # noqa: PLC0415 (brings DuckDB)
-
-            return DuckDBEngine(memory=memory, threads=threads, seconds=seconds)
+    (backend,) = found.values()
+    return backend.open(sources[0] if sources else None, Limits(memory, threads, seconds))
 
 
-def place_of(source: object) -> Place:
-    """Where a source is: in a server that its URL names, in Spark, or else here."""
-    if type(source).__module__.partition(".")[0] == "pyspark":
-        return "spark"
-    if not isinstance(source, str):
-        return "here"
+def place_of(source: object) -> str:
+    """Where a source is: in a server that its URL names, in Spark, or else `HERE`."""
+    return backend_of(source).name
+
+
+def backend_of(source: object) -> Backend:
+    """Who asks a source: one of our own if it knows it, or else the one other package that does."""
+    *others, here = (_load(place) for place in _BUILT_IN)
+    for backend in (*others, here):
+        if _knows(backend, source):
+            return backend
+    found = [backend for backend in _registered() if _knows(backend, source)]
+    if len(found) > 1:
+        names = ", ".join(backend.name for backend in found)
+        raise InvalidParameter(
+            "source", HIDDEN, f"is claimed by several engines: {names}", hint="uninstall all but one"
+        )
+    if found:
+        return found[0]
     if is_address(source):
-        scheme = source.partition("://")[0].strip().lower()
-        if scheme not in _SCHEMES:
-            raise InvalidParameter(
-                "source",
-                HIDDEN,
-                "is an address of a kind that is not known",
-                hint=f"{', '.join(f'{each}://' for each in _SCHEMES)}, or the path of a file",
-            )
-        return _SCHEMES[scheme]
-    return "spark" if _is_table_of_spark(source) else "here"
+        known = [scheme for backend in (*others, *_registered()) for scheme in backend.schemes]
+        raise InvalidParameter(
+            "source",
+            HIDDEN,
+            "is an address of a kind that is not known",
+            hint=f"{', '.join(f'{each}://' for each in known)}, or the path of a file",
+        )
+    return here  # which says what can be read here
 
 
 def is_address(source: object) -> bool:
@@ -77,9 +79,28 @@ def table_in(source: str) -> str | None:
     return named[-1].rpartition(".")[2] if named else None
 
 
-def _is_table_of_spark(source: str) -> bool:
-    """Whether a text names a table of the Spark session that is active; a file of that name goes first."""
-    if "pyspark" not in sys.modules or not _TABLE_NAME.fullmatch(source) or Path(source).exists():
-        return False
-    session = sys.modules["pyspark.sql"].SparkSession.getActiveSession()
-    return session is not None and bool(session.catalog.tableExists(source))
+def _knows(backend: Backend, source: object) -> bool:
+    if isinstance(source, str) and is_address(source):
+        return source.partition("://")[0].strip().lower() in backend.schemes
+    return backend.claims(source)
+
+
+def _load(place: str) -> Backend:
+    module, _, name = place.partition(":")
+    backend: Backend = getattr(import_module(module), name)
+    return backend
+
+
+def _registered() -> Iterator[Backend]:
+    """What other packages register, loaded only when no engine of our own knows a source."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 (slow to import, and seldom needed)
+
+    for entry in sorted(entry_points(group=GROUP), key=lambda each: each.name):
+        try:
+            backend: Backend = entry.load()
+        except Exception:  # noqa: BLE001 (whatever the other package raises)
+            raise NotFound(
+                f"the engine {entry.name!r} that another package registers cannot be loaded",
+                hint=f"import {entry.module} says why",
+            ) from None
+        yield backend

@@ -33,6 +33,7 @@ from giveortake.exact.enclosures import (
 from giveortake.exact.numbers import (
     GREATEST,
     LEAST,
+    MOST_DIGITS,
     Number,
     at_least,
     ceiling,
@@ -43,8 +44,10 @@ from giveortake.exact.numbers import (
     positive,
     power_of_two_at_least,
     rational,
+    shorter_up,
     shown,
     shown_up,
+    spendable,
     whole,
 )
 from giveortake.exact.search import greatest_that, least_that
@@ -52,6 +55,7 @@ from giveortake.exact.search import greatest_that, least_that
 __all__ = [
     "GREATEST",
     "LEAST",
+    "MOST_DIGITS",
     "Ball",
     "Number",
     "at_least",
@@ -85,8 +89,10 @@ __all__ = [
     "probability_down",
     "probability_up",
     "rational",
+    "shorter_up",
     "shown",
     "shown_up",
+    "spendable",
     "sqrt_down",
     "sqrt_up",
     "upper",

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 from giveortake.errors import QueryRefused
 from giveortake.plan.domains import Kind
 from giveortake.plan.expressions import Call
-from giveortake.plan.relations import Derive, Filter, JoinPersons, JoinPublic, PerPerson, Relation, Union
+from giveortake.plan.relations import Unary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from giveortake.plan.expressions import Expression
+    from giveortake.plan.relations import Relation
     from giveortake.plan.tables import Schema
 
 MOST_MADE = 1 << 16  # characters of all texts that a question makes of one row
@@ -36,21 +37,8 @@ def require_short_texts(relation: Relation, expressions: Iterable[Expression]) -
 
 
 def _made_by(relation: Relation) -> int:
-    match relation:
-        case Filter():
-            return _made_by(relation.source) + _made_of([relation.condition], relation.source.schema)
-        case Derive():
-            return _made_by(relation.source) + _made_of((each for _, each in relation.named), relation.source.schema)
-        case JoinPublic():
-            return _made_by(relation.source) + _made_of([relation.on], relation.source.schema)
-        case PerPerson():
-            of = [feature.of for _, feature in relation.features if feature.of is not None]
-            return _made_by(relation.source) + _made_of(of, relation.source.schema)
-        case JoinPersons() | Union():
-            return _made_by(relation.left) + _made_by(relation.right)
-        case _:
-            source = getattr(relation, "source", None)
-            return 0 if source is None else _made_by(source)
+    made = sum(map(_made_by, relation.sources))
+    return made + _made_of(relation.computed(), relation.source.schema) if isinstance(relation, Unary) else made
 
 
 def _made_of(expressions: Iterable[Expression], schema: Schema) -> int:

@@ -76,6 +76,11 @@ class Domain:
         """Whether it is a number between two bounds."""
         return self.kind.is_number and self.low is not None and self.high is not None
 
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """Both bounds of a number that has them."""
+        assert self.low is not None and self.high is not None  # noqa: S101, PT018 (checked when the plan was made)
+        return self.low, self.high
+
     def keys(self) -> tuple[Value, ...] | None:
         """Every value, if they are known beforehand and few enough to be listed; a missing value comes last.
 

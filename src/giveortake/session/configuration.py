@@ -84,7 +84,7 @@ def configurations(path: str | Path) -> dict[str, Configuration]:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise NotFound(f"{file} cannot be read: {error.strerror}", hint="pass the path of a TOML file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
         raise InvalidParameter("file", file.name, f"is not TOML: {error}", hint=_EXAMPLE) from None
     if not content:
         raise InvalidParameter("file", file.name, "describes no session", hint=_EXAMPLE)

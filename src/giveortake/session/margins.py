@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from giveortake import accounting, exact
 from giveortake.compile import Spend
-from giveortake.compile.outputs import Linear, Ratio, margin, ratio_margin
 from giveortake.compile.releases import without_data
 from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused
 from giveortake.privacy import PureDP
@@ -49,17 +47,7 @@ def column_margins(made: Measurement, confidence: Fraction, n: Number | None) ->
     measures = without_data(made.measures, made.noises)
     miss = float(1 - confidence)
     number = None if n is None else float(exact.positive("n", n))
-    found: dict[str, float | None] = {}
-    for name, formula in made.formulas:
-        if isinstance(formula, Linear):
-            half = margin(formula, measures, miss)
-            split = any(made.measures[index].granularity != 1 for index in formula.weights)
-            found[name] = math.floor(half + 1.5) if formula.whole and split else half  # both ends are rounded outwards
-        elif isinstance(formula, Ratio) and number is not None:
-            found[name] = ratio_margin(formula, measures, miss, number)
-        else:
-            found[name] = None
-    return found
+    return {name: formula.margin(measures, miss, number) for name, formula in made.formulas}
 
 
 def _least(

@@ -107,8 +107,9 @@ class InteractiveMechanism:
 
         def answers() -> Iterator[Answer]:
             left = asked.made.question.limit
-            for keys, release in stored_answers.some_at_a_time(self.spool, asked, part):
-                each = _Release(self, asked, keys, release, reservation, confidence).read(limit=left)
+            for place, (keys, release) in enumerate(stored_answers.some_at_a_time(self.spool, asked, part)):
+                portion = place if "spool" in part else None
+                each = _Release(self, asked, keys, release, reservation, confidence, portion).read(limit=left)
                 left = None if left is None else left - len(each)
                 yield each
                 if left == 0:
@@ -169,8 +170,14 @@ class InteractiveMechanism:
 
     # -- 2. reserve ---------------------------------------------------------------------------------------------
 
-    def reserve(self, asked: Sequence[Priced], key: str | None, refines: tuple[str, ...] = ()) -> Reservation:
-        """Charge, durably, before a row is read. A table that changed is refused first, at no cost."""
+    def reserve(
+        self, asked: Sequence[Priced], key: str | None, refines: tuple[str, ...] = (), portion: int | None = None
+    ) -> Reservation:
+        """Charge, durably, before a row is read. What the engine cannot run, and a changed table, are refused first.
+
+        What names the charge is what is asked, what that refines, and which portion of that, if it is not all.
+        """
+        self.engine.require_runnable(question for each in asked for question in each.made.asked())
         if not self.engine.unchanged():
             raise LedgerMismatch(
                 f"the table {self.dataset!r} has changed since it was protected",
@@ -180,6 +187,7 @@ class InteractiveMechanism:
             "questions": [[each.made.digest(), each.spend.to_json()] for each in asked],
             "refines": list(refines),
             "part": None if self.part is None else self.part.name,
+            **({} if portion is None else {"portion": portion}),
         }
         try:
             return self.ledger.reserve(
@@ -327,7 +335,10 @@ class _Drawn:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Release:
-    """The last release to a question that is paid for, and those that it refines."""
+    """The last release to a question that is paid for, and those that it refines.
+
+    `portion` is its place in a stream, if there is more of it.
+    """
 
     mechanism: InteractiveMechanism
     asked: Priced
@@ -335,6 +346,7 @@ class _Release:
     last: Release
     reservation: Reservation
     confidence: Fraction
+    portion: int | None = None
     earlier: tuple[Release, ...] = ()
     refines: tuple[str, ...] = ()
 
@@ -356,15 +368,24 @@ class _Release:
 
     def refine(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Answer:
         """Ask once more, and combine all answers; keys that were found are public now."""
-        if any(measure.kind == "bins" for measure in self.asked.made.measures):
+        if not all(measure.averages for measure in self.asked.made.measures):
             raise Unprovable("quantiles are not refined: their answers do not average", hint="ask anew, for more")
         said = Terms.of(terms, confidence=self.confidence, without=("margin", "key_delta", "n"))
         if said.spend is None:
             raise InvalidParameter("epsilon", None, "is missing", hint='answer.refine(epsilon="0.1")')
         again = self.mechanism.price_at(self.asked.made.question, said.spend, self.keys)
         refines = (*self.refines, str(self.reservation.number))
-        reservation = self.mechanism.reserve([again], key, refines)
+        reservation = self.mechanism.reserve([again], key, refines, self.portion)
         (part,) = self.mechanism.draw_once([again], reservation)
         keys, release = stored_answers.whole(self.mechanism.spool, again, part)
-        earlier = (*self.earlier, self.last)
-        return _Release(self.mechanism, again, keys, release, reservation, said.confidence, earlier, refines).read()
+        return _Release(
+            self.mechanism,
+            again,
+            keys,
+            release,
+            reservation,
+            said.confidence,
+            self.portion,
+            (*self.earlier, self.last),
+            refines,
+        ).read()

@@ -7,9 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
-from giveortake.compile.outputs import Linear, QuantileOf, Ratio, ratio_margin
 from giveortake.compile.provenance import caps_in_words, noise_in_words
-from giveortake.compile.quantiles import rank_margin
 from giveortake.compile.releases import without_data
 from giveortake.session.margins import column_margins, share_of_budget
 
@@ -64,16 +62,13 @@ class Quote:
 
 def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Quote:
     """Everything that can be said before asking."""
+    mechanism.engine.require_runnable(asked.made.asked())
     made, sure, n = asked.made, terms.confidence, terms.n
     margins: dict[str, float | str | None] = dict(column_margins(made, sure, n))
     measures = without_data(made.measures, made.noises)
     for name, formula in made.formulas:
-        if margins[name] is None and isinstance(formula, Ratio):
-            margins[name] = f"{ratio_margin(formula, measures, float(1 - sure), 1.0):.4g} / n"
-        elif isinstance(formula, QuantileOf):
-            margins[name] = (
-                f"the values up to {rank_margin(measures[formula.measure], float(1 - sure)):,.4g} ranks away"
-            )
+        if margins[name] is None:
+            margins[name] = formula.margin_in_words(measures, float(1 - sure))
     return Quote(
         cost=made.promise(asked.spend, mechanism.budget.unit),
         spend=str(asked.spend),
@@ -109,7 +104,7 @@ def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Numbe
         times = exact.shown(Fraction(keys, touched), 3)
         remarks.append(f"the {keys:,} groups are one release; one by one, each would get {times} times the noise")
     if n is not None:
-        counts = [name for name, formula in made.formulas if isinstance(formula, Linear) and formula.whole]
+        counts = [name for name, formula in made.formulas if formula.counts]
         remarks.extend(
             f"the margin of `{name}` is as large as the {n} rows there are: ask for more ε, or for fewer columns"
             for name in counts

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
 from giveortake.compile import Caps
-from giveortake.engines.registry import is_address, open_engine, place_of, table_in
+from giveortake.engines.registry import HERE, is_address, open_engine, place_of, table_in
 from giveortake.errors import HIDDEN, InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.plan import Domain, Kind, PrivateTable, PublicTable
 from giveortake.plan.domains import declared
@@ -25,8 +25,7 @@ from giveortake.session.session import Session
 from giveortake.session.spool import Spool
 
 if TYPE_CHECKING:
-    from giveortake.engines import Source
-    from giveortake.engines.registry import Chosen
+    from giveortake.engines import Engine, Source
     from giveortake.exact import Number
     from giveortake.privacy.units import Neighbours
 
@@ -162,7 +161,7 @@ def _budget(budget: object, whom: Unit, neighbours: Neighbours) -> Guarantee:
 
 
 def _private_tables(
-    engine: Chosen, source: Any, whom: Unit, said: Mapping[str, Any], *, name: str | None, table: str | None
+    engine: Engine, source: Any, whom: Unit, said: Mapping[str, Any], *, name: str | None, table: str | None
 ) -> tuple[list[PrivateTable], list[str]]:
     several = isinstance(source, Mapping)
     given: dict[str, Any] = dict(source) if several else {table_name(source, name, table): source}
@@ -254,23 +253,22 @@ def _kind(said: Any) -> Kind:
     return Kind.TEXT
 
 
-def _public_tables(engine: Chosen, given: Mapping[str, Any], taken: set[str]) -> list[PublicTable]:
+def _public_tables(engine: Engine, given: Mapping[str, Any], taken: set[str]) -> list[PublicTable]:
     found = []
     for name, source in given.items():
         if name in taken:
             raise InvalidParameter("public", name, "is the name of a private table")
-        loaded = engine.add_public(_checked_name(name), source)
-        columns, unique = [], set()
-        for column, domain in loaded.columns:
-            values, once = engine.values(name, column)
-            if once:
-                unique.add(column)
-            columns.append((column, _public_domain(domain, values)))
-        found.append(PublicTable(name, tuple(columns), frozenset(unique), loaded.fingerprint))
+        content = engine.add_public(_checked_name(name), source)
+        unique = frozenset(column for column, each in content.columns.items() if each.is_unique)
+        columns = tuple(
+            (column, _public_domain(domain, content.columns[column].values))
+            for column, domain in content.source.columns
+        )
+        found.append(PublicTable(name, columns, unique, content.source.fingerprint))
     return found
 
 
-def _public_domain(physical: Domain, values: list[Any]) -> Domain:
+def _public_domain(physical: Domain, values: Sequence[Any]) -> Domain:
     """What occurs in a public table is public."""
     present = [value for value in values if value is not None]
     nullable = len(present) < len(values)
@@ -357,7 +355,7 @@ def table_name(source: Any, name: str | None, table: str | None) -> str:
         return named
     first = source[0] if isinstance(source, Sequence) and not isinstance(source, str) and source else source
     if isinstance(first, str | Path):
-        stem = str(first).rpartition(".")[2] if place_of(first) == "spark" else Path(first).name.partition(".")[0]
+        stem = Path(first).name.partition(".")[0] if place_of(first) == HERE else str(first).rpartition(".")[2]
         return _NAME.sub("_", stem).strip("_") or "data"
     return "data"
 

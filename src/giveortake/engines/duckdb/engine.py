@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from giveortake.engines.duckdb import sorted_tallies
+from giveortake.engines.duckdb import sorted_tallies, statements
+from giveortake.engines.duckdb.database import open_database
+from giveortake.engines.duckdb.dialect import DuckDBDialect
+from giveortake.engines.duckdb.public_tables import content_of
 from giveortake.engines.duckdb.tables import Loaded, load
 from giveortake.engines.questions import WIDEST
-from giveortake.engines.sql import statements
+from giveortake.engines.sql.dialect import single_quoted
 from giveortake.engines.sql.engine import SQLEngine
-from giveortake.engines.sql.expressions import LONGEST
-from giveortake.engines.sql.relations import Printer
+from giveortake.engines.sql.hashes import mark
+from giveortake.engines.sql.relations import bounded_name
 from giveortake.engines.sql.statements import Coded
-from giveortake.errors import QueryFailed, QueryRefused
+from giveortake.errors import QueryFailed
 from giveortake.exact import exact_decimal
 from giveortake.plan import Kind
 
@@ -33,10 +36,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.engines.protocol import FoundUnits, Source
+    from giveortake.engines.public_tables import PublicContent
     from giveortake.engines.questions import Persons, Tally
     from giveortake.plan import Domain, Relation, Scan, Value
 
+_dialect = DuckDBDialect()
 _BUCKET_DIGITS = 9  # of the edges of buckets
+_LONGEST = 1_600_000  # characters of a statement
 
 
 @final
@@ -46,11 +52,11 @@ class DuckDBEngine(SQLEngine):
     def __init__(self, *, memory: str = "1500MB", threads: int | None = None, seconds: float | None = None) -> None:
         import duckdb  # noqa: PLC0415 (a heavy library, needed from here on)
 
-        super().__init__(Printer)
+        super().__init__(_dialect, longest=_LONGEST)
         self._folder = Path(tempfile.mkdtemp(prefix="giveortake-"))
         self._error: type[Exception] = duckdb.Error
-        self.identity = f"duckdb {duckdb.__version__}"
-        self._connection = duckdb.connect(":memory:", config={"temp_directory": str(self._folder)})
+        self._identity = f"duckdb {duckdb.__version__}"
+        self._connection = open_database(self._folder)
         self._run(f"SET memory_limit = '{memory}'")
         self._run("SET preserve_insertion_order = false")
         if threads is not None:
@@ -60,7 +66,11 @@ class DuckDBEngine(SQLEngine):
         self._loaded: dict[str, Loaded] = {}
         self._tables: dict[object, str] = {}
         self._numbers = count()
-        self._locked = False
+        self._bounded: set[str] = set()
+
+    @property
+    def identity(self) -> str:
+        return self._identity
 
     # -- registering --------------------------------------------------------------------------------------------
 
@@ -74,34 +84,18 @@ class DuckDBEngine(SQLEngine):
         self._sources[name] = loaded.text
         return loaded.source
 
-    def add_public(self, name: str, source: object) -> Source:
-        """Read a table that everybody may know."""
-        return self.add(name, source, None)
-
-    def content(self, name: str) -> list[tuple[Value, ...]]:
-        """The rows of a public table, as they are read."""
-        read = self._printer.read_all(self._loaded[name].source.columns)
-        return self._rows(f"SELECT {read} FROM {self._sources[name]} AS t")
-
-    def values(self, name: str, column: str) -> tuple[list[Value], bool]:
-        """The values of a public table's column, and whether each occurs once."""
-        domain = dict(self._loaded[name].source.columns)[column]
-        read = self._printer.read(column, domain)  # unique as it is joined, not as it is stored
-        text = f"SELECT {read}, count(*) FROM {self._sources[name]} GROUP BY 1 ORDER BY 1 NULLS LAST"
-        rows = self._connection.execute(text).fetchall()
-        return [value for value, _ in rows], all(count == 1 and value is not None for value, count in rows)
+    def add_public(self, name: str, source: object) -> PublicContent:
+        """Read a table that everybody may know, and tell what is in it."""
+        self.add(name, source, None)
+        return content_of(self._connection, self._loaded[name])
 
     def lock(self) -> None:
         """From now on nothing but the files of the tables can be read, and no setting can be changed."""
         paths = [path for loaded in self._loaded.values() for path in loaded.paths]
         if paths:
-            listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
-            self._run(f"SET allowed_paths = [{listed}]")
-        for setting in ("autoinstall_known_extensions", "autoload_known_extensions", "allow_community_extensions"):
-            self._run(f"SET {setting} = false")
+            self._run(f"SET allowed_paths = [{', '.join(map(single_quoted, paths))}]")
         self._run("SET enable_external_access = false")
         self._run("SET lock_configuration = true")
-        self._locked = True
 
     def unchanged(self) -> bool:
         return all(loaded.unchanged() for loaded in self._loaded.values())
@@ -190,13 +184,14 @@ class DuckDBEngine(SQLEngine):
 
     def _unnested(self, typed: Sequence[tuple[str, str]]) -> str:
         """Parameters as columns whose types are known, whatever the first values are."""
-        return ", ".join(f"CAST(unnest(?) AS {kind}) AS {self._printer.identifier(name)}" for name, kind in typed)
+        name_of = self._printer.dialect.identifier
+        return ", ".join(f"CAST(unnest(?) AS {kind}) AS {name_of(name)}" for name, kind in typed)
 
     def _marked_dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
         """A dictionary with a mark of each value, which no other value decides, as a place does."""
         plain = self._dictionary(values, domain)
-        mark = self._printer.mark("value", domain.kind)
-        return self._table(("marked", plain), f"SELECT value, code, {mark} AS mark FROM {plain}", None)
+        marked = mark(self._printer.dialect, "value", domain.kind)
+        return self._table(("marked", plain), f"SELECT value, code, {marked} AS mark FROM {plain}", None)
 
     def _table(self, key: object, select: str, parameters: list[Any] | None) -> str:
         known = self._tables.get(key)
@@ -209,10 +204,17 @@ class DuckDBEngine(SQLEngine):
     def _forget(self, listed: str) -> None:
         self._execute(f"DROP TABLE {listed}")
 
-    def _prepare_few_rows(self, scan: Scan) -> str:
-        stored = f"bounded_{len(self._sources)}"
-        self._execute(f"CREATE TABLE {stored} AS {self._printer.few_rows(scan)}")
-        return stored
+    def _few_rows(self, scan: Scan) -> str:
+        return f"bounded_{next(self._numbers)}"
+
+    def _make_few_rows(self, scan: Scan) -> None:
+        table = self._sources[bounded_name(scan)]
+        if table not in self._bounded:
+            self._execute(f"CREATE TABLE {table} AS {self._printer.few_rows(scan)}")
+            self._bounded.add(table)
+
+    def _require_constants(self, values: Sequence[Value], domain: Domain) -> None:
+        """DuckDB holds whatever can be declared."""
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = self._guarded(text, None, lambda cursor: cursor.fetchall())
@@ -227,8 +229,6 @@ class DuckDBEngine(SQLEngine):
 
     def _guarded(self, text: str, parameters: list[Any] | None, take: Any) -> Any:
         """Run a statement. What the engine says when it fails may quote rows, and is never told."""
-        if len(text) > 8 * LONGEST:
-            raise QueryRefused("the question is too long", hint="ask for less at once")
         timer = None if self._seconds is None else threading.Timer(self._seconds, self._connection.interrupt)
         if timer is not None:
             timer.daemon = True
@@ -278,7 +278,7 @@ def sql_type(domain: Domain, values: Sequence[Value] | None = None) -> str:
             return "BIGINT" if narrow else "HUGEINT"
         case Kind.DECIMAL:
             return f"DECIMAL(38, {_BUCKET_DIGITS if domain.step is None else digits(domain.step)})"
-    return Printer.types[domain.kind]
+    return _dialect.type_name(domain.kind)
 
 
 def digits(step: Fraction) -> int:

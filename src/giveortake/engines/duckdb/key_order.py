@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.engine import parameters, sql_type
 
 if TYPE_CHECKING:
@@ -17,10 +18,8 @@ def ordered(
     lists: Iterable[list[tuple[Value, ...]]], domains: Sequence[Domain], folder: Path, size: int
 ) -> Iterator[list[tuple[Value, ...]]]:
     """All of them, `size` at a time. DuckDB sorts them, with files in the folder when memory is short."""
-    import duckdb  # noqa: PLC0415 (a heavy library, needed from here on)
-
     types = [sql_type(domain) for domain in domains]
-    with duckdb.connect(":memory:", config={"temp_directory": str(folder)}) as connection:
+    with open_database(folder) as connection:
         connection.execute("SET memory_limit = '1GB'")
         named = ", ".join(f"k{index} {kind}" for index, kind in enumerate(types))
         connection.execute(f"CREATE TABLE keys ({named})")

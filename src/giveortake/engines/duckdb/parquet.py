@@ -1,9 +1,11 @@
-"""Answers as files that need a library to be written."""
+"""Tables as Parquet files, which DuckDB writes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from giveortake.engines.duckdb.database import open_database
+from giveortake.engines.sql.dialect import single_quoted
 from giveortake.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -14,10 +16,9 @@ def write_parquet(table: Any, path: Path) -> None:
     """A table that offers an Arrow stream, as a Parquet file. DuckDB writes it, in a database of its own."""
     import duckdb  # noqa: PLC0415 (heavy, and already there when a question was answered)
 
-    with duckdb.connect(":memory:") as connection:
+    with open_database() as connection:
         connection.register("answer", table)
-        target = str(path).replace("'", "''")
         try:
-            connection.execute(f"COPY answer TO '{target}' (FORMAT parquet)")
+            connection.execute(f"COPY answer TO {single_quoted(str(path))} (FORMAT parquet)")
         except duckdb.IOException:
             raise InvalidParameter("output", str(path), "cannot be written", hint="does its folder exist?") from None

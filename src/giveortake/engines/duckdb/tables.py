@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.engines.duckdb.csv_files import load_csv
 from giveortake.engines.protocol import Source
-from giveortake.engines.sql.expressions import Writer
+from giveortake.engines.sql.dialect import double_quoted as identifier
+from giveortake.engines.sql.dialect import single_quoted
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, shown
 from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import duckdb
 
 _WHOLE = {
@@ -28,17 +34,7 @@ _WHOLE = {
     "UINTEGER",
     "UBIGINT",
 }
-_CSV_TYPES = {
-    Kind.INTEGER: "BIGINT",
-    Kind.REAL: "DOUBLE",
-    Kind.DECIMAL: "DOUBLE",
-    Kind.TEXT: "VARCHAR",
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP",
-}
 _CHUNK = 1 << 22
-identifier = Writer().identifier
 
 
 @final
@@ -68,9 +64,11 @@ def load(
 ) -> Loaded:
     """Make a source readable by the connection. Its types are what they are from here on."""
     if isinstance(source, str | Path):
-        return _from_path(connection, name, Path(source), kinds, table)
+        path = Path(source)
+        return _told_without_content(path, lambda: _from_path(connection, name, path, kinds, table))
     if isinstance(source, Sequence) and source and all(isinstance(each, str | Path) for each in source):
-        return _from_parquet(connection, name, [Path(each) for each in source])
+        paths = [Path(each) for each in source]
+        return _told_without_content(f"{len(paths)} files", lambda: _from_parquet(connection, name, paths))
     if type(source).__module__.partition(".")[0] == "pandas":
         return _from_memory(connection, name, source)
     if type(source).__name__ == "LazyFrame" and hasattr(source, "collect"):
@@ -85,10 +83,28 @@ def load(
     )
 
 
+def _told_without_content(source: object, read: Callable[[], Loaded]) -> Loaded:
+    """What DuckDB and the system say of a file that they cannot read may quote it, and is not told."""
+    import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
+
+    with suppress(library.Error, OSError, EOFError, zlib.error):
+        return read()
+    raise InvalidParameter(  # out here, so that it does not hold the other error
+        "source",
+        shown(source),
+        "cannot be read: it is empty, cut off, locked, or not of the kind that its name says",
+        hint="CSV files end in .csv, .tsv or .txt, Parquet in .parquet or .pq, DuckDB in .duckdb, .ddb or .db",
+    )
+
+
 def _from_path(
     connection: duckdb.DuckDBPyConnection, name: str, path: Path, kinds: Mapping[str, Kind] | None, table: str | None
 ) -> Loaded:
-    if any(character in str(path) for character in "*?["):
+    if _is_pattern(path) and path.exists():
+        raise InvalidParameter(
+            "source", shown(path), "has one of * ? [ in its name, and would be taken for a pattern", hint="rename it"
+        )
+    if _is_pattern(path):
         found = sorted(path.parent.glob(path.name))
         if not found:
             raise NotFound(f"no file matches {shown(path)}")
@@ -107,18 +123,25 @@ def _from_path(
     raise InvalidParameter("source", str(path), "is neither CSV nor Parquet nor DuckDB by its name")
 
 
+def _is_pattern(path: Path) -> bool:
+    return any(character in str(path) for character in "*?[")
+
+
 def _from_parquet(connection: duckdb.DuckDBPyConnection, name: str, paths: list[Path]) -> Loaded:
     for path in paths:
         if not path.is_file():
             raise NotFound(f"there is no file {shown(path)}")
+        if _is_pattern(path):
+            raise InvalidParameter("source", shown(path), "has one of * ? [ in its name", hint="rename it")
     if not paths:
         raise NotFound("the folder holds no Parquet files")
     absolute = [str(path.resolve()) for path in paths]
-    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in absolute)
+    listed = ", ".join(map(single_quoted, absolute))
     text = f"read_parquet([{listed}])"
     states = tuple(_state(path) for path in absolute)
     first, *others = [
-        connection.execute(f"DESCRIBE SELECT * FROM read_parquet({_text(path)})").fetchall() for path in absolute
+        connection.execute(f"DESCRIBE SELECT * FROM read_parquet({single_quoted(path)})").fetchall()
+        for path in absolute
     ]
     if any(other != first for other in others):
         raise InvalidParameter("source", f"{len(paths)} files", "do not all have the same columns of the same types")
@@ -147,51 +170,31 @@ def _require_readable(connection: duckdb.DuckDBPyConnection, text: str, columns:
 
 
 def _from_csv(connection: duckdb.DuckDBPyConnection, name: str, path: Path, kinds: Mapping[str, Kind] | None) -> Loaded:
-    """Every cell is text until the custodian says what it is; a cell that is not becomes missing. No row can fail."""
+    """Every cell is text until the custodian says what it is. Of public tables, what the cells look like does."""
     absolute = str(path.resolve())
+    fingerprint = _digest_files([absolute])
     if kinds is None:
-        return _copied(connection, name, f"SELECT * FROM read_csv({_text(absolute)})", _digest_files([absolute]))
-    separator = "\t" if path.suffix.lower() == ".tsv" else ","
-    quoted = absolute.replace("'", "''")
-    reader = (
-        f"read_csv('{quoted}', all_varchar = true, header = true, delim = '{separator}', quote = '\"', "
-        "escape = '\"', ignore_errors = true, null_padding = true, strict_mode = false, auto_detect = false, "
-        f"columns = {{{_csv_header(path, separator)}}})"
-    )
-    names = [each for each, *_ in connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()]
-    casts = ", ".join(
-        f"TRY_CAST({identifier(each)} AS {_CSV_TYPES[kinds.get(each, Kind.TEXT)]}) AS {identifier(each)}"
-        for each in names
-    )
-    return _copied(connection, name, f"SELECT {casts} FROM {reader}", _digest_files([absolute]))
-
-
-def _csv_header(path: Path, separator: str) -> str:
-    """The columns, by the first line alone: what the rows look like decides nothing."""
-    import csv  # noqa: PLC0415
-
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        header = next(csv.reader(file, delimiter=separator), [])
-    if not header or len(set(header)) < len(header):
-        raise InvalidParameter("source", str(path), "has no first line of distinct column names")
-    return ", ".join(f"{_text(column)}: 'VARCHAR'" for column in header)
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+        return _copied(connection, name, f"SELECT * FROM read_csv({single_quoted(absolute)})", fingerprint)
+    stored = _stored_name(name)
+    load_csv(connection, stored, path, "\t" if path.suffix.lower() == ".tsv" else ",", kinds)
+    return Loaded(Source(name, physical_columns(connection, stored), fingerprint), stored)
 
 
 def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path, table: str | None) -> Loaded:
     absolute = str(path.resolve())
     alias = f"attached_{hashlib.sha256(absolute.encode()).hexdigest()[:12]}"
-    connection.execute(f"ATTACH IF NOT EXISTS {_text(absolute)} AS {alias} (READ_ONLY)")
+    connection.execute(f"ATTACH IF NOT EXISTS {single_quoted(absolute)} AS {alias} (READ_ONLY)")
     rows = connection.execute(
         "SELECT table_name FROM duckdb_tables() WHERE database_name = ? UNION "
         "SELECT view_name FROM duckdb_views() WHERE database_name = ? AND NOT internal",
         [alias, alias],
     ).fetchall()
     tables = sorted(each for (each,) in rows)
-    written = connection.execute("SELECT sql FROM duckdb_tables() WHERE database_name = ?", [alias]).fetchall()
+    written = connection.execute(
+        "SELECT sql FROM duckdb_tables() WHERE database_name = ? UNION ALL "
+        "SELECT sql FROM duckdb_views() WHERE database_name = ? AND NOT internal",
+        [alias, alias],
+    ).fetchall()
     if any("COLLATE" in str(text).upper() for (text,) in written):
         raise InvalidParameter(
             "source", path.name, "has columns with a collation, under which different texts are equal"
@@ -227,8 +230,12 @@ def _from_memory(connection: duckdb.DuckDBPyConnection, name: str, source: Any) 
         connection.unregister(view)
 
 
+def _stored_name(name: str) -> str:
+    return f"stored_{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+
+
 def _copied(connection: duckdb.DuckDBPyConnection, name: str, select: str, fingerprint: str | None) -> Loaded:
-    stored = f"stored_{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+    stored = _stored_name(name)
     connection.execute(f"CREATE TABLE {stored} AS {select}")
     if fingerprint is None:
         columns = ", ".join(identifier(each) for each, *_ in connection.execute(f"DESCRIBE {stored}").fetchall())

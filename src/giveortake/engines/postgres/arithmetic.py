@@ -13,10 +13,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from giveortake.engines.sql.expressions import Writer, known
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 _NAME = r'(?:\w+\.)?(?:"(?:[^"]|"")*"|\w+)'
 _TYPE = r"[A-Z ]+"
@@ -50,8 +48,8 @@ def two_to(power: int) -> str:
 _INFINITY = double(float("inf"))
 
 
-def _sum(a: str, b: str) -> str:
-    """Halves of numbers that large are exact, and their sum is rounded as the sum is."""
+def total(a: str, b: str) -> str:
+    """The sum. Halves of numbers that large are exact, and their sum is rounded as the sum is."""
     halves = f"abs(trunc({a}) * {double(0.5)} + trunc({b}) * {double(0.5)})"
     return (
         f"CASE WHEN abs({a}) < {two_to(1022)} AND abs({b}) < {two_to(1022)} THEN {a} + {b} "
@@ -70,10 +68,11 @@ def _special(a: str, b: str) -> str:
     return f"{a} = 0 OR {b} = 0 OR abs({a}) = {_INFINITY} OR abs({b}) = {_INFINITY}"
 
 
-def _product(a: str, b: str) -> str:
-    """Too large: the larger is above 2^511 and the other above 1. Too small: the smaller is below 2^-537, none above 1.
+def product(a: str, b: str) -> str:
+    """The product.
 
-    Both conditions are tested on arguments that are moved to where they may hold.
+    Too large: the larger is above 2^511 and the other above 1. Too small: the smaller is below 2^-537, none
+    above 1. Both conditions are tested on arguments that are moved to where they may hold.
     """
     larger, smaller = f"greatest(abs({a}), abs({b}))", f"least(abs({a}), abs({b}))"
     high = f"greatest({larger}, {two_to(511)}) * {two_to(-600)} * greatest(least({smaller}, {two_to(513)}), 1)"
@@ -85,8 +84,11 @@ def _product(a: str, b: str) -> str:
     )
 
 
-def _quotient(a: str, b: str) -> str:
-    """Too large: |a| ≥ |b| · 2^1024, for no quotient of doubles lies halfway. Too small: |a| ≤ |b| · 2^-1075."""
+def quotient(a: str, b: str) -> str:
+    """The quotient.
+
+    Too large: |a| ≥ |b| · 2^1024, for no quotient of doubles lies halfway. Too small: |a| ≤ |b| · 2^-1075.
+    """
     high = f"greatest(abs({a}), {two_to(-60)}) * {two_to(-512)} >= least(abs({b}), 1) * {two_to(512)}"
     low = f"least(abs({a}), 1) * {two_to(512)} <= greatest(abs({b}), 1) * {two_to(-563)}"
     return (
@@ -96,22 +98,9 @@ def _quotient(a: str, b: str) -> str:
     )
 
 
-def _exponential(a: str) -> str:
+def exponential(a: str) -> str:
+    """The exponential."""
     return (
         f"CASE WHEN {a} > {double(_LARGEST_EXPONENT)} THEN {_INFINITY} "
         f"WHEN {a} < {double(_LEAST_EXPONENT)} THEN {double(0.0)} ELSE exp({a}) END"
     )
-
-
-ARITHMETIC: Mapping[str, Callable[[Writer, list[str]], str]] = {
-    **Writer.arithmetic,
-    "add": lambda _, a: once(a, lambda v: _sum(v[0], v[1])),
-    "subtract": lambda _, a: once(a, lambda v: _sum(v[0], f"(- {v[1]})")),
-    "multiply": lambda _, a: once(a, lambda v: _product(v[0], v[1])),
-    "divide": lambda _, a: once(a, lambda v: _quotient(v[0], v[1])),
-    "sqrt": lambda _, a: once(a, lambda v: f"sqrt(CASE WHEN {v[0]} >= 0 THEN {v[0]} END)"),
-    "ln": lambda _, a: once(a, lambda v: f"ln(CASE WHEN {v[0]} > 0 THEN {v[0]} END)"),
-    "exp": lambda _, a: once(a, lambda v: _exponential(v[0])),
-    "greatest": lambda _, a: once(a, lambda v: known(v, f"greatest({', '.join(v)})")),
-    "least": lambda _, a: once(a, lambda v: known(v, f"least({', '.join(v)})")),
-}

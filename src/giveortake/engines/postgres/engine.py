@@ -13,10 +13,11 @@ from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.engines.postgres.dialect import PostgresPrinter
+import numpy as np
+
+from giveortake.engines.postgres.dialect import TYPES, PostgresDialect
 from giveortake.engines.postgres.tables import Stored, find, split
-from giveortake.engines.sql.expressions import LONGEST
-from giveortake.engines.sql.remote import RemoteEngine
+from giveortake.engines.sql.engine import SQLEngine
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, QueryFailed, QueryRefused
 from giveortake.exact import exact_decimal
 from giveortake.plan import Kind
@@ -28,11 +29,14 @@ except ImportError:  # pragma: no cover (the tests install it)
     raise NotFound("a table of PostgreSQL needs psycopg", hint="pip install 'giveortake[postgres]'") from None
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from decimal import Decimal
 
+    import numpy.typing as npt
+
     from giveortake.engines.protocol import Source
-    from giveortake.plan import Domain, Value
+    from giveortake.engines.public_tables import PublicContent
+    from giveortake.plan import Domain, Scan, Value
 
 _PATIENCE = 30  # seconds to connect
 _SETTINGS = {
@@ -47,11 +51,12 @@ _SETTINGS = {
 }
 _UNLIMITED: Mapping[str, str] = {}  # for tables that are registered or compared, which is not a question
 _NAMED_CONSTANTS = re.compile(r"\bconstants_[0-9]+\b")
-_ARRAYS = {**PostgresPrinter.types, Kind.DECIMAL: "NUMERIC"}
+_ARRAYS = {**TYPES, Kind.DECIMAL: "NUMERIC"}
+_LONGEST = 12_800_000  # characters of a statement
 
 
 @final
-class PostgresEngine(RemoteEngine):
+class PostgresEngine(SQLEngine):
     """Tables of one database, over one connection that can write nothing.
 
     Each question is one transaction that sees one state of the tables. The address is never told: not by errors, and
@@ -59,7 +64,7 @@ class PostgresEngine(RemoteEngine):
     """
 
     def __init__(self, url: str, *, seconds: float | None = None) -> None:
-        super().__init__(PostgresPrinter)
+        super().__init__(PostgresDialect(), longest=_LONGEST)
         self._address, _ = split(url)
         self._limit = {} if seconds is None else {"statement_timeout": str(max(1, round(seconds * 1000)))}
         self._stored: dict[str, Stored] = {}
@@ -67,7 +72,11 @@ class PostgresEngine(RemoteEngine):
         self._constant_texts: dict[str, str] = {}
         self._numbers = count()
         self._connection = self._connect()
-        self.identity = f"postgresql {self._connection.info.server_version // 10_000}"
+        self._identity = f"postgresql {self._connection.info.server_version // 10_000}"
+
+    @property
+    def identity(self) -> str:
+        return self._identity
 
     # -- registering --------------------------------------------------------------------------------------------
 
@@ -91,6 +100,12 @@ class PostgresEngine(RemoteEngine):
             self._sources[name] = stored.text()
         return stored.source
 
+    def add_public(self, name: str, source: object) -> PublicContent:
+        return self._send_public(name, source)
+
+    def lock(self) -> None:
+        """The connection can write nothing and reads what its user may see: there is nothing more to lock."""
+
     def unchanged(self) -> bool:
         with self._lock:
             for name, stored in self._stored.items():
@@ -107,11 +122,15 @@ class PostgresEngine(RemoteEngine):
     # -- asking -------------------------------------------------------------------------------------------------
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
-        if len(text) > 64 * LONGEST or "\0" in text:
-            raise QueryRefused("the question is too long", hint="ask for less at once")
         names = sorted(set(_NAMED_CONSTANTS.findall(text)) & set(self._constant_texts))
         named = ", ".join(f"{name} AS ({self._constant_texts[name]})" for name in names)
         return self._run(f"WITH {named} {text}" if named else text, self._limit)
+
+    def _columns(self, text: str) -> list[npt.NDArray[np.int64]]:
+        rows = self._rows(text)
+        if not rows:
+            return [np.zeros(0, dtype=np.int64) for _ in range(3)]
+        return [np.array([int(value) for value in column], dtype=np.int64) for column in zip(*rows, strict=True)]
 
     def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
         """Arrays, one for each column, as part of the statements that name them: nothing is created on the server."""
@@ -123,16 +142,32 @@ class PostgresEngine(RemoteEngine):
                 kind = _ARRAYS[domain.kind]
                 arrays.append(f"CAST({_array(values)} AS {kind}[])")
                 collated = ' COLLATE "C"' if domain.kind is Kind.TEXT else ""
-                shown.append(f"u.c{index}{collated} AS {self._printer.identifier(column)}")
+                shown.append(f"u.c{index}{collated} AS {self._printer.dialect.identifier(column)}")
             listed = ", ".join(f"c{index}" for index in range(len(columns)))
             name = f"constants_{next(self._numbers)}"
             self._constant_texts[name] = f"SELECT {', '.join(shown)} FROM unnest({', '.join(arrays)}) AS u({listed})"
             self._constant_names[key] = name
         return name
 
+    def _require_constants(self, values: Sequence[Value], domain: Domain) -> None:
+        """PostgreSQL has no text with a NUL character in it."""
+        if domain.kind is Kind.TEXT and "\0" in "".join(str(value) for value in values):
+            raise QueryRefused(
+                "a key is a text that holds a NUL character, which PostgreSQL has not", hint="declare other categories"
+            )
+
+    def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
+        return self._constants(columns, [row for rows in lists for row in rows])
+
     def _forget(self, listed: str) -> None:
         self._constant_texts.pop(listed)
         self._constant_names = {key: name for key, name in self._constant_names.items() if name != listed}
+
+    def _few_rows(self, scan: Scan) -> str:
+        return f"({self._printer.few_rows(scan)})"
+
+    def _make_few_rows(self, scan: Scan) -> None:
+        """It is part of the statements that read it."""
 
     # -- the connection -----------------------------------------------------------------------------------------
 

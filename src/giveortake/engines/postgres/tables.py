@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from giveortake.engines.protocol import Source
-from giveortake.engines.sql.expressions import Writer
+from giveortake.engines.sql.dialect import double_quoted, single_quoted
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound
 from giveortake.plan import Domain, Kind
 
@@ -34,7 +34,6 @@ _WRITES = (
     "pg_stat_get_tuples_updated(relid), pg_stat_get_tuples_deleted(relid) FROM "
     "(SELECT relid FROM pg_partition_tree({oid}) UNION SELECT CAST({oid} AS REGCLASS)) AS t ORDER BY relid"
 )
-_writer = Writer()
 
 
 def split(url: object) -> tuple[str, str | None]:
@@ -71,7 +70,7 @@ class Stored:
     def text(self) -> str:
         """How the table is read: each column as the one type of its kind."""
         types = dict(self.columns)
-        read = (f"{_read(name, types[name])} AS {_writer.identifier(name)}" for name, _ in self.source.columns)
+        read = (f"{_read(name, types[name])} AS {double_quoted(name)}" for name, _ in self.source.columns)
         return f"(SELECT {', '.join(read)} FROM {self.place} AS t)"
 
     def checked(self, run: Run) -> Stored | None:
@@ -91,7 +90,7 @@ class Stored:
 
 def find(run: Run, name: str, table: str) -> Stored:
     """A table by its name, or by schema.name. Where policies let the user see fewer rows, those are what is asked."""
-    wanted = _writer.text(table)
+    wanted = single_quoted(table)
     rows = run(
         f"SELECT c.oid, n.nspname, c.relname, {_IS_WATCHED} {_TABLES} "
         f"AND (c.relname = {wanted} AND pg_table_is_visible(c.oid) OR n.nspname || '.' || c.relname = {wanted}) "
@@ -109,7 +108,7 @@ def find(run: Run, name: str, table: str) -> Stored:
     stored = Stored(
         Source(name, domains, ""),
         oid,
-        f"{_writer.identifier(schema)}.{_writer.identifier(relation)}",
+        f"{double_quoted(schema)}.{double_quoted(relation)}",
         columns,
         is_watched,
         _state(run, oid) if is_watched else (),
@@ -184,7 +183,7 @@ def _scale(kind: str) -> int | None:
 
 def _read(name: str, kind: str) -> str:
     """A stored column as the one type of its kind; nothing that it may hold makes that fail."""
-    column = f"t.{_writer.identifier(name)}"
+    column = f"t.{double_quoted(name)}"
     if _scale(kind) is not None:
         return f"nullif({column}, 'NaN')"
     match _KINDS[_plain(kind)]:

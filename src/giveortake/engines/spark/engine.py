@@ -14,7 +14,7 @@ import numpy as np
 
 from giveortake.engines.protocol import Source
 from giveortake.engines.questions import Bins, Tally
-from giveortake.engines.spark.dialect import SparkPrinter
+from giveortake.engines.spark.dialect import SparkDialect
 from giveortake.engines.spark.tables import (
     Files,
     connect,
@@ -25,9 +25,8 @@ from giveortake.engines.spark.tables import (
     selected,
 )
 from giveortake.engines.sql import statements
-from giveortake.engines.sql.expressions import LONGEST
-from giveortake.engines.sql.remote import RemoteEngine
-from giveortake.errors import GiveOrTakeError, NotFound, QueryFailed, QueryRefused
+from giveortake.engines.sql.engine import SQLEngine
+from giveortake.errors import GiveOrTakeError, NotFound, QueryFailed
 from giveortake.exact import exact_decimal
 from giveortake.mechanisms import Sensitive
 from giveortake.plan import Kind
@@ -40,9 +39,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from giveortake.engines.protocol import FoundUnits
+    from giveortake.engines.public_tables import PublicContent
     from giveortake.engines.questions import Distinct, Persons
     from giveortake.engines.sql.statements import Coded
-    from giveortake.plan import Domain, Value
+    from giveortake.plan import Domain, Scan, Value
 
 Taken = TypeVar("Taken")
 _SETTINGS = {
@@ -60,11 +60,12 @@ _FORGOTTEN = ("spark.sql.legacy.", "spark.sql.ansi.", "spark.sql.parser.")
 _KEPT = ("spark.sql.shuffle.partitions", "spark.sql.autoBroadcastJoinThreshold")
 _AT_ONCE = 1 << 18  # keys that are read at once
 _MOST_BROADCAST = 2_000_000  # rows that are sent to every worker
+_LONGEST = 12_800_000  # characters of a statement
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 @final
-class SparkEngine(RemoteEngine):
+class SparkEngine(SQLEngine):
     """Tables of one Spark session, read in place by statements of a session of our own beside it.
 
     That one shares the cluster and the cache, but neither settings nor functions nor views, so that what a user sets
@@ -73,8 +74,8 @@ class SparkEngine(RemoteEngine):
     """
 
     def __init__(self, session: SparkSession, *, seconds: float | None = None) -> None:
-        super().__init__(SparkPrinter)
-        self.identity = f"spark {session.version}"
+        super().__init__(SparkDialect(), longest=_LONGEST)
+        self._identity = f"spark {session.version}"
         self._session = session
         try:
             self._own = _session_beside(session)
@@ -85,6 +86,10 @@ class SparkEngine(RemoteEngine):
         self._files: list[Files] = []
         self._views: dict[object, str] = {}
         self._numbers = count()
+
+    @property
+    def identity(self) -> str:
+        return self._identity
 
     # -- registering --------------------------------------------------------------------------------------------
 
@@ -100,6 +105,12 @@ class SparkEngine(RemoteEngine):
         self._sources[name] = self._seen_from_beside(name, selected(frame, columns))
         self._files.append(Files.of(frame, given))
         return Source(name, columns, self._fingerprint(frame, columns, self._sources[name]))
+
+    def add_public(self, name: str, source: object) -> PublicContent:
+        return self._send_public(name, source)
+
+    def lock(self) -> None:
+        """Spark reads what its session may see: there is nothing more to lock."""
 
     def unchanged(self) -> bool:
         return all(files.unchanged() for files in self._files)
@@ -130,9 +141,9 @@ class SparkEngine(RemoteEngine):
 
     def _fingerprint(self, frame: DataFrame, columns: tuple[tuple[str, Domain], ...], view: str) -> str:
         """A hash of the content, by one scan. It tells tables apart; differential privacy does not depend on it."""
-        types = frame.select(*(self._printer.identifier(column) for column, _ in columns)).schema.simpleString()
-        names = ", ".join(self._printer.identifier(column) for column, _ in columns)
-        mixed = self._printer.total(f"xxhash64({names})", 2**63 - 1) if columns else "0"
+        types = frame.select(*(self._printer.dialect.identifier(column) for column, _ in columns)).schema.simpleString()
+        names = ", ".join(self._printer.dialect.identifier(column) for column, _ in columns)
+        mixed = self._printer.dialect.total(f"xxhash64({names})", 2**63 - 1) if columns else "0"
         try:
             ((rows, sum_of_hashes),) = self._rows(f"SELECT count(*), {mixed} FROM {view}")
         except QueryFailed:
@@ -173,12 +184,7 @@ class SparkEngine(RemoteEngine):
 
     def _statement(self, asked: Tally | Bins | Distinct, coded: Coded) -> str:
         """One row for each key, those of neighbouring keys side by side."""
-        if isinstance(asked, Tally):
-            text = statements.tally_statement(self._printer, asked, coded)
-        elif isinstance(asked, Bins):
-            text = statements.bins_statement(self._printer, asked, coded)
-        else:
-            text = statements.distinct_statement(self._printer, asked, coded)
+        text = statements.statement_of(self._printer, asked, coded)
         return f"SELECT /*+ REPARTITION_BY_RANGE(code) */ * FROM ({text}) AS t"
 
     @contextmanager
@@ -199,6 +205,15 @@ class SparkEngine(RemoteEngine):
             frame = self._made(table)
             self._view(key, frame.hint("broadcast") if len(rows) <= _MOST_BROADCAST else frame)
         return self._views[key]
+
+    def _require_constants(self, values: Sequence[Value], domain: Domain) -> None:
+        """Spark holds whatever can be declared."""
+
+    def _few_rows(self, scan: Scan) -> str:
+        return f"({self._printer.few_rows(scan)})"
+
+    def _make_few_rows(self, scan: Scan) -> None:
+        """It is part of the statements that read it."""
 
     def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
         import pyarrow as pa  # noqa: PLC0415 (a heavy library, needed from here on)
@@ -231,8 +246,6 @@ class SparkEngine(RemoteEngine):
 
     def _guarded(self, asked: str | DataFrame, take: Callable[[DataFrame], Taken]) -> Taken:
         """Run a statement. What Spark says when it fails may quote rows, and is never told."""
-        if isinstance(asked, str) and len(asked) > 64 * LONGEST:
-            raise QueryRefused("the question is too long", hint="ask for less at once")
         with suppress(Exception), self._described(), _silent(), self._limited():  # Spark raises whatever it pleases
             return take(self._own.sql(asked) if isinstance(asked, str) else asked)
         raise QueryFailed(  # out here, so that it does not hold the error of Spark

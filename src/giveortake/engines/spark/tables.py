@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 from urllib.parse import parse_qs
 
-from giveortake.engines.spark.dialect import SparkPrinter
+from giveortake.engines.spark.dialect import SparkDialect
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, shown
 from giveortake.plan import Domain, Kind
 
@@ -164,11 +164,11 @@ def _domain(kind: DataType) -> Domain | None:
 
 def selected(frame: DataFrame, columns: tuple[tuple[str, Domain], ...]) -> DataFrame:
     """The columns that are offered alone. Collations, under which different texts are equal, are left behind."""
-    printer = SparkPrinter({})
+    dialect = SparkDialect()
     collated = {field.name for field in frame.schema.fields if getattr(field.dataType, "collation", _PLAIN) != _PLAIN}
     texts = []
     for name, _ in columns:
-        column = printer.identifier(name)
+        column = dialect.identifier(name)
         texts.append(f"CAST({column} AS STRING COLLATE {_PLAIN}) AS {column}" if name in collated else column)
     return frame.selectExpr(*texts)
 

@@ -1,4 +1,4 @@
-"""What engines that speak SQL have in common: how tallies become statements, and rows become arrays."""
+"""An engine that speaks SQL: questions become statements of its dialect, and rows become arrays."""
 
 from __future__ import annotations
 
@@ -6,91 +6,143 @@ import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from giveortake.engines.questions import Bins, Tally
+from giveortake.engines.public_tables import read_public_table
+from giveortake.engines.questions import Bins, Persons, Tally
 from giveortake.engines.sql import statements
-from giveortake.engines.sql.relations import bounded_name
+from giveortake.engines.sql.relations import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
+from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive
-from giveortake.plan import Domain, JoinPersons, Kind, Scan, Union
+from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
-    from giveortake.engines.protocol import FoundUnits
-    from giveortake.engines.questions import Distinct, Found, Keys, Persons
-    from giveortake.engines.sql.relations import Printer
-    from giveortake.plan import Relation, Schema, Value
+    from giveortake.engines.protocol import FoundUnits, Source
+    from giveortake.engines.public_tables import PublicContent
+    from giveortake.engines.questions import Asked, Distinct, Found, Keys
+    from giveortake.engines.sql.dialect import Dialect
+    from giveortake.plan import Relation, Scan, Schema, Value
 
 _REMEMBERED = 64  # exact results, so that the same question at another price does not read the rows again
 _MOST_REMEMBERED = 1 << 20  # integers of one of them
+_ANY_TABLE = "a_table_of_constants"  # no shorter than the names that engines give to such tables
+_MANY = 1 << 31  # values of a column whose values are still to be found
 
 
 class SQLEngine(ABC):
-    """Answers tallies by statements of one dialect. Engines say how statements run and how constants become tables."""
+    """Answers questions by statements of one dialect. Engines say how statements run and how constants become tables.
 
-    def __init__(self, dialect: type[Printer]) -> None:
+    `longest` is how many characters of a statement the engine can plan.
+    """
+
+    def __init__(self, dialect: Dialect, *, longest: int) -> None:
         self._sources: dict[object, str] = {}
-        self._printer = dialect(self._sources)
+        self._printer = Printer(dialect, self._sources)
+        self._longest = longest
         self._lock = threading.RLock()
         self._results: OrderedDict[object, Any] = OrderedDict()
 
     # -- what engines provide -----------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """The engine and its version."""
+
+    @abstractmethod
+    def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
+        """Register a private table."""
+
+    @abstractmethod
+    def add_public(self, name: str, source: object) -> PublicContent:
+        """Register a table that everybody may know, and tell what is in it."""
+
+    @abstractmethod
+    def lock(self) -> None:
+        """All tables are there: from now on nothing else can be reached."""
+
+    @abstractmethod
+    def unchanged(self) -> bool:
+        """Whether the data is still what it was when it was registered."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the data."""
 
     @abstractmethod
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
         """Run a statement; whatever fails is a `QueryFailed` that quotes nothing."""
 
     @abstractmethod
+    def _columns(self, text: str) -> list[npt.NDArray[np.int64]]:
+        """The columns of a statement, all of 64 bits."""
+
+    @abstractmethod
     def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
         """A table of constants, as it can be read; made once for equal ones. It has at least one row."""
 
+    @abstractmethod
+    def _require_constants(self, values: Sequence[Value], domain: Domain) -> None:
+        """Refuse values that such a table could not hold."""
+
+    @abstractmethod
     def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
         """A table of many constants, which come some at a time; made anew at each call."""
-        return self._constants(columns, [row for rows in lists for row in rows])
 
-    def _forget(self, listed: str) -> None:  # noqa: B027 (constants that are part of a statement are gone with it)
+    @abstractmethod
+    def _forget(self, listed: str) -> None:
         """Let go of such a table."""
 
-    def _columns(self, text: str) -> list[npt.NDArray[np.int64]]:
-        """The columns of a statement, all of 64 bits."""
-        rows = self._rows(text)
-        if not rows:
-            return [np.zeros(0, dtype=np.int64) for _ in range(3)]
-        return [np.array([int(value) for value in column], dtype=np.int64) for column in zip(*rows, strict=True)]
+    @abstractmethod
+    def _few_rows(self, scan: Scan) -> str:
+        """What is read in the place of a table of which each person keeps few rows. No row is looked at yet."""
 
-    def _prepare_few_rows(self, scan: Scan) -> str:
-        """What can be read in the place of a table of which each person keeps few rows."""
-        return f"({self._printer.few_rows(scan)})"
+    @abstractmethod
+    def _make_few_rows(self, scan: Scan) -> None:
+        """Make that table, if it has to be made."""
 
-    # -- asking -------------------------------------------------------------------------------------------------
+    # -- questions ----------------------------------------------------------------------------------------------
+
+    def require_runnable(self, asked: Iterable[Asked]) -> None:
+        """Refuse statements that are too long, and constants that the engine cannot hold."""
+        for each in asked:
+            if len(self._draft(each)) > self._longest:
+                raise QueryRefused("the question is too long", hint="ask for less at once")
+            for column in each.keys.columns:
+                if column.values is not None:
+                    self._require_constants(column.values, column.expression.domain(each.relation.schema))
 
     def tally(self, tally: Tally) -> Sensitive[list[npt.NDArray[Any]]]:
-        return self._remembered(tally, tally.relation, lambda: self._tally(tally))
+        return Sensitive(self._remembered(tally, lambda: self._tally(tally)))
 
     def bins(self, bins: Bins) -> Sensitive[npt.NDArray[np.int64]]:
-        return self._remembered(bins, bins.relation, lambda: self._bins(bins))
+        return Sensitive(self._remembered(bins, lambda: self._bins(bins)))
 
     def distinct(self, distinct: Distinct) -> Sensitive[npt.NDArray[np.int64]]:
-        return self._remembered(distinct, distinct.relation, lambda: self._distinct(distinct))
+        return Sensitive(self._remembered(distinct, lambda: self._distinct(distinct)))
 
     def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
-        yield self._remembered(persons, persons.relation, lambda: self._persons(persons))
+        yield Sensitive(self._remembered(persons, lambda: self._persons(persons)))
 
     def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
-        whole: Sensitive[Any]
-        if isinstance(asked, Tally):
-            whole = self.tally(asked)
-        else:
-            whole = self.bins(asked) if isinstance(asked, Bins) else self.distinct(asked)
+        whole = self._remembered(asked, lambda: self._answer(asked))
         for start in range(0, max(asked.keys.size, 1), size):
-            yield whole.map(partial(_part_of, slice(start, start + size)))
+            part = slice(start, start + size)
+            yield Sensitive([array[part] for array in whole] if isinstance(whole, list) else whole[part])
+
+    # -- from statements to arrays ------------------------------------------------------------------------------
+
+    def _answer(self, asked: Tally | Bins | Distinct) -> Any:
+        if isinstance(asked, Tally):
+            return self._tally(asked)
+        return self._bins(asked) if isinstance(asked, Bins) else self._distinct(asked)
 
     def _tally(self, tally: Tally) -> list[npt.NDArray[Any]]:
         with self._coded(tally.keys, tally.relation.schema) as coded:
@@ -124,7 +176,57 @@ class SQLEngine(ABC):
         rows.sort(key=lambda row: [(value is None, value) for value in row[:-1]])
         return [tuple(row[:-1]) for row in rows], np.array([row[-1] for row in rows], dtype=np.int64)
 
-    # -- inside -------------------------------------------------------------------------------------------------
+    def _remembered(self, asked: Asked, compute: Callable[[], Any]) -> Any:
+        with self._lock:
+            if asked in self._results:
+                self._results.move_to_end(asked)
+                return self._results[asked]
+            self._prepare(asked.relation)
+            found = compute()
+            if _count(found) <= _MOST_REMEMBERED:
+                self._results[asked] = found
+            if len(self._results) > _REMEMBERED:
+                self._results.popitem(last=False)
+            return found
+
+    # -- tables -------------------------------------------------------------------------------------------------
+
+    def _send_public(self, name: str, source: object) -> PublicContent:
+        """Read a public table here, and send it as constants to where the others are."""
+        found = read_public_table(name, source)
+        columns = found.content.source.columns
+        self._sources[name] = self._constants(columns, found.rows or [(None,) * len(columns)])
+        return found.content
+
+    def _prepare(self, relation: Relation) -> None:
+        """Make the tables in which each person has few rows, once."""
+        for scan in self._name_few_rows(relation):
+            self._make_few_rows(scan)
+
+    def _name_few_rows(self, relation: Relation) -> list[Scan]:
+        """Say how such tables are read; a quote may do so while another question runs."""
+        found = [scan for scan in relation.scans() if scan.most_rows_of_person is not None]
+        for scan in found:
+            if bounded_name(scan) not in self._sources:
+                self._sources.setdefault(bounded_name(scan), self._few_rows(scan))
+        return found
+
+    # -- keys as codes ------------------------------------------------------------------------------------------
+
+    def _draft(self, asked: Asked) -> str:
+        """The statement of a question, with names in the place of tables that are made when it is asked."""
+        self._name_few_rows(asked.relation)
+        columns = asked.keys.columns
+        if isinstance(asked, Persons):
+            declared = {index: _ANY_TABLE for index, column in enumerate(columns) if column.values is not None}
+            return statements.found_statement(self._printer, asked, declared)
+        coded = Coded(
+            tuple(_ANY_TABLE for _ in columns),
+            tuple(column.values is None or None in column.values for column in columns),
+            tuple(_MANY if column.values is None else len(column.values) for column in columns),
+            _ANY_TABLE,
+        )
+        return statements.statement_of(self._printer, asked, coded)
 
     def _declared(self, persons: Persons) -> dict[int, str]:
         """A table of the values of each key column whose values are known."""
@@ -166,42 +268,12 @@ class SQLEngine(ABC):
             None if keys.wanted is None else self._wanted(keys.wanted),
         )
 
-    def _remembered(self, key: object, relation: Relation, compute: Callable[[], Any]) -> Sensitive[Any]:
-        with self._lock:
-            if key in self._results:
-                self._results.move_to_end(key)
-                return Sensitive(self._results[key])
-            self._prepare(relation)
-            found = compute()
-            if _count(found) <= _MOST_REMEMBERED:
-                self._results[key] = found
-            if len(self._results) > _REMEMBERED:
-                self._results.popitem(last=False)
-            return Sensitive(found)
-
-    def _prepare(self, relation: Relation) -> None:
-        """Make the tables in which each person has few rows, once."""
-        for scan in _scans(relation):
-            name = bounded_name(scan)
-            if scan.most_rows_of_person is not None and name not in self._sources:
-                self._sources[name] = self._prepare_few_rows(scan)
-
 
 def places_of(keys: Keys, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Where codes are in the answer."""
     if keys.wanted is None:
         return codes
     return np.searchsorted(np.array(keys.wanted, dtype=np.int64), codes)
-
-
-def _scans(relation: Relation) -> list[Scan]:
-    match relation:
-        case Scan():
-            return [relation]
-        case JoinPersons() | Union():
-            return [*_scans(relation.left), *_scans(relation.right)]
-        case _:
-            return _scans(relation.source)  # type: ignore[attr-defined]
 
 
 def _numbered(found: Found, width: int) -> Iterator[list[tuple[Value, ...]]]:
@@ -213,10 +285,6 @@ def _numbered(found: Found, width: int) -> Iterator[list[tuple[Value, ...]]]:
         start += len(rows)
     if start == 0:
         yield [(*(None,) * width, -1)]
-
-
-def _part_of(part: slice, whole: Any) -> Any:
-    return [array[part] for array in whole] if isinstance(whole, list) else whole[part]
 
 
 def _count(found: Any) -> int:

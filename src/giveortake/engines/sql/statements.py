@@ -1,4 +1,4 @@
-"""Tallies as SQL statements: aggregates of rows, or of persons whose contributions are bounded first."""
+"""Questions as statements: aggregates of rows, or of persons whose contributions are bounded first."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+from giveortake.engines.questions import Bins, Tally
+from giveortake.engines.sql.hashes import hash_of, mark
+from giveortake.engines.sql.steps import bin_index, quantised
 from giveortake.plan import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from giveortake.engines.questions import Bins, Bounding, Distinct, Keys, Persons, Summand, Tally
+    from giveortake.engines.questions import Bounding, Distinct, Keys, Persons, Summand
     from giveortake.engines.sql.relations import Printer
     from giveortake.plan import Expression, Relation
 
 
 _SMALL = 2**31
-_HALF = 2**62
 _LESS = 0.9999999999999964  # 1 − 2^-48
-_NO_CODE = "CAST(0 AS INTEGER)"
 
 
 @final
@@ -69,7 +70,16 @@ class Coded:
 
 
 def _equal(printer: Printer, ours: str, theirs: str, nullable: bool) -> str:
-    return printer.same(ours, theirs) if nullable else f"{ours} = {theirs}"
+    return printer.dialect.same(ours, theirs) if nullable else f"{ours} = {theirs}"
+
+
+def statement_of(printer: Printer, asked: Tally | Bins | Distinct, coded: Coded) -> str:
+    """One row for each key that occurs: its code, and what is asked for."""
+    if isinstance(asked, Tally):
+        return tally_statement(printer, asked, coded)
+    return (
+        bins_statement(printer, asked, coded) if isinstance(asked, Bins) else distinct_statement(printer, asked, coded)
+    )
 
 
 def tally_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
@@ -80,7 +90,7 @@ def tally_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
 
 
 def _rows(printer: Printer, tally: Tally, coded: Coded) -> str:
-    inner = _select(
+    inner = select_rows(
         printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=_counts_persons(tally)
     )
     values = [f"{_row_sum(printer, tally.relation, each, i)} AS a{i}" for i, each in enumerate(tally.summands)]
@@ -98,7 +108,9 @@ def _counts_persons(tally: Tally) -> bool:
 def _person_sum(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
     if summand.kind != "sum":
         return _row_sum(printer, relation, summand, index)
-    return f"coalesce({printer.total_of_person(_steps(printer, relation, summand, index), _reach(summand))}, 0)"
+    steps, reach = steps_of(printer, relation, summand, index), _reach(summand)
+    total = printer.dialect.narrow_total(steps) if reach < _SMALL else printer.dialect.total(steps, reach)
+    return f"coalesce({total}, 0)"
 
 
 def _row_sum(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
@@ -110,53 +122,36 @@ def _row_sum(printer: Printer, relation: Relation, summand: Summand, index: int)
         case "persons":
             return "count(DISTINCT p)"
         case "sum":
-            steps = _steps(printer, relation, summand, index)
-            return f"coalesce({printer.total(steps, _reach(summand))}, 0)"
+            steps = steps_of(printer, relation, summand, index)
+            return f"coalesce({printer.dialect.total(steps, _reach(summand))}, 0)"
 
 
-def _steps(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
+def steps_of(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
+    """What a summand adds for each row, in steps of its lattice."""
     assert summand.of is not None and summand.quantum is not None  # noqa: S101, PT018 (sums have both)
-    return printer.quantised(f"v{index}", summand.of.domain(relation.schema).kind, summand.quantum)
+    return quantised(printer.dialect, f"v{index}", summand.of.domain(relation.schema).kind, summand.quantum)
 
 
 def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -> str:
     """Sums of each person and group, then each as large a part of it as the bounds allow (see `questions`)."""
-    inner = _select(printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=True)
+    inner = select_rows(printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=True)
     each = [
         f"{_person_sum(printer, tally.relation, summand, i)} AS a{i}"
         for i, summand in enumerate(tally.summands)
         if summand.kind in {"values", "sum"}
     ]
     sums = "".join(f", {text}" for text in each)
-    code = coded.code() if coded.nullable else _NO_CODE
+    code = coded.code()
     values = "".join(f", r.v{i} AS v{i}" for i, summand in enumerate(tally.summands) if summand.of is not None)
     lines = f"SELECT r.p AS p, {code} AS code{values} FROM ({inner}) AS r{coded.joins(printer, 'r')}"
     few = tally.keys.size <= bounding.groups
-    pairs = (
-        f"SELECT p, code, count(*) AS c{sums} FROM ({lines if few else printer.by_person(lines)}) AS l GROUP BY p, code"
-    )
+    together = lines if few else printer.dialect.by_person(lines)
+    pairs = f"SELECT p, code, count(*) AS c{sums} FROM ({together}) AS l GROUP BY p, code"
     parts = ", ".join(
-        f"{printer.total(_part(printer, summand, i, bounding, few=few), _most(summand, bounding))} AS a{i}"
+        f"{printer.dialect.total(_part(printer, summand, i, bounding, few=few), _most(summand, bounding))} AS a{i}"
         for i, summand in enumerate(tally.summands)
     )
-    return f"SELECT code, {parts} FROM ({pairs if few else printer.with_groups(pairs)}) AS t GROUP BY code"
-
-
-def lines_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
-    """Every row as numbers: its person, its code, and the steps of each summand that has some."""
-    inner = _select(printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=True)
-    columns = ["r.p AS p", f"{coded.code() if coded.nullable else _NO_CODE} AS code"]
-    for index, summand in enumerate(tally.summands):
-        if summand.kind == "values":
-            columns.append(f"CAST(r.v{index} IS NOT NULL AS TINYINT) AS a{index}")
-        elif summand.kind == "sum":
-            columns.append(f"coalesce({_steps(printer, tally.relation, summand, index)}, 0) AS a{index}")
-    return f"SELECT {', '.join(columns)} FROM ({inner}) AS r{coded.joins(printer, 'r')}"
-
-
-def number_of_rows_statement(printer: Printer, relation: Relation) -> str:
-    """How many rows a relation has, which is told to nobody."""
-    return f"SELECT count(*) FROM ({printer.relation(relation)}) AS t"
+    return f"SELECT code, {parts} FROM ({pairs if few else printer.dialect.with_groups(pairs)}) AS t GROUP BY code"
 
 
 def _part(printer: Printer, summand: Summand, index: int, bounding: Bounding, *, few: bool) -> str:
@@ -164,7 +159,7 @@ def _part(printer: Printer, summand: Summand, index: int, bounding: Bounding, *,
 
     The factor is computed in doubles and made smaller by more than their rounding, so that it is never too large.
     """
-    fine, less = summand.fineness, printer.double(_LESS)
+    fine, less = summand.fineness, printer.dialect.double(_LESS)
     rows, groups = bounding.rows, bounding.groups
     within, above, below = ("TRUE", "", "") if few else (f"m <= {groups}", f" * least(m, {groups})", " * m")
     match summand.kind:
@@ -176,8 +171,8 @@ def _part(printer: Printer, summand: Summand, index: int, bounding: Bounding, *,
             within = f"c <= {rows} AND {within}"
             whole = f"a{index} * {fine}" if fine > 1 else f"a{index}"
             factor = f"(least(c, {rows}) * {fine}{above} * {less} / (c{below}))"
-            part = f"({printer.real_sum(f'a{index}', _reach(summand))}) * {factor}"
-    cut = printer.cut(part, _most(summand, bounding))
+            part = f"({printer.dialect.real_sum(f'a{index}', _reach(summand))}) * {factor}"
+    cut = printer.dialect.cut(part, _most(summand, bounding))
     return whole if within == "TRUE" else f"CASE WHEN {within} THEN {whole} ELSE {cut} END"
 
 
@@ -193,8 +188,8 @@ def _most(summand: Summand, bounding: Bounding) -> int:
 def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
     """One row for each key and bin that occur: code, bin, number."""
     kind = bins.of.domain(bins.relation.schema).kind
-    inner = _select(printer, bins.relation, bins.keys, [bins.of], person=bins.bounding is not None)
-    index = printer.bin_index("v0", kind, bins.low, bins.width, bins.count)
+    inner = select_rows(printer, bins.relation, bins.keys, [bins.of], person=bins.bounding is not None)
+    index = bin_index(printer.dialect, printer.dialect.real("v0", kind), bins.low, bins.width, bins.count)
     keys = coded.names()
     if bins.bounding is None:
         listed = ", ".join([*keys, f"{index} AS b"])
@@ -203,19 +198,19 @@ def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
         grouped = f"SELECT {names}, count(*) AS n FROM ({binned}) AS r GROUP BY {names}"
         return f"SELECT {coded.code()} AS code, g.b, g.n FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
     rows, groups, fine = bins.bounding.rows, bins.bounding.groups, bins.fineness
-    part = f"least(c, {rows}) * least(m, {groups}) * {printer.double(_LESS)} / (c * m)"
-    weight = f"CASE WHEN c <= {rows} AND m <= {groups} THEN {printer.double(1)} ELSE {part} END"
-    code = coded.code() if coded.nullable else _NO_CODE
+    part = f"least(c, {rows}) * least(m, {groups}) * {printer.dialect.double(_LESS)} / (c * m)"
+    weight = f"CASE WHEN c <= {rows} AND m <= {groups} THEN {printer.dialect.double(1)} ELSE {part} END"
+    code = coded.code()
     joined = f"({inner}) AS r{coded.joins(printer, 'r')}"
     binned = f"SELECT r.p AS p, {code} AS code, {index} AS b FROM {joined} WHERE v0 IS NOT NULL"
-    cells = f"SELECT p, code, b, count(*) AS n FROM ({printer.by_person(binned)}) AS t GROUP BY p, code, b"
-    share = printer.total(printer.cut(f"n * {fine} * ({weight})", rows * fine), rows * fine)
-    return f"SELECT code, b, {share} AS n FROM ({printer.with_counts(cells)}) AS t GROUP BY code, b"
+    cells = f"SELECT p, code, b, count(*) AS n FROM ({printer.dialect.by_person(binned)}) AS t GROUP BY p, code, b"
+    share = printer.dialect.total(printer.dialect.cut(f"n * {fine} * ({weight})", rows * fine), rows * fine)
+    return f"SELECT code, b, {share} AS n FROM ({printer.dialect.with_counts(cells)}) AS t GROUP BY code, b"
 
 
 def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> str:
     """One row for each key that occurs: code, number of distinct values."""
-    inner = _select(printer, distinct.relation, distinct.keys, [distinct.of], person=distinct.bounding is not None)
+    inner = select_rows(printer, distinct.relation, distinct.keys, [distinct.of], person=distinct.bounding is not None)
     keys = coded.names()
     if distinct.bounding is None:
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
@@ -223,48 +218,26 @@ def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> st
         return f"SELECT {coded.code()} AS code, g.n FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
     rows, groups = distinct.bounding.rows, distinct.bounding.groups
     schema = distinct.relation.schema
-    code = coded.code() if coded.nullable else _NO_CODE
+    code = coded.code()
     joined = f"({inner}) AS r{coded.joins(printer, 'r')} WHERE v0 IS NOT NULL"
     lines = f"SELECT r.p AS p, {code} AS code, r.v0 AS v FROM {joined}"
-    triples = f"SELECT DISTINCT p, code, v FROM ({printer.by_person(lines)}) AS l"
-    person = printer.mark("p", schema[str(distinct.relation.person)].kind)
-    group, value = printer.mark("code", Kind.INTEGER), printer.mark("v", distinct.of.domain(schema).kind)
-    by_group = f"dense_rank() OVER (PARTITION BY p ORDER BY {printer.hash(person, group)}, code)"
-    by_value = f"row_number() OVER (PARTITION BY p, code ORDER BY {printer.hash(person, group, value)}, v)"
+    triples = f"SELECT DISTINCT p, code, v FROM ({printer.dialect.by_person(lines)}) AS l"
+    person = mark(printer.dialect, "p", schema[str(distinct.relation.person)].kind)
+    group = mark(printer.dialect, "code", Kind.INTEGER)
+    value = mark(printer.dialect, "v", distinct.of.domain(schema).kind)
+    by_group = f"dense_rank() OVER (PARTITION BY p ORDER BY {hash_of(person, group)}, code)"
+    by_value = f"row_number() OVER (PARTITION BY p, code ORDER BY {hash_of(person, group, value)}, v)"
     ranked = f"SELECT code, v, {by_group} AS g, {by_value} AS r FROM ({triples}) AS t"
     return f"SELECT code, count(DISTINCT v) AS n FROM ({ranked}) AS t WHERE g <= {groups} AND r <= {rows} GROUP BY code"
 
 
-def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
-    """One row for each key that occurs: code, number of units that it was kept for.
-
-    Of a person the first so many keys count, by a hash of the person and the key's `marks`, which its values alone
-    decide. Codes do not: they are places in lists that other people's rows make longer. Hash and code are one number,
-    the hash in front, so that equal hashes are ordered by code; a longer list changes no two values' order.
-    """
-    inner = _select(printer, persons.relation, persons.keys, [], person=persons.relation.person is not None)
-    code = coded.code()
-    rows = f"({inner}) AS r{coded.joins(printer, 'r')}"
-    if persons.relation.person is None:  # a row has one key, and few rows come from one row of the table
-        return f"SELECT {code} AS code, count(*) FROM {rows} GROUP BY ALL"
-    kind, bits = ("BIGINT", 32) if coded.is_small else ("HUGEINT", 63)
-    ordered = f"(CAST({_key_hash(printer, persons, coded)} AS {kind}) << {bits}) + {code}"
-    pairs = f"SELECT DISTINCT r.p AS p, {ordered} AS ordered FROM {rows}"
-    chosen = f"SELECT unnest(min(ordered, {persons.groups})) & {2**bits - 1} AS code FROM ({pairs}) AS t GROUP BY p"
-    return f"SELECT CAST(code AS BIGINT) AS code, count(*) FROM ({chosen}) AS t GROUP BY code"
-
-
-def _key_hash(printer: Printer, persons: Persons, coded: Coded) -> str:
-    relation = persons.relation
-    return printer.hash(printer.mark("r.p", relation.schema[str(relation.person)].kind), *coded.marks())
-
-
 def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, str]) -> str:
-    """The same by values alone: one row for each key that occurs, its values and its number of units.
+    """One row for each key that occurs: its values, and the number of units that it was kept for.
 
+    Of a person the first so many keys count, by a hash of the person and the key's values, which nobody else decides.
     `declared` has a table of the values of each column whose values are known; others do not count.
     """
-    inner = _select(printer, persons.relation, persons.keys, [], person=persons.relation.person is not None)
+    inner = select_rows(printer, persons.relation, persons.keys, [], person=persons.relation.person is not None)
     count = len(persons.keys.columns)
     keys = [f"k{index}" for index in range(count)]
     joined = f"({inner}) AS r"
@@ -276,37 +249,27 @@ def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, s
     if persons.relation.person is None:
         return f"SELECT {names}, count(*) AS n FROM (SELECT {listed} FROM {joined}) AS t GROUP BY {names}"
     schema = persons.relation.schema
-    marks = [printer.mark(key, persons.keys.columns[i].expression.domain(schema).kind) for i, key in enumerate(keys)]
-    hashed = printer.hash(printer.mark("p", schema[str(persons.relation.person)].kind), *marks)
+    marks = [
+        mark(printer.dialect, key, persons.keys.columns[i].expression.domain(schema).kind) for i, key in enumerate(keys)
+    ]
+    hashed = hash_of(mark(printer.dialect, "p", schema[str(persons.relation.person)].kind), *marks)
     order = ", ".join([hashed, *(f"{key} NULLS LAST" for key in keys)])
     lines = f"SELECT r.p AS p, {listed} FROM {joined}"
     ranked = (
         f"SELECT {names}, row_number() OVER (PARTITION BY p ORDER BY {order}) AS place "
-        f"FROM (SELECT DISTINCT p, {names} FROM ({printer.by_person(lines)}) AS l) AS t"
+        f"FROM (SELECT DISTINCT p, {names} FROM ({printer.dialect.by_person(lines)}) AS l) AS t"
     )
     return f"SELECT {names}, count(*) AS n FROM ({ranked}) AS t WHERE place <= {persons.groups} GROUP BY {names}"
 
 
-def person_lines_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
-    """Every row as numbers: its person, its code, and the hash of both by which a person's keys are ordered."""
-    inner = _select(printer, persons.relation, persons.keys, [], person=True)
-    hashed = f"CAST({_key_hash(printer, persons, coded)} AS INTEGER)"
-    return f"SELECT r.p AS p, {coded.code()} AS code, {hashed} AS h FROM ({inner}) AS r{coded.joins(printer, 'r')}"
-
-
-def values_statement(printer: Printer, relation: Relation, of: Expression) -> str:
-    """The values of a key column that occur, in order."""
-    value = printer.expression(of, relation.schema)
-    return f"SELECT DISTINCT {value} AS value FROM ({printer.relation(relation)}) AS t ORDER BY value NULLS LAST"
-
-
-def _select(
+def select_rows(
     printer: Printer, relation: Relation, keys: Keys, values: Sequence[Expression | None], *, person: bool
 ) -> str:
+    """The rows of a relation as keys k0, k1 …, values v0, v1 … and the person p."""
     schema = relation.schema
     columns = [f"{printer.expression(each.expression, schema)} AS k{i}" for i, each in enumerate(keys.columns)]
     columns += [f"{printer.expression(each, schema)} AS v{i}" for i, each in enumerate(values) if each is not None]
     if person and relation.person is not None:
-        columns.append(f"{printer.identifier(relation.person)} AS p")
+        columns.append(f"{printer.dialect.identifier(relation.person)} AS p")
     text = f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation)}) AS t"
     return printer.fenced(text, [*(each.expression for each in keys.columns), *values])

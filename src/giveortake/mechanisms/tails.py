@@ -1,25 +1,24 @@
-"""How far sums of independent noises stray: the law that stands behind every margin.
+"""How far noise strays, and sums of independent noises: the law that stands behind every margin.
 
 Noise is Laplace or normal, rounded to steps; rounding is left to the caller, who adds half a step for each.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, final
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from typing import Self
 
     import numpy.typing as npt
 
     Floats: TypeAlias = npt.NDArray[np.float64]
-
-Family: TypeAlias = Literal["laplace", "normal"]
 
 _APART = 1.02  # scales closer than this are treated as this far apart, upwards, so that sums stay stable
 _PARTS = np.arange(1, 64) / 64  # of a stretch that is searched at once
@@ -27,39 +26,71 @@ _STEPS = 10  # each of which finds six bits
 _MOST = 8  # more Laplace terms than this are bounded by the moment method
 
 
+@dataclass(frozen=True, slots=True)
+class _Tail(ABC):
+    """One noise, symmetric around zero. Where many sums are judged at once, `scale` holds one number for each."""
+
+    scale: Any
+
+    def times(self, factor: float | Floats) -> Self:
+        """The tail of a multiple of the noise; the factor is not negative."""
+        return replace(self, scale=self.scale * factor)
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """The variance of the noise."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class Term:
-    """A noise of that family and scale (the standard deviation of a normal one)."""
+class LaplaceTail(_Tail):
+    """P[|Z| > t] = e^(−t/scale)."""
 
-    family: Family
-    scale: float
+    @property
+    def variance(self) -> float:
+        return float(2 * self.scale**2)
 
 
-def quantile(terms: Sequence[Term], miss: float) -> float:
+@final
+@dataclass(frozen=True, slots=True)
+class NormalTail(_Tail):
+    """P[|Z| > t] = 2Φ(−t/scale): the scale is the standard deviation."""
+
+    @property
+    def variance(self) -> float:
+        return float(self.scale**2)
+
+
+Tail: TypeAlias = LaplaceTail | NormalTail
+
+
+def quantile(tails: Iterable[Tail], miss: float) -> float:
     """The t with P[|Σ noise| > t] ≤ miss, the least up to rounding."""
-    return _quantile(tuple(sorted((term.family, term.scale) for term in terms)), miss)
+    laplace, normal = _scales(tails)
+    return _quantile(tuple(sorted(laplace)), tuple(sorted(normal)), miss)
 
 
 @lru_cache(maxsize=256)
-def _quantile(terms: tuple[tuple[Family, float], ...], miss: float) -> float:
-    scales = [(family, np.array([scale])) for family, scale in terms if scale > 0]
-    if not scales:
+def _quantile(laplace: tuple[float, ...], normal: tuple[float, ...], miss: float) -> float:
+    present: list[Tail] = [LaplaceTail(np.array([scale])) for scale in laplace if scale > 0]
+    present += [NormalTail(np.array([scale])) for scale in normal if scale > 0]
+    if not present:
         return 0.0
-    high = sum(scale for _, scale in terms) or 1.0
-    while plausible(np.array([high]), scales, miss)[0]:
+    high = sum((*laplace, *normal)) or 1.0
+    while plausible(np.array([high]), present, miss)[0]:
         high *= 2
     low = 0.0
     for _ in range(_STEPS):
         between = low + (high - low) * _PARTS
         ends = np.concatenate(([low], between, [high]))
-        last = int(np.flatnonzero(np.append(True, plausible(between, scales, miss)))[-1])
+        last = int(np.flatnonzero(np.append(True, plausible(between, present, miss)))[-1])
         low, high = float(ends[last]), float(ends[last + 1])
     return high
 
 
-def plausible(away: Floats, scales: Sequence[tuple[str, Floats]], miss: float) -> npt.NDArray[np.bool_]:
-    """Whether a sum of noises of these scales may be as far as `away` from zero: P[|Σ| > away] ≥ miss, elementwise.
+def plausible(away: Floats, tails: Iterable[Tail], miss: float) -> npt.NDArray[np.bool_]:
+    """Whether a sum of these noises may be as far as `away` from zero: P[|Σ| > away] ≥ miss, elementwise.
 
     Guarantee: what is called implausible has at most that probability. Normal noises add to a normal one, and of
     Laplace noises with different scales bᵢ the tail is Σᵢ wᵢ e^(−t/bᵢ), wᵢ = Πⱼ bᵢ² / (bᵢ² − bⱼ²), by partial fractions
@@ -67,8 +98,7 @@ def plausible(away: Floats, scales: Sequence[tuple[str, Floats]], miss: float) -
     families occur, each gets half of `miss` (union bound).
     """
     near = away <= 0
-    laplace = [scale for family, scale in scales if family == "laplace"]
-    normal = [scale for family, scale in scales if family == "normal"]
+    laplace, normal = _scales(tails)
     if not laplace:
         return near | (away <= _normal_quantile(miss) * _deviation(normal, away))
     if normal:
@@ -77,7 +107,23 @@ def plausible(away: Floats, scales: Sequence[tuple[str, Floats]], miss: float) -
     return near | (_laplace_tail(away, laplace) >= miss)
 
 
+def _scales(tails: Iterable[Tail]) -> tuple[list[Any], list[Any]]:
+    """The scales of the Laplace noises, and of the normal ones. A law that is neither is never left out of a sum."""
+    laplace, normal = [], []
+    for tail in tails:
+        match tail:
+            case LaplaceTail():
+                laplace.append(tail.scale)
+            case NormalTail():
+                normal.append(tail.scale)
+            case _:
+                assert_never(tail)
+    return laplace, normal
+
+
 def _normal_quantile(miss: float) -> float:
+    from statistics import NormalDist  # noqa: PLC0415 (`import giveortake` does not wait for it)
+
     return -NormalDist().inv_cdf(miss / 2)
 
 
