@@ -33,9 +33,9 @@ def test_on_a_ledger_that_knows_people_the_owner_says_whose_a_table_is(place: Pl
         for name, fingerprint in (("visits2", OTHER), ("visits_copy", CONTENT)):
             with pytest.raises(SameTable) as refused:
                 put(ledger, name, fingerprint)
-            assert "population='people of visits'" in str(refused.value)
-            assert f"new_population='people of {name}'" in str(refused.value)
-        with pytest.raises(NotFound, match="new_population='strangers' is your word"):
+            assert 'population="people of visits"' in str(refused.value)
+            assert f'new_population="people of {name}"' in str(refused.value)
+        with pytest.raises(NotFound, match='new_population="strangers" is your word'):
             put(ledger, "letters", OTHER, population="strangers")
         with pytest.raises(LedgerMismatch, match="already"):
             put(ledger, "letters", OTHER, new_population="people of visits")

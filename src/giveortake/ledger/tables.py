@@ -46,19 +46,19 @@ def people_of(book: Book, name: str, population: str | None, new_population: str
             return first
         raise SameTable(
             f"the ledger knows people already, and {name!r} may be about the same ones",
-            hint=f"population={next(iter(book.populations))!r} says that it is; "
-            f"new_population={first!r} is your word that they are others",
+            hint=f'population="{next(iter(book.populations))}" says that it is; '
+            f'new_population="{first}" is your word that they are others',
         )
     if population is not None and book.populations and population not in book.populations:
         raise NotFound(
             f"the ledger has no population {population!r}",
             hint=f"there are: {', '.join(book.populations)}; "
-            f"new_population={population!r} is your word that these people are others",
+            f'new_population="{population}" is your word that these people are others',
         )
     if new_population is not None and new_population in held:
         raise LedgerMismatch(
             f"the population {new_population!r} is in the ledger already",
-            hint=f"population={new_population!r} says that {name!r} is about the same people",
+            hint=f'population="{new_population}" says that {name!r} is about the same people',
         )
     return said
 
@@ -101,5 +101,5 @@ def _same_people(draft: Draft, name: str, population: str, fingerprint: str) -> 
         return f"the same people: {population}"
     raise SameTable(
         f"the table of {name!r} is registered as {other!r} already: the same people would pay from two budgets",
-        hint=f"use that name, or population={theirs!r}; or pass owner_confirms=, which is recorded",
+        hint=f'use that name, or population="{theirs}"; or pass owner_confirms=, which is recorded',
     )
