@@ -152,10 +152,9 @@ def test_the_same_question_is_charged_once_while_it_is_not_answered(place: Place
         assert ask(ledger, "q", "bob") != first
         assert ask(ledger, "q", None) != first
         assert ledger.reserve(Pure("0.01"), dataset="d", analyst="ann", question="q").number != first  # another price
-        keyed = ledger.reserve(TENTH, dataset="d", analyst="ann", question="q", key="k")
-        assert (keyed.number, keyed.charged) == (first, ())
         ledger.settle(first, 41)
-        assert ledger.reserve(TENTH, dataset="d", analyst="ann", question="q", key="k").answer == 41
+        keyed = ledger.reserve(TENTH, dataset="d", analyst="ann", question="q", key="k")
+        assert (keyed.answer, keyed.charged) == (41, ())
         ledger.new_version("d", version="2")
         assert ask(ledger, "q") != first
         ledger.verify()

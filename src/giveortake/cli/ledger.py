@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from giveortake import ledger as ledgers
+from giveortake.answers.printable import printable
 from giveortake.cli import ledger_upkeep as upkeep
 from giveortake.cli.command import Command, terminal
 from giveortake.errors import GiveOrTakeError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from giveortake.ledger import Allowance, Entry, Ledger, Standing
+    from giveortake.privacy import Neighbours
 
 _BAR = 8
 _NARROWEST = 9  # of a name
@@ -50,7 +52,7 @@ def _verify(ledger: Ledger, arguments: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(asdict(report)) + "\n")
         return 0
     out = terminal()
-    out.print(f"[bold green]whole[/]  {ledger.name}", soft_wrap=True)
+    out.print(Text.assemble(("whole", "bold green"), f"  {printable(ledger.name)}"), soft_wrap=True)
     out.print(
         f"{report.entries} entries follow one another, {report.reservations} reservations were admissible when they "
         f"were made, {report.answers} have an answer, and what {report.levels} levels have spent follows from them."
@@ -65,7 +67,7 @@ def _show(ledger: Ledger, arguments: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(_as_json(ledger, levels, used)) + "\n")
         return 0
     out = terminal()
-    out.print(f"[bold]{ledger.name}[/]  {len(history)} entries\n", soft_wrap=True)
+    out.print(Text.assemble((printable(ledger.name), "bold"), f"  {len(history)} entries\n"), soft_wrap=True)
     out.print(standings(ledger, levels))
     _draw_burn_down(out, levels, used)
     out.print(
@@ -92,13 +94,13 @@ def standings(ledger: Ledger, levels: list[Standing]) -> Table:
         table.add_column(heading, no_wrap=True)
     table.add_column("left", justify="right", no_wrap=True)
     for level in levels:
-        whom = Text(level.unit.column or "row")
+        whom = Text(printable(level.unit.column or "row"))
         if level.share is None:
-            table.add_row(level.kind, Text(level.name), whom, "of its people", "", "")
+            table.add_row(level.kind, Text(printable(level.name)), whom, "of its people", "", "")
             continue
         bar = Text(_bar(level.share), style="red" if level.share == 1 else "cyan")
         left = "closed" if level.closed else _left(ledger.affordable(level))
-        table.add_row(level.kind, Text(level.name), whom, Text(promised(level.budget)), bar, left)
+        table.add_row(level.kind, Text(printable(level.name)), whom, Text(promised(level.budget)), bar, left)
     return table
 
 
@@ -130,7 +132,9 @@ def _draw_burn_down(out: Console, levels: list[Standing], used: dict[int, list[t
     for level in levels:
         if level.number in used:
             points = [1 - share for _, share in used[level.number]]
-            grid.add_row(f"  {level.kind}", Text(level.name), Text(sparkline(points), style="cyan"), _last(points))
+            grid.add_row(
+                f"  {level.kind}", Text(printable(level.name)), Text(sparkline(points), style="cyan"), _last(points)
+            )
     out.print("\n[bold]Burn-down[/]  what was left of each budget, charge by charge")
     out.print(grid)
 
@@ -138,12 +142,21 @@ def _draw_burn_down(out: Console, levels: list[Standing], used: dict[int, list[t
 def _print_last(out: Console, history: list[Entry], count: int) -> None:
     last = history[len(history) - min(count, len(history)) :]
     out.print(f"\n[bold]The last {len(last)} entries[/]")
-    out.print(entries(last, out.width))
+    out.print(entries(last, out.width, relations(history)))
 
 
-def entries(history: list[Entry], width: int) -> Table:
+def relations(history: list[Entry]) -> dict[str, Neighbours]:
+    """For the name of every data set, how its population counts neighbours."""
+    people = {e.content["name"]: e.content["budget"]["neighbours"] for e in history if e.kind == "population"}
+    return {e.content["name"]: people[e.content["population"]] for e in history if e.kind == "dataset"}
+
+
+def entries(history: list[Entry], width: int, neighbours: Mapping[str, Neighbours]) -> Table:
     """Entries, one line each, cut to the width."""
-    rows = [(str(entry.number), entry.at[:16].replace("T", " "), entry.kind, _summary(entry)) for entry in history]
+    rows = [
+        (str(entry.number), entry.at[:16].replace("T", " "), entry.kind, printable(_summary(entry, neighbours)))
+        for entry in history
+    ]
     table = Table(pad_edge=False, box=None)
     for name in ("entry", "at", "kind"):
         table.add_column(name, no_wrap=True)
@@ -157,14 +170,14 @@ def entries(history: list[Entry], width: int) -> Table:
     return table
 
 
-def _summary(entry: Entry) -> str:
+def _summary(entry: Entry, neighbours: Mapping[str, Neighbours]) -> str:
     content = entry.content
     match entry.kind:
         case "ledger":
             return "begun"
         case "reserved":
             who = "" if content["analyst"] is None else f"{content['analyst']} asks "
-            return f"{who}{content['dataset']}: {_price(content['event'])}"
+            return f"{who}{content['dataset']}: {price(content['event'], neighbours[content['dataset']])}"
         case "settled":
             return f"the answer to entry {content['reservation']}"
         case "population":
@@ -180,14 +193,14 @@ def _summary(entry: Entry) -> str:
             return str(content.get("reason") or content.get("analyst") or "")
 
 
-def _price(event: dict[str, Any]) -> str:
+def price(event: dict[str, Any], neighbours: Neighbours) -> str:
     """What a charge promises by itself, or what ran if that has no short form.
 
-    >>> _price({"event": "laplace", "version": 1, "noise_multiplier": "10/1"})
+    >>> price({"event": "laplace", "version": 1, "noise_multiplier": "10/1"}, "add-remove")
     'ε = 0.1'
     """
     with suppress(GiveOrTakeError):
-        return promised(event_from_json(json.dumps(event)).guarantee())
+        return promised(event_from_json(json.dumps(event)).guarantee(neighbours=neighbours))
     return _event(event)
 
 

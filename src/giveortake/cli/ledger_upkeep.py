@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
 from giveortake import ledger as ledgers
+from giveortake.answers.printable import printable
 from giveortake.cli.command import terminal
 from giveortake.errors import NotFound
 from giveortake.exact import shown
@@ -24,7 +27,7 @@ def _restore(arguments: argparse.Namespace) -> int:
         if ledger.history()[-1].kind != "restored":
             out.print(f"The export reaches to entry {point.number}, as far as the mark remembers: nothing is lost.")
             return 0
-    out.print(f"acknowledged in entry {point.number}: {arguments.reason}")
+    out.print(Text(f"acknowledged in entry {point.number}: {printable(arguments.reason)}"))
     if charge is None:
         out.print("Every level with a budget is closed until it is set anew with `ledger.change_budget`.")
     else:

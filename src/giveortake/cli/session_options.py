@@ -50,7 +50,7 @@ def open_session(arguments: argparse.Namespace, *, leave_no_trace: bool = False)
     """
     place = ledger_place(arguments)
     known = _registered(place, _mark_place(arguments)) if leave_no_trace else None
-    if known is None or _expected_name(arguments) in known:
+    if known is None or expected_name(arguments) in known:
         return _open(arguments, place), place
     session = _open(arguments, MEMORY)
     if session.name not in known:
@@ -106,7 +106,7 @@ def ledger_place(arguments: argparse.Namespace) -> str:
     said: str | None = arguments.ledger
     if Path(arguments.file).suffix.lower() == ".toml":
         said = chosen(configurations(arguments.file), arguments.table).ledger or said
-    return said or f"{_expected_name(arguments) if is_address(arguments.file) else arguments.file}.ledger"
+    return said or f"{expected_name(arguments) if is_address(arguments.file) else arguments.file}.ledger"
 
 
 def _mark_place(arguments: argparse.Namespace) -> str | None:
@@ -135,7 +135,7 @@ def rehearse(arguments: argparse.Namespace, text: str) -> None:
     once without one, and the question quoted; a table that is registered is asked directly.
     """
     known = _registered(ledger_place(arguments), _mark_place(arguments))
-    if known is None or _expected_name(arguments) in known:
+    if known is None or expected_name(arguments) in known:
         return
     session, _ = open_session(arguments, leave_no_trace=True)
     with session:
@@ -144,7 +144,8 @@ def rehearse(arguments: argparse.Namespace, text: str) -> None:
             query.answer(**spend_terms(arguments))  # says why not, before a row is read
 
 
-def _expected_name(arguments: argparse.Namespace) -> str:
+def expected_name(arguments: argparse.Namespace) -> str:
+    """What the table will be called in the ledger."""
     if Path(arguments.file).suffix.lower() == ".toml":
         return chosen(configurations(arguments.file), arguments.table).name
     return table_name(arguments.file, arguments.name, arguments.table)
@@ -154,7 +155,12 @@ def question(arguments: argparse.Namespace) -> str:
     """The question, from the argument, from `@file.sql`, or from standard input if it is `-`."""
     text: str = arguments.sql
     if text == "-":
-        text = sys.stdin.read()
+        try:
+            text = sys.stdin.read()
+        except (OSError, UnicodeDecodeError):
+            raise NotFound(
+                "standard input cannot be read as text", hint="pass the question as an argument, or as `@question.sql`"
+            ) from None
     elif text.startswith("@"):
         try:
             text = Path(text[1:]).read_text(encoding="utf-8")

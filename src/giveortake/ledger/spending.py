@@ -80,7 +80,7 @@ def reserve(
 
     Guarantee: the decision and the charge are one transaction that no other writer can enter. A level that refuses
     leaves all levels as they were. The same key and request give the reservation that is there, at no cost; so does
-    the same question of the same analyst while it has no answer yet, whoever asks it twice, and when.
+    the same question of the same analyst while it has no answer yet, so that one charge pays for one answer.
     """
     if not isinstance(event, Event):
         raise InvalidParameter("event", event, "is not an event", hint='charge what ran, such as events.Pure("0.1")')
@@ -106,7 +106,7 @@ def reserve(
     if paid is not None:
         content["answered_by"] = paid.answer
         levels = [level for level in levels if level.number not in paid.levels]
-    elif found is not None:
+    elif key is None and found is not None:
         begun = draft.book.unsettled.get((analyst, found[1]))
         if begun is not None and {level.number for level in levels} <= set(draft.book.reservations[begun].levels):
             return _reservation(draft, begun, fresh=False)

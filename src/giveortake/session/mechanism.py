@@ -150,10 +150,11 @@ class InteractiveMechanism:
         return self.price_at(question, terms.spend)
 
     def price_at(self, question: Question, spend: Spend, known: Keys | None = None) -> Priced:
-        """The same for a spend. With `known` keys, which are public then, none are looked for."""
+        """The same for a spend, refused if the engine could not run it. With `known` keys none are looked for."""
         if known is None:
             spend = self.with_key_delta(question, spend)
         made = self.measure(question, spend, known)
+        self.engine.require_runnable(made.asked())
         return Priced(made, spend, made.keys() if known is None and made.selection is None else known)
 
     def measure(self, question: Question, spend: Spend, known: Keys | None = None) -> Measurement:
@@ -194,8 +195,7 @@ class InteractiveMechanism:
         }
 
     def reserve(self, asked: Sequence[Priced], key: str | None, request: dict[str, Any]) -> Reservation:
-        """Charge, durably, before a row is read. What the engine cannot run, and a changed table, are refused first."""
-        self.engine.require_runnable(question for each in asked for question in each.made.asked())
+        """Charge, durably, before a row is read. A table that changed is refused first, at no cost."""
         if not self.engine.unchanged():
             raise LedgerMismatch(
                 f"the table {self.dataset!r} has changed since it was protected",

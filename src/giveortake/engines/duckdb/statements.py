@@ -36,7 +36,8 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
 
     Of a person the first so many keys count, by a hash of the person and the key's `marks`, which its values alone
     decide. Codes do not: they are places in lists that other people's rows make longer. Hash and code are one number,
-    the hash in front, so that equal hashes are ordered by code; a longer list changes no two values' order.
+    the hash in front, so that equal hashes are ordered by code; a longer list changes no two values' order. Memory
+    follows the keys that persons have, never the number that they may have.
     """
     inner = select_rows(printer, persons.relation, persons.keys, [], person=persons.relation.person is not None)
     code = coded.code()
@@ -46,7 +47,9 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
     kind, bits = ("BIGINT", 32) if coded.is_small else ("HUGEINT", 63)
     ordered = f"(CAST({_key_hash(printer, persons, coded)} AS {kind}) << {bits}) + {code}"
     pairs = f"SELECT DISTINCT r.p AS p, {ordered} AS ordered FROM {rows}"
-    chosen = f"SELECT unnest(min(ordered, {persons.groups})) & {2**bits - 1} AS code FROM ({pairs}) AS t GROUP BY p"
+    first = f"list_slice(list_sort(list(ordered)), 1, {persons.groups})"
+    kept = f"CASE WHEN count(*) <= {persons.groups} THEN list(ordered) ELSE {first} END"
+    chosen = f"SELECT unnest({kept}) & {2**bits - 1} AS code FROM ({pairs}) AS t GROUP BY p"
     return f"SELECT CAST(code AS BIGINT) AS code, count(*) FROM ({chosen}) AS t GROUP BY code"
 
 
