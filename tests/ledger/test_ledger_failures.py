@@ -191,7 +191,7 @@ def run():
                     answer = ledger.settle(paid, secrets.token_hex(8))
                 else:
                     answer = paid.answer
-            print(number, answer, flush=True)
+            sys.stdout.write(f"{number} {answer}\\n")
 threads = [threading.Thread(target=run) for _ in range(2)]
 for each in threads: each.start()
 for each in threads: each.join()

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from giveortake.accounting.filters import Filter
-    from giveortake.ledger.book import Book, Level
+    from giveortake.ledger.book import Book
     from giveortake.ledger.canonical import Json
+    from giveortake.ledger.levels import Level
     from giveortake.ledger.store import Transaction
     from giveortake.privacy import Guarantee
 

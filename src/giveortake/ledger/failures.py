@@ -12,7 +12,7 @@ from math import comb
 from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
-    from giveortake.ledger.book import Level
+    from giveortake.ledger.levels import Level
 
 
 @final

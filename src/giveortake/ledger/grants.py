@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from giveortake.accounting.filters import Filter
-    from giveortake.ledger.book import Level
     from giveortake.ledger.draft import Draft
+    from giveortake.ledger.levels import Level
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
 

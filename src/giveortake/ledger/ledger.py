@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, final
 
-from giveortake.errors import ApprovalRequired, InvalidParameter, LedgerMismatch, NotFound
+from giveortake.errors import ApprovalRequired, InvalidParameter, NotFound
 from giveortake.exact import whole
 from giveortake.ledger import registering, spending
 from giveortake.ledger.canonical import canonical, digest, plain
 from giveortake.ledger.failures import Allowance, allowance
 from giveortake.ledger.spending import Reservation, Waiting
+from giveortake.ledger.standings import Standing, meant, standing_of
 from giveortake.ledger.tables import Registered, people_of, put
 from giveortake.ledger.verifying import Verification, burn_down, verified
 from giveortake.ledger.views import of_analyst
@@ -22,34 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
-    from giveortake.ledger.book import Book, Level
+    from giveortake.ledger.book import Book
     from giveortake.ledger.chain import Chain
-    from giveortake.ledger.draft import Draft
     from giveortake.ledger.entries import Entry
+    from giveortake.ledger.levels import Level
     from giveortake.privacy import Guarantee, Unit
     from giveortake.privacy.events import Event
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What a level may spend and has spent, at the moment it was asked for. Without a budget it only counts.
-
-    Of a population whose analysts have `allotments`, `spent` and `remaining` are those of the rest that the custodian
-    holds.
-    """
-
-    number: int
-    kind: str
-    name: str
-    unit: Unit
-    budget: Guarantee | None
-    spent: Any
-    remaining: Any
-    share: Fraction | None
-    closed: bool
-    allotted: bool = False
-    allotments: tuple[Guarantee, ...] = ()
 
 
 @final
@@ -204,16 +182,16 @@ class Ledger:
     def change_budget(self, level: Standing, budget: Guarantee, *, reason: str) -> Standing:
         """A new promise to the same people: all history is run again under it, and refused if it does not fit."""
         with self.chain.changing() as draft:
-            spending.change_budget(draft, _meant(draft.book, level), budget, reason)
+            spending.change_budget(draft, meant(draft.book, level), budget, reason)
         return self._standing(lambda book: book.levels[level.number])
 
     def affordable(self, level: Standing) -> Fraction | None:
         """The greatest ε, up to rounding, of a pure release that a level would admit now; None if it has no cap."""
         with self.chain.looking() as draft:
-            meant = _meant(draft.book, level)
-            if meant.closed is not None:
+            asked = meant(draft.book, level)
+            if asked.closed is not None:
                 return Fraction(0)
-            guard = draft.filter_of(meant)
+            guard = draft.filter_of(asked)
             return None if guard is None else guard.affordable()
 
     def admits(self, event: Event, *, dataset: str, analyst: str | None = None) -> bool:
@@ -307,8 +285,8 @@ class Ledger:
     def reset_failures(self, level: Standing, *, reason: str) -> None:
         """The owner has looked at what failed, and allows as many failures again."""
         with self.chain.changing() as draft:
-            meant = _meant(draft.book, level)
-            draft.add("forgiven", {"level": meant.number, "reason": registering.named("reason", reason)})
+            looked_at = meant(draft.book, level)
+            draft.add("forgiven", {"level": looked_at.number, "reason": registering.named("reason", reason)})
 
     def failures(self) -> list[Allowance]:
         """For each analyst, and for the custodian's own questions: what may fail, what has, and what that can tell."""
@@ -337,10 +315,10 @@ class Ledger:
         """Every level, in the order in which they were registered; or an analyst's own, on one data set or on all."""
         with self.chain.looking() as draft:
             if analyst is None:
-                return [_standing(draft, level) for level in draft.book.levels.values()]
+                return [standing_of(draft, level) for level in draft.book.levels.values()]
             if dataset is not None:
                 draft.book.dataset_for(dataset, analyst)
-            return [_standing(draft, grant.level) for grant in draft.book.grants_of(analyst, dataset)]
+            return [standing_of(draft, grant.level) for grant in draft.book.grants_of(analyst, dataset)]
 
     def waiting(self) -> list[int]:
         """The requests that wait for approval."""
@@ -404,7 +382,7 @@ class Ledger:
 
     def _standing(self, find: Callable[[Book], Level]) -> Standing:
         with self.chain.looking() as draft:
-            return _standing(draft, find(draft.book))
+            return standing_of(draft, find(draft.book))
 
 
 def _number(reservation: Reservation | int) -> int:
@@ -412,33 +390,3 @@ def _number(reservation: Reservation | int) -> int:
     if type(number) is not int:  # True and 4.0 would find the entries 1 and 4
         raise InvalidParameter("reservation", number, "is neither a reservation nor the number of one")
     return number
-
-
-def _meant(book: Book, standing: Standing) -> Level:
-    """The level that a standing speaks of; one that another ledger gave out is refused."""
-    if not isinstance(standing, Standing):
-        raise InvalidParameter("level", standing, "is not a standing", hint="`ledger.levels()` lists them")
-    level = book.levels.get(standing.number)
-    if level is None or (level.kind, level.name, level.unit) != (standing.kind, standing.name, standing.unit):
-        raise LedgerMismatch(
-            f"the {standing.kind} {standing.name!r} is not level {standing.number} of this ledger",
-            hint="take the standing from the ledger whose budget is to change",
-        )
-    return level
-
-
-def _standing(draft: Draft, level: Level) -> Standing:
-    guard = draft.filter_of(level)
-    return Standing(
-        number=level.number,
-        kind=level.kind,
-        name=level.name,
-        unit=level.unit,
-        budget=level.budget,
-        spent=None if guard is None else guard.spent,
-        remaining=None if guard is None else guard.remaining,
-        share=None if guard is None else guard.share,
-        closed=level.closed is not None,
-        allotted=level.allotted,
-        allotments=tuple(level.allotments.values()),
-    )

@@ -28,8 +28,9 @@ from giveortake.privacy.events import Event
 
 if TYPE_CHECKING:
     from giveortake.accounting.filters import Filter
-    from giveortake.ledger.book import Book, DataSet, Level, Reserved
+    from giveortake.ledger.book import Book
     from giveortake.ledger.draft import Draft
+    from giveortake.ledger.levels import DataSet, Level, Reserved
     from giveortake.privacy import Guarantee
 
 _LONGEST_KEY = 500

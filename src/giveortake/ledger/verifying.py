@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from giveortake.accounting.filters import Filter
-    from giveortake.ledger.book import Level
     from giveortake.ledger.entries import Entry, Point
+    from giveortake.ledger.levels import Level
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
 
