@@ -22,7 +22,7 @@ TENTH = Laplace(10)
 
 
 def clinic(ledger: Ledger) -> None:
-    ledger.population("patients", budget=PureDP(1))
+    ledger.population("patients", budget=PureDP(1), analysts="pooled")
     ledger.dataset("visits", population="patients")
     ledger.analyst("ann", datasets=["visits"], budget=PureDP("0.5"))
     ledger.analyst("bob", datasets=["visits"], budget=PureDP("0.5"))
@@ -193,7 +193,7 @@ def test_levels_add_up_as_a_list_of_charges_does(asked: list[tuple[str, str | No
     plainly = dict.fromkeys(caps, Fraction(0))
     paid: dict[tuple[str, str], set[str]] = {}
     with open_ledger(":memory:") as ledger:
-        ledger.population("people", budget=PureDP(caps["people"]))
+        ledger.population("people", budget=PureDP(caps["people"]), analysts="pooled")
         ledger.dataset("north", population="people", budget=PureDP(caps["north"]))
         ledger.dataset("south", population="people")
         for analyst in ("ann", "bob"):

@@ -8,7 +8,20 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
 from giveortake import __version__
-from giveortake.cli import audit, bench, demo, explain, interruption, ledger, query, quote, streams, survey, verify
+from giveortake.cli import (
+    admin,
+    audit,
+    bench,
+    demo,
+    explain,
+    interruption,
+    ledger,
+    query,
+    quote,
+    streams,
+    survey,
+    verify,
+)
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -23,6 +36,7 @@ COMMANDS: dict[str, Command] = {
     "query": query.COMMAND,
     "quote": quote.COMMAND,
     "ledger": ledger.COMMAND,
+    "admin": admin.COMMAND,
     "explain": explain.COMMAND,
     "verify": verify.COMMAND,
     "audit": audit.COMMAND,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from giveortake.ledger import Entry, Ledger, Standing
+    from giveortake.ledger import Allowance, Entry, Ledger, Standing
     from giveortake.privacy import Neighbours
 
 _BAR = 8
@@ -70,6 +70,10 @@ def _show(ledger: Ledger, arguments: argparse.Namespace) -> int:
     out.print(Text.assemble((printable(ledger.name), "bold"), f"  {len(history)} entries\n"), soft_wrap=True)
     out.print(standings(ledger, levels))
     _draw_burn_down(out, levels, used)
+    out.print(
+        "\n[bold]Failures[/]  what no ε covers: which of N questions failed, if k may, tells up to this many bits"
+    )
+    out.print(allowances(ledger.failures()))
     _print_last(out, history, arguments.last)
     return 0
 
@@ -97,6 +101,20 @@ def standings(ledger: Ledger, levels: list[Standing]) -> Table:
         bar = Text(_bar(level.share), style="red" if level.share == 1 else "cyan")
         left = "closed" if level.closed else _left(ledger.affordable(level))
         table.add_row(level.kind, Text(printable(level.name)), whom, Text(promised(level.budget)), bar, left)
+    return table
+
+
+def allowances(found: list[Allowance]) -> Table:
+    """How many failures each asker may observe, and what that can tell."""
+    table = Table(pad_edge=False, box=None)
+    for heading in ("  asker", "name"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("failed, of k", "N", "bits"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each in found:
+        asker = "analyst" if each.kind == "analyst" else "custodian, of"
+        failed, bits = f"{each.failed} of {each.allowed}", f"{float(each.bits):.1f}"
+        table.add_row(f"  {asker}", Text(each.name), failed, f"{each.questions:,}", bits)
     return table
 
 
@@ -243,9 +261,22 @@ def _as_json(ledger: Ledger, levels: list[Standing], used: dict[int, list[tuple[
                 "spent": _exact(level.spent),
                 "remaining": _exact(level.remaining),
                 "closed": level.closed,
+                "analysts": "allotted" if level.allotted else "pooled",
+                "allotments": [repr(each) for each in level.allotments],
                 "burn_down": [[number, _exact(share)] for number, share in used.get(level.number, [])],
             }
             for level in levels
+        ],
+        "failures": [
+            {
+                "kind": each.kind,
+                "name": each.name,
+                "failed": each.failed,
+                "k": each.allowed,
+                "N": each.questions,
+                "bits": str(each.bits),
+            }
+            for each in ledger.failures()
         ],
     }
 

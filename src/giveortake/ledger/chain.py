@@ -46,6 +46,7 @@ class Chain:
         self._now = now
         self._book = Book()
         self._filters = Filters()
+        self._secret: bytes | None = None
         self._process = os.getpid()
         self._closed = False
         self._inside = False  # changed by whoever holds the lock
@@ -168,7 +169,12 @@ class Chain:
         if not self._book.agrees_with(mark) and writable:
             self.mark.move(self._book.head)
             self._at("mark moved")
-        return Draft(self._book, transaction, self._filters, self._now, writable=writable)
+        return Draft(self._book, transaction, self._filters, self._now, writable=writable, secret=self._secret_of)
+
+    def _secret_of(self, create: bool) -> bytes | None:
+        if self._secret is None:
+            self._secret = self.mark.secret(create=create and not self.read_only)
+        return self._secret
 
     def _marked(self) -> bool:
         """Whether the mark has come as far as what was read. It is asked again: the first look came before reading."""

@@ -6,12 +6,13 @@ import os
 import secrets
 import stat
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from giveortake.errors import LedgerUnavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 VARIABLE = "GIVEORTAKE_STATE"
@@ -66,6 +67,35 @@ def make_private_folder(folder: Path) -> None:
     if not folder.is_dir():
         make_private_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock that is a file, and remove it afterwards; the system lets go of it when the process ends."""
+    import fcntl  # noqa: PLC0415 (not on every platform)
+
+    while True:
+        try:
+            held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise LedgerUnavailable(f"nothing can be kept at {path}: {error.strerror}", hint=CHOOSE) from error
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            if _is_at(held, path):  # else whoever had it has removed it meanwhile
+                try:
+                    yield
+                finally:
+                    path.unlink(missing_ok=True)
+                return
+        finally:
+            os.close(held)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return path.stat().st_ino == os.fstat(descriptor).st_ino
+    except FileNotFoundError:
+        return False
 
 
 def sync(descriptor: int) -> None:

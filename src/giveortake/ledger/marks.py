@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import json
 import secrets
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from threading import Lock
 from typing import TYPE_CHECKING, Protocol, final
 
 from giveortake.errors import LedgerDamaged, LedgerUnavailable
 from giveortake.ledger.canonical import canonical, digest
 from giveortake.ledger.entries import RESTORE, Point
-from giveortake.ledger.files import content_of, sync, write_once
+from giveortake.ledger.files import content_of, locked, sync, write_once
 from giveortake.ledger.store import silent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from giveortake.ledger.store import Notice
@@ -54,6 +57,10 @@ class Mark(Protocol):
         """Take over the secret of the mark in whose place this one comes."""
         ...
 
+    def turn(self, name: str) -> AbstractContextManager[None]:
+        """Hold what only one thread of one process may hold at a time; it is let go when the process ends, however."""
+        ...
+
     def remove(self) -> None:
         """Forget everything: another mark has come in the place of this one."""
         ...
@@ -74,6 +81,8 @@ class MemoryMark:
     def __init__(self) -> None:
         self._point: Point | None = None
         self._secret = secrets.token_bytes(_SECRET)
+        self._turns: dict[str, Lock] = {}
+        self._lock = Lock()
 
     def read(self) -> Point | None:
         return self._point
@@ -93,6 +102,13 @@ class MemoryMark:
 
     def inherit(self, secret: bytes) -> None:
         self._secret = secret
+
+    @contextmanager
+    def turn(self, name: str) -> Iterator[None]:
+        with self._lock:
+            held = self._turns.setdefault(name, Lock())
+        with held:
+            yield
 
     def remove(self) -> None:
         self._point = None
@@ -163,6 +179,11 @@ class FileMark:
 
     def inherit(self, secret: bytes) -> None:
         write_once(self._secret, secret)
+
+    @contextmanager
+    def turn(self, name: str) -> Iterator[None]:
+        with locked(self.path.with_name(f"{self.path.name}.{name[:32]}.turn")):
+            yield
 
     def remove(self) -> None:
         for path in (self.path, self._secret):

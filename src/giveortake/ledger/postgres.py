@@ -283,6 +283,17 @@ class PostgresMark(_Connected):
             place = f'"{self.schema}_mark".secret'
             connection.execute(f"UPDATE {place} SET secret = %s".encode(), (secret,))  # noqa: S608
 
+    @contextmanager
+    def turn(self, name: str) -> Iterator[None]:
+        number = int.from_bytes(bytes.fromhex(name)[:8], "big", signed=True)
+        with self._translated():
+            held = psycopg.connect(self.address, autocommit=True, connect_timeout=_PATIENCE)
+            held.execute("SELECT pg_advisory_lock(%s)", (number,))
+        try:
+            yield
+        finally:
+            held.close()  # which lets go of the lock, as the end of the process would
+
     def remove(self) -> None:
         with self._begun() as connection:
             connection.execute(f'DROP SCHEMA IF EXISTS "{self.schema}_mark" CASCADE'.encode())

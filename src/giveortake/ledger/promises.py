@@ -98,10 +98,11 @@ def for_group(event: events.Event, size: int, neighbours: Neighbours) -> events.
             return events.Composed([for_group(part, size, neighbours) for part in event.events])
         case events.Repeated():
             return events.Repeated(for_group(event.event, size, neighbours), event.times)
-    return _restated(event.guarantee(neighbours=neighbours).group(size))
+    return restated(event.guarantee(neighbours=neighbours).group(size))
 
 
-def _restated(promise: Guarantee) -> events.Event:
+def restated(promise: Guarantee) -> events.Event:
+    """An event that makes a promise, and nothing better."""
     match promise:
         case PureDP():
             return events.Pure(promise.epsilon)

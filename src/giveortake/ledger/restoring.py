@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
 
-    from giveortake.ledger.book import Level
     from giveortake.ledger.home import Home
+    from giveortake.ledger.levels import Level
     from giveortake.ledger.marks import Mark
     from giveortake.ledger.store import Store
     from giveortake.privacy.events import Event
