@@ -172,7 +172,7 @@ def write(where: str, log: Path, writer: int, at: Callable[[str], None]) -> None
             number += 1
             group, name, key = number // TRIED, f"writer-{writer}", f"question-{number}"
             if group != registered:
-                ledger.population(f"people-{group}", budget=BUDGET)
+                ledger.population(f"people-{group}", budget=BUDGET, analysts="pooled")
                 ledger.dataset(f"data-{group}", population=f"people-{group}")
                 ledger.analyst(name, datasets=[f"data-{group}"], budget=BUDGET)
                 registered = group

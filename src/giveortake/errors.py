@@ -10,6 +10,7 @@ import re
 
 __all__ = [
     "AccessDenied",
+    "AllowanceExceeded",
     "ApprovalRequired",
     "BudgetExceeded",
     "DamagedReports",
@@ -171,7 +172,7 @@ class LedgerMismatch(LedgerError, ValueError):
 
 
 class SameTable(LedgerError, ValueError):
-    """The same table is registered under another name; the owner has to say that this is meant."""
+    """A table may be about people who are in the ledger already; the owner has to say whose people they are."""
 
 
 class IdempotencyConflict(LedgerError, ValueError):
@@ -179,7 +180,11 @@ class IdempotencyConflict(LedgerError, ValueError):
 
 
 class AccessDenied(LedgerError, PermissionError):
-    """The analyst was revoked, or was never admitted to the data set."""
+    """The analyst was revoked. What somebody else may ask is `NotFound`, as what nobody may."""
+
+
+class AllowanceExceeded(LedgerError, PermissionError):
+    """More questions have failed than may, or more were asked than were granted. Nothing was charged."""
 
 
 class ApprovalRequired(LedgerError, PermissionError):

@@ -159,7 +159,7 @@ def test_a_refusal_costs_nothing(arguments: list[str], words: str, capsys: pytes
     assert words in captured.err
     assert captured.out == ""
     assert not Path("trips.csv.ledger").exists()
-    assert not Path("trips.csv.ledger.mark").exists()
+    assert not list(Path().glob("*.mark"))
     assert query(COUNT, "--epsilon", "1") == 0  # the whole budget is still there
 
 
@@ -172,7 +172,12 @@ def test_a_refused_question_registers_nothing_in_a_ledger_of_other_tables(
     mean = "SELECT AVG(amount) AS mean FROM tours"
     assert cli.main([*tours, mean]) == 2
     assert "such as --domain amount=0:500" in capsys.readouterr().err
-    assert cli.main([*tours, mean, "--domain", "amount=0:50"]) == 0
+    assert cli.main([*tours, mean, "--domain", "amount=0:50"]) == 2
+    said = '--population "people of trips" says that it is; --new-population "people of tours" is your word'
+    assert said in capsys.readouterr().err
+    whose = ["--new-population", "people of tours"]
+    assert cli.main([*tours, mean, "--domain", "amount=0:50", *whose]) == 0
+    assert cli.main([*tours, mean, "--domain", "amount=0:50"]) == 0  # it was said once
 
 
 def test_other_domains_are_asked_under_another_name_of_the_same_people(capsys: pytest.CaptureFixture[str]) -> None:

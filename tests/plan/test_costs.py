@@ -66,7 +66,7 @@ def call(name: str, *arguments: Expression) -> Call:
         (call("coalesce", CODE, NOTE), USUAL_CHARACTERS),
         (call("nullif", CODE, Literal("x")), 8),
         (call("to_text", FLAG), 5),
-        (call("to_text", Column("p")), 20),
+        (call("to_text", Column("p")), 40),
         (call("to_text", Column("at")), 26),
         (call("to_text", CODE), 8),
     ],

@@ -240,3 +240,19 @@ def test_what_is_drawn_is_in_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "key" not in str(failure.value)
     assert failure.value.__context__ is None
     assert failure.value.__cause__ is None
+
+
+def test_refining_one_part_of_a_stream_does_not_find_the_refinement_of_another() -> None:
+    def keys_and_counts(answer: gt.answers.Answer) -> list[tuple[Any, ...]]:
+        found: dict[str, Any] = answer.to_dict()
+        return list(zip(found["k"], found["d"], found["n"], strict=True))
+
+    with session() as s:
+        parts = list(s.sql(TEXT).stream(**SPEND))[:3]
+        refined = [keys_and_counts(part.refine(epsilon=1000)) for part in parts]
+        for before, after in zip(map(keys_and_counts, parts), refined, strict=True):
+            assert [row[:2] for row in after] == [row[:2] for row in before]
+            assert all(abs(one[2] - other[2]) < 5 for one, other in zip(after, before, strict=True))
+        spent = s.spent
+        assert [keys_and_counts(part.refine(epsilon=1000)) for part in parts] == refined
+        assert s.spent == spent

@@ -5,10 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from giveortake.answers.column import NUMBERS, Column, Value
 from giveortake.answers.numbers import shown_with_margin
+from giveortake.answers.printable import printable
 from giveortake.exact import shown as shown_fraction
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def as_rich(answer: Released) -> Any:
 
     table = Table(pad_edge=False, box=None)
     for column in answer.columns:
-        table.add_column(Text(column.name, style="bold"), justify="right" if column.kind in NUMBERS else "left")
+        table.add_column(Text(printable(column.name), style="bold"), justify=_align(column))
         if column.has_interval:
             table.add_column("", style="dim")
     texts: list[list[str]] = []
@@ -59,7 +60,7 @@ def as_rich(answer: Released) -> Any:
 def as_html(answer: Released) -> str:
     """A table for a notebook, with a bar for every interval. Everything that came from outside is escaped."""
     head = "".join(
-        f'<th style="text-align:{_align(column)}">{escape(column.name)}</th>'
+        f'<th style="text-align:{_align(column)}">{escape(printable(column.name))}</th>'
         + ("<th></th>" * (2 * column.has_interval))
         for column in answer.columns
     )
@@ -79,8 +80,9 @@ def _cells(column: Column, rows: int) -> list[str]:
     widest = max((len(value) for value, _ in pairs), default=0)
     justified = [value.rjust(widest) if column.kind in NUMBERS else value.ljust(widest) for value, _ in pairs]
     texts = [f"{value} {beside}".rstrip() for value, (_, beside) in zip(justified, pairs, strict=True)]
-    width = max(len(text) for text in [column.name, *texts])
-    return [text.ljust(width) for text in [column.name, *texts]]
+    lines = [printable(column.name), *texts]
+    width = max(map(len, lines))
+    return [text.ljust(width) for text in lines]
 
 
 def _html_cells(column: Column) -> list[str]:
@@ -120,7 +122,7 @@ def _head(column: Column, rows: int) -> list[tuple[Value, Value, Value]]:
     return list(islice(column.triples(), rows))
 
 
-def _align(column: Column) -> str:
+def _align(column: Column) -> Literal["left", "right"]:
     return "right" if column.kind in NUMBERS else "left"
 
 

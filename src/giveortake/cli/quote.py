@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.exact import shown
@@ -41,12 +42,12 @@ def show(out: Console, session: Session, quote: Quote) -> None:
     table = Table("column", pad_edge=False, box=None)
     table.add_column(f"give or take, with {shown(100 * quote.confidence)} %", justify="right")
     for name, margin in quote.margins.items():
-        table.add_row(Text(name), _margin(margin))
+        table.add_row(Text(printable(name)), _margin(margin))
     out.print(table)
     out.print()
     facts = Table.grid(padding=(0, 2))
     for label, text in _facts(session, quote):
-        facts.add_row(Text(label, style="bold"), Text(text))
+        facts.add_row(Text(label, style="bold"), Text(printable(text)))
     out.print(facts)
 
 

@@ -37,6 +37,8 @@ _CUSTODIANS = (  # what a TOML file says, and the command line then does not
     "rows_per_person",
     "name",
     "population",
+    "new_population",
+    "mark",
 )
 
 
@@ -47,8 +49,8 @@ def open_session(arguments: argparse.Namespace, *, leave_no_trace: bool = False)
     once it is open.
     """
     place = ledger_place(arguments)
-    known = _registered(place) if leave_no_trace else None
-    if known is None or _expected_name(arguments) in known:
+    known = _registered(place, _mark_place(arguments)) if leave_no_trace else None
+    if known is None or expected_name(arguments) in known:
         return _open(arguments, place), place
     session = _open(arguments, MEMORY)
     if session.name not in known:
@@ -76,7 +78,9 @@ def _open(arguments: argparse.Namespace, book: str) -> Session:
         name=arguments.name,
         table=arguments.table,
         ledger=None if book == MEMORY else book,
+        mark=None if book == MEMORY else arguments.mark,
         population=arguments.population,
+        new_population=arguments.new_population,
         analyst=arguments.analyst,
     )
 
@@ -102,16 +106,24 @@ def ledger_place(arguments: argparse.Namespace) -> str:
     said: str | None = arguments.ledger
     if Path(arguments.file).suffix.lower() == ".toml":
         said = chosen(configurations(arguments.file), arguments.table).ledger or said
-    return said or f"{_expected_name(arguments) if is_address(arguments.file) else arguments.file}.ledger"
+    return said or f"{expected_name(arguments) if is_address(arguments.file) else arguments.file}.ledger"
 
 
-def _registered(place: str) -> set[str] | None:
+def _mark_place(arguments: argparse.Namespace) -> str | None:
+    """Where the ledger's mark is, if the TOML file or the option says so."""
+    said: str | None = arguments.mark
+    if Path(arguments.file).suffix.lower() == ".toml":
+        return chosen(configurations(arguments.file), arguments.table).mark or said
+    return said
+
+
+def _registered(place: str, mark: str | None) -> set[str] | None:
     """The tables that a ledger in a file knows; None if that is not for us to find out."""
     if place == MEMORY or "://" in place:
         return None
     if not Path(place).exists():
         return set()
-    with suppress(GiveOrTakeError), ledgers.open(place, create=False, read_only=True) as book:
+    with suppress(GiveOrTakeError), ledgers.open(place, mark=mark, create=False, read_only=True) as book:
         return {level.name for level in book.levels() if level.kind == "data set"}
     return None  # a ledger that cannot be read is refused when it is opened to be written
 
@@ -122,8 +134,8 @@ def rehearse(arguments: argparse.Namespace, text: str) -> None:
     Domains and budgets are frozen once they are registered. So a table that its ledger does not know yet is opened
     once without one, and the question quoted; a table that is registered is asked directly.
     """
-    known = _registered(ledger_place(arguments))
-    if known is None or _expected_name(arguments) in known:
+    known = _registered(ledger_place(arguments), _mark_place(arguments))
+    if known is None or expected_name(arguments) in known:
         return
     session, _ = open_session(arguments, leave_no_trace=True)
     with session:
@@ -132,7 +144,8 @@ def rehearse(arguments: argparse.Namespace, text: str) -> None:
             query.answer(**spend_terms(arguments))  # says why not, before a row is read
 
 
-def _expected_name(arguments: argparse.Namespace) -> str:
+def expected_name(arguments: argparse.Namespace) -> str:
+    """What the table will be called in the ledger."""
     if Path(arguments.file).suffix.lower() == ".toml":
         return chosen(configurations(arguments.file), arguments.table).name
     return table_name(arguments.file, arguments.name, arguments.table)
@@ -142,7 +155,12 @@ def question(arguments: argparse.Namespace) -> str:
     """The question, from the argument, from `@file.sql`, or from standard input if it is `-`."""
     text: str = arguments.sql
     if text == "-":
-        text = sys.stdin.read()
+        try:
+            text = sys.stdin.read()
+        except (OSError, UnicodeDecodeError):
+            raise NotFound(
+                "standard input cannot be read as text", hint="pass the question as an argument, or as `@question.sql`"
+            ) from None
     elif text.startswith("@"):
         try:
             text = Path(text[1:]).read_text(encoding="utf-8")
@@ -195,9 +213,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     people.add_argument("--rows-per-person", metavar="R", help="instead: how many rows count altogether")
     books = parser.add_argument_group("where from, and where it is written down")
     books.add_argument("--name", metavar="NAME", help="what the table is called; the name of the file unless stated")
-    books.add_argument("--population", metavar="NAME", help="the people in it; `people of NAME` unless stated")
+    books.add_argument("--population", metavar="NAME", help="the people in it, if the ledger knows them already")
+    books.add_argument("--new-population", metavar="NAME", help="the people in it, if the ledger knows others only")
     books.add_argument("--table", metavar="NAME", help="the section of a TOML file, or the table of a database")
     books.add_argument("--ledger", metavar="PATH", help="FILE.ledger unless stated; `:memory:` forgets what was spent")
+    books.add_argument("--mark", metavar="PATH", help="the ledger's high-water mark; in the state folder unless stated")
     books.add_argument("--analyst", metavar="NAME", help="who asks, if the ledger knows analysts")
 
 

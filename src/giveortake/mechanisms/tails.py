@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, final
 
 import numpy as np
@@ -123,6 +122,8 @@ def _scales(tails: Iterable[Tail]) -> tuple[list[Any], list[Any]]:
 
 
 def _normal_quantile(miss: float) -> float:
+    from statistics import NormalDist  # noqa: PLC0415 (`import giveortake` does not wait for it)
+
     return -NormalDist().inv_cdf(miss / 2)
 
 

@@ -11,7 +11,7 @@ from giveortake.plan.arithmetic import Rule, half_up, rounded
 from giveortake.plan.domains import MOST_CHARACTERS, Domain, Kind
 from giveortake.plan.expressions import Call
 
-_CHARACTERS = {Kind.INTEGER: 20, Kind.BOOLEAN: 5, Kind.DATE: 10, Kind.TIMESTAMP: 26}  # of values written as text
+_CHARACTERS = {Kind.INTEGER: 40, Kind.BOOLEAN: 5, Kind.DATE: 10, Kind.TIMESTAMP: 26}  # of values written as text
 
 
 def text_of(call: Call, domains: list[Domain]) -> Domain:

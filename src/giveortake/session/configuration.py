@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 MEMORY = ":memory:"  # where a ledger is kept that forgets
 _REQUIRED = ("source", "unit", "budget")
-_TEXTS = ("unit", "neighbours", "ledger", "table", "population", "analyst", "owner_confirms", "memory", "spool")
-_NUMBERS = ("groups_per_person", "rows_per_group", "rows_per_person", "threads", "seconds")
+_PEOPLE = ("population", "new_population", "analyst", "owner_confirms")
+_TEXTS = ("unit", "neighbours", "ledger", "mark", "table", *_PEOPLE, "memory", "spool")
+_NUMBERS = ("groups_per_person", "rows_per_group", "rows_per_person", "failures", "threads", "seconds")
 _KNOWN = ("source", "budget", "domains", "public", *_TEXTS, *_NUMBERS)
 
 
@@ -47,11 +48,17 @@ class Configuration:
         found: str | None = self.said.get("ledger")
         return found
 
+    @property
+    def mark(self) -> str | None:
+        """Where the section keeps the ledger's mark, if it says so."""
+        found: str | None = self.said.get("mark")
+        return found
+
     def open(self, **instead: Any) -> Session:
         """The session; `instead` says something else than the file does."""
         told = {**self.said, **instead}
         if told.get("ledger") == MEMORY:
-            told["ledger"] = None
+            told["ledger"] = told["mark"] = None
         try:
             return protect(told.pop("source"), name=self.name, **told)
         except GiveOrTakeError as error:
@@ -112,8 +119,9 @@ def _configuration(file: Path, name: str, section: object) -> Configuration:
     said["unit"] = unit_said(said["unit"])
     if "ledger" in said:
         said["ledger"] = _ledger(file, said["ledger"])
-    if "spool" in said:
-        said["spool"] = _path(file, said["spool"])
+    for key in ("spool", "mark"):
+        if key in said:
+            said[key] = _path(file, said[key])
     if "domains" in section:
         said["domains"] = _domains(where, section["domains"])
     if "public" in section:

@@ -91,8 +91,7 @@ class InteractiveMechanism:
 
     def answer(self, asked: Sequence[Priced], confidence: Fraction, key: str | None) -> list[Answer]:
         """Answers to questions under one charge: all are paid, durably, before the first of them is asked."""
-        reservation = self.reserve(asked, key)
-        stored = self.draw_once(asked, reservation)
+        reservation, stored = self.reserve_and_draw(asked, key)
         return [
             _Release(self, each, *stored_answers.whole(self.spool, each, part), reservation, confidence).read()
             for each, part in zip(asked, stored, strict=True)
@@ -102,13 +101,13 @@ class InteractiveMechanism:
         """The same for one question, whose answer is read from where it is stored, some keys at a time."""
         if asked.made.question.order:
             raise QueryRefused("ORDER BY needs the whole table at once", hint="sort where the stream is written to")
-        reservation = self.reserve([asked], key)
-        (part,) = self.draw_once([asked], reservation)
+        reservation, (part,) = self.reserve_and_draw([asked], key)
 
         def answers() -> Iterator[Answer]:
             left = asked.made.question.limit
-            for keys, release in stored_answers.some_at_a_time(self.spool, asked, part):
-                each = _Release(self, asked, keys, release, reservation, confidence).read(limit=left)
+            for place, (keys, release) in enumerate(stored_answers.some_at_a_time(self.spool, asked, part)):
+                portion = place if "spool" in part else None
+                each = _Release(self, asked, keys, release, reservation, confidence, portion).read(limit=left)
                 left = None if left is None else left - len(each)
                 yield each
                 if left == 0:
@@ -116,11 +115,27 @@ class InteractiveMechanism:
 
         return Stream(answers)
 
-    def draw_once(self, asked: Sequence[Priced], reservation: Reservation) -> list[Stored]:
-        """What is stored under a reservation; drawn and settled now, unless it was before."""
-        if reservation.settled:
-            return stored_answers.parts_of(reservation.answer, len(asked))
-        return self.settle(reservation, [self.draw(each, reservation, place) for place, each in enumerate(asked)])
+    def reserve_and_draw(
+        self, asked: Sequence[Priced], key: str | None, refines: tuple[str, ...] = (), portion: int | None = None
+    ) -> tuple[Reservation, list[Stored]]:
+        """Charge, and draw what was not drawn before. Who asks the same at the same moment waits, and gets the same.
+
+        Guarantee: a failure that the asker is told of, and every execution but the first, is counted in the ledger
+        before anybody can notice it.
+        """
+        request = self.request(asked, refines, portion)
+        with self.ledger.turn(json.dumps(request, sort_keys=True), dataset=self.dataset, analyst=self.analyst):
+            reservation = self.reserve(asked, key, request)
+            if reservation.settled:
+                return reservation, stored_answers.parts_of(reservation.answer, len(asked))
+            if not reservation.fresh:
+                self.ledger.begin_again(reservation)
+            try:
+                drawn = [self.draw(each, reservation, place) for place, each in enumerate(asked)]
+            except QueryFailed:
+                self.ledger.fail(reservation)
+                raise
+            return reservation, self.settle(reservation, drawn)
 
     # -- 1. price -----------------------------------------------------------------------------------------------
 
@@ -135,10 +150,11 @@ class InteractiveMechanism:
         return self.price_at(question, terms.spend)
 
     def price_at(self, question: Question, spend: Spend, known: Keys | None = None) -> Priced:
-        """The same for a spend. With `known` keys, which are public then, none are looked for."""
+        """The same for a spend, refused if the engine could not run it. With `known` keys none are looked for."""
         if known is None:
             spend = self.with_key_delta(question, spend)
         made = self.measure(question, spend, known)
+        self.engine.require_runnable(made.asked())
         return Priced(made, spend, made.keys() if known is None and made.selection is None else known)
 
     def measure(self, question: Question, spend: Spend, known: Keys | None = None) -> Measurement:
@@ -169,19 +185,22 @@ class InteractiveMechanism:
 
     # -- 2. reserve ---------------------------------------------------------------------------------------------
 
-    def reserve(self, asked: Sequence[Priced], key: str | None, refines: tuple[str, ...] = ()) -> Reservation:
-        """Charge, durably, before a row is read. What the engine cannot run, and a changed table, are refused first."""
-        self.engine.require_runnable(question for each in asked for question in each.made.asked())
+    def request(self, asked: Sequence[Priced], refines: tuple[str, ...], portion: int | None) -> dict[str, Any]:
+        """What names a charge: what is asked, what that refines, and which portion of that, if it is not all."""
+        return {
+            "questions": [[each.made.digest(), each.spend.to_json()] for each in asked],
+            "refines": list(refines),
+            "part": None if self.part is None else self.part.name,
+            **({} if portion is None else {"portion": portion}),
+        }
+
+    def reserve(self, asked: Sequence[Priced], key: str | None, request: dict[str, Any]) -> Reservation:
+        """Charge, durably, before a row is read. A table that changed is refused first, at no cost."""
         if not self.engine.unchanged():
             raise LedgerMismatch(
                 f"the table {self.dataset!r} has changed since it was protected",
                 hint="call gt.protect again: what changed is a new version",
             )
-        request = {
-            "questions": [[each.made.digest(), each.spend.to_json()] for each in asked],
-            "refines": list(refines),
-            "part": None if self.part is None else self.part.name,
-        }
         try:
             return self.ledger.reserve(
                 self.event(asked),
@@ -213,7 +232,11 @@ class InteractiveMechanism:
         return type(refusal)(message, cost=refusal.cost, remaining=refusal.remaining, hint=hint)
 
     def standing(self) -> Standing:
-        """The population's level in the ledger, as it is now."""
+        """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
+        own = [] if self.analyst is None else self.ledger.levels(analyst=self.analyst, dataset=self.dataset)
+        capped = [level for level in own if level.budget is not None]
+        if capped:
+            return min(capped, key=lambda level: self.ledger.affordable(level) or Fraction(0))
         for level in self.ledger.levels():
             if level.kind == "population" and level.name == self.population:
                 return level
@@ -328,7 +351,10 @@ class _Drawn:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Release:
-    """The last release to a question that is paid for, and those that it refines."""
+    """The last release to a question that is paid for, and those that it refines.
+
+    `portion` is its place in a stream, if there is more of it.
+    """
 
     mechanism: InteractiveMechanism
     asked: Priced
@@ -336,6 +362,7 @@ class _Release:
     last: Release
     reservation: Reservation
     confidence: Fraction
+    portion: int | None = None
     earlier: tuple[Release, ...] = ()
     refines: tuple[str, ...] = ()
 
@@ -349,7 +376,7 @@ class _Release:
         return Answer(
             answer_columns(made, self.keys, (*self.earlier, self.last), self.confidence, limit),
             **said,
-            release_id=f"{mechanism.dataset}/{self.reservation.number}",
+            release_id=self.reservation.id,
             confidence=self.confidence,
             entropy=ENTROPY,
             refine=self.refine,
@@ -364,8 +391,16 @@ class _Release:
             raise InvalidParameter("epsilon", None, "is missing", hint='answer.refine(epsilon="0.1")')
         again = self.mechanism.price_at(self.asked.made.question, said.spend, self.keys)
         refines = (*self.refines, str(self.reservation.number))
-        reservation = self.mechanism.reserve([again], key, refines)
-        (part,) = self.mechanism.draw_once([again], reservation)
+        reservation, (part,) = self.mechanism.reserve_and_draw([again], key, refines, self.portion)
         keys, release = stored_answers.whole(self.mechanism.spool, again, part)
-        earlier = (*self.earlier, self.last)
-        return _Release(self.mechanism, again, keys, release, reservation, said.confidence, earlier, refines).read()
+        return _Release(
+            self.mechanism,
+            again,
+            keys,
+            release,
+            reservation,
+            said.confidence,
+            self.portion,
+            (*self.earlier, self.last),
+            refines,
+        ).read()

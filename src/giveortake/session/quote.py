@@ -62,7 +62,6 @@ class Quote:
 
 def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Quote:
     """Everything that can be said before asking."""
-    mechanism.engine.require_runnable(asked.made.asked())
     made, sure, n = asked.made, terms.confidence, terms.n
     margins: dict[str, float | str | None] = dict(column_margins(made, sure, n))
     measures = without_data(made.measures, made.noises)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from giveortake import ledger as ledgers
 from giveortake.compile import Caps
 from giveortake.engines.registry import HERE, is_address, open_engine, place_of, table_in
-from giveortake.errors import HIDDEN, InvalidParameter, LedgerMismatch, NotFound, SameTable
+from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound
 from giveortake.plan import Domain, Kind, PrivateTable, PublicTable
 from giveortake.plan.domains import declared
 from giveortake.privacy import ROW, Guarantee, Unit
@@ -49,8 +50,11 @@ def protect(
     name: str | None = None,
     table: str | None = None,
     population: str | None = None,
+    new_population: str | None = None,
     analyst: str | None = None,
     owner_confirms: str | None = None,
+    mark: str | Path | None = None,
+    failures: int | None = None,
     spool: str | Path | None = None,
     memory: str = "1500MB",
     threads: int | None = None,
@@ -68,7 +72,10 @@ def protect(
     Answers with very many keys are kept in files in the folder `spool`, beside the ledger unless stated.
     `memory` and `threads` are limits for what runs here, `seconds` one for every statement.
 
-    Without `ledger` what was spent is kept in memory only, and forgotten with the session.
+    Without `ledger` what was spent is kept in memory only, and forgotten with the session. `mark` says where its
+    high-water mark is kept, if not in the state folder (`$GIVEORTAKE_STATE`, or the user's own). On a ledger that knows
+    people already, `population` says that this table is about them, or `new_population` that it is about others.
+    `failures` is how many questions may run out of memory or time before the owner has to look, 3 unless stated.
     """
     whom = _unit(unit)
     checked_neighbours(neighbours)
@@ -80,6 +87,10 @@ def protect(
         raise InvalidParameter("seconds", seconds, "is not a positive number of seconds")
     if not isinstance(source, Mapping):
         table_name(source, name, table)  # an address that names no table is refused before anything is opened
+    if mark is not None and (ledger is None or isinstance(ledger, ledgers.Ledger)):
+        raise InvalidParameter(
+            "mark", str(mark), "belongs to a ledger that is opened here", hint="pass ledger=, a path"
+        )
     said = dict(domains or {})
     engine = open_engine(source, memory=memory, threads=threads, seconds=seconds)
     try:
@@ -89,20 +100,22 @@ def protect(
         book = (
             ledger
             if isinstance(ledger, ledgers.Ledger)
-            else ledgers.open(":memory:" if ledger is None else str(ledger))
+            else ledgers.open(":memory:" if ledger is None else str(ledger), mark=mark)
         )
         called = name if name is not None and len(private) > 1 else "+".join(each.name for each in private)
-        fingerprint = hashlib.sha256("|".join(fingerprints).encode()).hexdigest()
-        people = population or (f"people of {called}" if whom != ROW else f"rows of {called}")
-        version = _register(
+        found = _registered(
             book,
             called,
-            population=people,
             budget=promise,
-            whom=whom,
-            tables=private,
-            fingerprint=fingerprint,
+            unit=whom,
+            domains={each.name: {column: domain.to_dict() for column, domain in each.columns} for each in private},
+            fingerprint=hashlib.sha256("|".join(fingerprints).encode()).hexdigest(),
+            first=f"people of {called}" if whom != ROW else f"rows of {called}",
+            population=population,
+            new_population=new_population,
             owner_confirms=owner_confirms,
+            failures=failures,
+            owned=book is not ledger,
         )
     except BaseException:
         engine.close()
@@ -112,9 +125,9 @@ def protect(
         ledger=book,
         spool=Spool(_spool_folder(spool, ledger, called)),
         dataset=called,
-        population=people,
-        version=version,
-        budget=promise,
+        population=found.population,
+        version=found.version,
+        budget=_own_budget(book, called, found.population, analyst) or promise,
         caps=caps,
         analyst=analyst,
     )
@@ -281,63 +294,24 @@ def _public_domain(physical: Domain, values: Sequence[Any]) -> Domain:
     return replace(physical, nullable=nullable)
 
 
-def _register(
-    book: ledgers.Ledger,
-    name: str,
-    *,
-    population: str,
-    budget: Guarantee,
-    whom: Unit,
-    tables: list[PrivateTable],
-    fingerprint: str,
-    owner_confirms: str | None,
-) -> str:
+def _registered(book: ledgers.Ledger, name: str, *, owned: bool, **said: Any) -> ledgers.Registered:
     """Write the promise and the table into the ledger, or find them there as said; other data is a new version."""
-    owner_confirms = _confirmed(book, name, population, fingerprint, owner_confirms)
-    book.population(population, budget=budget, unit=whom)
-    domains = {each.name: {column: domain.to_dict() for column, domain in each.columns} for each in tables}
-    registered: dict[str, Any] = {"population": population, "unit": whom, "domains": domains}
-    while True:
-        versions = _versions(book, name)
-        if versions and versions[-1][1] == fingerprint:
-            book.dataset(name, **registered)  # says so if it is not what was said before
-            return versions[-1][0]
-        version = str(len(versions) + 1)  # a number: a name made of the content would tell neighbouring tables apart
-        try:
-            if versions:
-                book.dataset(name, **registered)
-                book.new_version(name, version=version, fingerprint=fingerprint, owner_confirms=owner_confirms)
-            else:
-                book.dataset(
-                    name, fingerprint=fingerprint, version=version, owner_confirms=owner_confirms, **registered
-                )
-        except LedgerMismatch:
-            if len(_versions(book, name)) == len(versions):
-                raise
-            continue  # somebody else was faster
-        return version
-
-
-def _confirmed(
-    book: ledgers.Ledger, name: str, population: str, fingerprint: str, owner_confirms: str | None
-) -> str | None:
-    """The same table under a second name pays from the budget of the same people, or the owner says otherwise."""
-    holder = book.holder(fingerprint)
-    if holder is None or holder[0] == name or owner_confirms is not None:
-        return owner_confirms
-    if holder[1] == population:
-        return f"the same people: {population}"
-    raise SameTable(
-        f"the table of {name!r} is registered as {holder[0]!r} already: the same people would pay from two budgets",
-        hint=f"use that name, or population={holder[1]!r}; or pass owner_confirms=, which is recorded",
-    )
-
-
-def _versions(book: ledgers.Ledger, name: str) -> list[tuple[str, str | None]]:
     try:
-        return book.versions(name)
-    except NotFound:
-        return []
+        return book.register(name, **said)
+    except BaseException:
+        if owned:
+            book.close()
+        raise
+
+
+def _own_budget(book: ledgers.Ledger, name: str, population: str, analyst: str | None) -> Guarantee | None:
+    """The allotment of an analyst, which is all that they may spend; None if they draw from the population's budget."""
+    people = next(level for level in book.levels() if (level.kind, level.name) == ("population", population))
+    if analyst is None or not people.allotted:
+        return None
+    with suppress(NotFound, AccessDenied):  # which they are told when they ask
+        return next(iter(book.levels(analyst=analyst, dataset=name))).budget
+    return None
 
 
 def table_name(source: Any, name: str | None, table: str | None) -> str:

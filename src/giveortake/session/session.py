@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, Unpack, final
 
@@ -159,12 +160,12 @@ class Session:
 
     @property
     def spent(self) -> Any:
-        """How much of the population's budget is used, by the filter that guards it."""
+        """How much of the budget is used, by the filter that guards it: an analyst's own, else the population's."""
         return self.standing().spent
 
     @property
     def remaining(self) -> Any:
-        """How much of the population's budget is left."""
+        """How much of that budget is left."""
         return self.standing().remaining
 
     @property
@@ -179,15 +180,18 @@ class Session:
     def history(self) -> list[Entry]:
         """What the ledger says about these people, in order, without fingerprints of the data and what is made of them.
 
-        The custodian, who opens the ledger with `gt.ledger.open`, reads everything there.
+        An analyst sees their own entries, numbered among themselves. The custodian, who opens the ledger with
+        `gt.ledger.open`, reads everything there.
         """
+        if self._mechanism.analyst is not None:
+            return self._mechanism.ledger.entries(analyst=self._mechanism.analyst, limit=sys.maxsize)
         return [
             replace(entry, content=_without_fingerprint(entry.content), body="", hash="", previous="")
             for entry in self._mechanism.ledger.history()
         ]
 
     def standing(self) -> Standing:
-        """The population's level in the ledger, as it is now."""
+        """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
         return self._mechanism.standing()
 
     @property

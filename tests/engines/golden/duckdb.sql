@@ -9,9 +9,9 @@ FROM (SELECT "p" AS "p",
       CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
       "i" AS "i",
       "w" AS "w",
-      CAST("r" AS VARCHAR) AS "r",
-      CAST("n" AS VARCHAR) AS "n",
-      CAST("q" AS VARCHAR) AS "q",
+      CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+      CASE WHEN strlen(CAST("n" AS VARCHAR)) <= 4096 THEN CAST("n" AS VARCHAR) ELSE left(CAST("n" AS VARCHAR), 4096) END AS "n",
+      CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q",
       "b" AS "b",
       CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d",
       CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e",
@@ -188,9 +188,9 @@ FROM (SELECT k0,
           theirs."part" AS "part",
           theirs."code" AS "code"
       FROM ([data]) AS ours
-      JOIN (SELECT CAST("zone" AS VARCHAR) AS "zone",
+      JOIN (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
             CASE WHEN isnan(CAST("weight" AS DOUBLE)) THEN NULL ELSE CAST("weight" AS DOUBLE) END AS "weight",
-            CAST("part" AS VARCHAR) AS "part",
+            CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part",
             "code" AS "code"
         FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r
   GROUP BY k0) AS g
@@ -224,9 +224,9 @@ FROM (SELECT k0,
           theirs."code" AS "code"
       FROM ([data]) AS ours
       LEFT
-      JOIN (SELECT CAST("zone" AS VARCHAR) AS "zone",
+      JOIN (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
             CASE WHEN isnan(CAST("weight" AS DOUBLE)) THEN NULL ELSE CAST("weight" AS DOUBLE) END AS "weight",
-            CAST("part" AS VARCHAR) AS "part",
+            CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part",
             "code" AS "code"
         FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r
   GROUP BY k0) AS g
@@ -500,7 +500,7 @@ SELECT CAST(d0.code AS INTEGER) AS code,
 FROM (SELECT k0,
       count(*) AS a0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
-  FROM (SELECT CASE WHEN "x" IS NULL THEN NULL ELSE CAST(CAST(floor(least(greatest(("x" / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
+  FROM (SELECT CASE WHEN "x" IS NULL THEN NULL ELSE CAST(CAST(CAST(floor(least(greatest(("x" / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) AS DECIMAL(19, 0)) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
         "x" AS v1
     FROM ([data]) AS t) AS r
   GROUP BY k0) AS g
@@ -947,9 +947,9 @@ FROM (SELECT "p" AS "p",
       CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
       "i" AS "i",
       "w" AS "w",
-      CAST("r" AS VARCHAR) AS "r",
-      CAST("n" AS VARCHAR) AS "n",
-      CAST("q" AS VARCHAR) AS "q",
+      CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+      CASE WHEN strlen(CAST("n" AS VARCHAR)) <= 4096 THEN CAST("n" AS VARCHAR) ELSE left(CAST("n" AS VARCHAR), 4096) END AS "n",
+      CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q",
       "b" AS "b",
       CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d",
       CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e",
@@ -961,7 +961,7 @@ WHERE "p" IS NOT NULL AND "y" IS NOT NULL
 -- [visits]
 SELECT *
 FROM (SELECT "p" AS "p",
-      CAST("k" AS VARCHAR) AS "k",
+      CASE WHEN strlen(CAST("k" AS VARCHAR)) <= 4096 THEN CAST("k" AS VARCHAR) ELSE left(CAST("k" AS VARCHAR), 4096) END AS "k",
       CASE WHEN isnan(CAST("v" AS DOUBLE)) THEN NULL ELSE CAST("v" AS DOUBLE) END AS "v"
   FROM table_visits AS t) AS t
 WHERE "p" IS NOT NULL
@@ -1126,7 +1126,7 @@ GROUP BY k0
 -- distinct by discovered: units of keys, by codes
 SELECT CAST(code AS BIGINT) AS code,
     count(*)
-FROM (SELECT unnest(min(ordered, 2)) & 4294967295 AS code
+FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
   FROM (SELECT DISTINCT r.p AS p,
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
@@ -1377,9 +1377,9 @@ FROM (SELECT p,
             theirs."part" AS "part",
             theirs."code" AS "code"
         FROM ([data]) AS ours
-        JOIN (SELECT CAST("zone" AS VARCHAR) AS "zone",
+        JOIN (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
               CASE WHEN isnan(CAST("weight" AS DOUBLE)) THEN NULL ELSE CAST("weight" AS DOUBLE) END AS "weight",
-              CAST("part" AS VARCHAR) AS "part",
+              CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part",
               "code" AS "code"
           FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
@@ -1467,9 +1467,9 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
               theirs."code" AS "code"
           FROM ([data]) AS ours
           LEFT
-          JOIN (SELECT CAST("zone" AS VARCHAR) AS "zone",
+          JOIN (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
                 CASE WHEN isnan(CAST("weight" AS DOUBLE)) THEN NULL ELSE CAST("weight" AS DOUBLE) END AS "weight",
-                CAST("part" AS VARCHAR) AS "part",
+                CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part",
                 "code" AS "code"
             FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
@@ -1554,7 +1554,7 @@ GROUP BY k0
 -- mean by discovered: units of keys, by codes
 SELECT CAST(code AS BIGINT) AS code,
     count(*)
-FROM (SELECT unnest(min(ordered, 2)) & 4294967295 AS code
+FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
   FROM (SELECT DISTINCT r.p AS p,
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
@@ -1667,7 +1667,7 @@ GROUP BY k0
 -- median by discovered: units of keys, by codes
 SELECT CAST(code AS BIGINT) AS code,
     count(*)
-FROM (SELECT unnest(min(ordered, 2)) & 4294967295 AS code
+FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
   FROM (SELECT DISTINCT r.p AS p,
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
@@ -1874,7 +1874,7 @@ GROUP BY k0
 -- per person, having: units of keys, by codes
 SELECT CAST(code AS BIGINT) AS code,
     count(*)
-FROM (SELECT unnest(min(ordered, 2)) & 4294967295 AS code
+FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
   FROM (SELECT DISTINCT r.p AS p,
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
@@ -1975,7 +1975,7 @@ GROUP BY k0
 -- persons by discovered: units of keys, by codes
 SELECT CAST(code AS BIGINT) AS code,
     count(*)
-FROM (SELECT unnest(min(ordered, 2)) & 4294967295 AS code
+FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
   FROM (SELECT DISTINCT r.p AS p,
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
@@ -2060,7 +2060,7 @@ GROUP BY k0
 -- quantile of integers by discovered: units of keys, by codes
 SELECT CAST(code AS BIGINT) AS code,
     count(*)
-FROM (SELECT unnest(min(ordered, 2)) & 4294967295 AS code
+FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
   FROM (SELECT DISTINCT r.p AS p,
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
@@ -2258,7 +2258,7 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
     FROM (SELECT r.p AS p,
           CAST(d0.code AS INTEGER) AS code,
           r.v1 AS v1
-      FROM (SELECT CASE WHEN "x" IS NULL THEN NULL ELSE CAST(CAST(floor(least(greatest(("x" / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
+      FROM (SELECT CASE WHEN "x" IS NULL THEN NULL ELSE CAST(CAST(CAST(floor(least(greatest(("x" / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) AS DECIMAL(19, 0)) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
             "x" AS v1,
             "p" AS p
         FROM ([data]) AS t) AS r
@@ -2376,7 +2376,7 @@ GROUP BY k0
 -- several by discovered: units of keys, by codes
 SELECT CAST(code AS BIGINT) AS code,
     count(*)
-FROM (SELECT unnest(min(ordered, 2)) & 4294967295 AS code
+FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
   FROM (SELECT DISTINCT r.p AS p,
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
@@ -2428,7 +2428,7 @@ GROUP BY k0
 -- several by discovered dates: units of keys, by codes
 SELECT CAST(code AS BIGINT) AS code,
     count(*)
-FROM (SELECT unnest(min(ordered, 2)) & 4294967295 AS code
+FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
   FROM (SELECT DISTINCT r.p AS p,
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "d" AS k0,
@@ -2480,7 +2480,7 @@ GROUP BY k0
 -- several by discovered integers: units of keys, by codes
 SELECT CAST(code AS BIGINT) AS code,
     count(*)
-FROM (SELECT unnest(min(ordered, 2)) & 4294967295 AS code
+FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
   FROM (SELECT DISTINCT r.p AS p,
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "w" AS k0,
@@ -2539,7 +2539,7 @@ GROUP BY k0,
 -- several by discovered with declared: units of keys, by codes
 SELECT CAST(code AS BIGINT) AS code,
     count(*)
-FROM (SELECT unnest(min(ordered, 2)) & 4294967295 AS code
+FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
   FROM (SELECT DISTINCT r.p AS p,
         (CAST(abs((((((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647) + 14348907) * ((d1.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
@@ -2707,7 +2707,7 @@ GROUP BY k0
 -- sum away from zero by discovered: units of keys, by codes
 SELECT CAST(code AS BIGINT) AS code,
     count(*)
-FROM (SELECT unnest(min(ordered, 2)) & 4294967295 AS code
+FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
   FROM (SELECT DISTINCT r.p AS p,
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
@@ -2945,7 +2945,7 @@ GROUP BY k0
 -- variance by discovered: units of keys, by codes
 SELECT CAST(code AS BIGINT) AS code,
     count(*)
-FROM (SELECT unnest(min(ordered, 2)) & 4294967295 AS code
+FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
   FROM (SELECT DISTINCT r.p AS p,
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
@@ -3100,9 +3100,9 @@ FROM (SELECT "p",
         CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
         "i" AS "i",
         "w" AS "w",
-        CAST("r" AS VARCHAR) AS "r",
-        CAST("n" AS VARCHAR) AS "n",
-        CAST("q" AS VARCHAR) AS "q",
+        CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+        CASE WHEN strlen(CAST("n" AS VARCHAR)) <= 4096 THEN CAST("n" AS VARCHAR) ELSE left(CAST("n" AS VARCHAR), 4096) END AS "n",
+        CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q",
         "b" AS "b",
         CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d",
         CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e",
@@ -3121,7 +3121,7 @@ FROM (SELECT "p",
       "v",
       row_number() OVER (PARTITION BY "p" ORDER BY abs((((((((((coalesce(TRY_CAST("p" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5("k"), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CASE WHEN abs("v") < CAST('1099511627776.0' AS DOUBLE) THEN CAST(floor("v" * CAST('1048576.0' AS DOUBLE)) AS BIGINT) WHEN "v" IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), "p" NULLS LAST, "k" NULLS LAST, "v" NULLS LAST) AS row_rank
   FROM (SELECT "p" AS "p",
-        CAST("k" AS VARCHAR) AS "k",
+        CASE WHEN strlen(CAST("k" AS VARCHAR)) <= 4096 THEN CAST("k" AS VARCHAR) ELSE left(CAST("k" AS VARCHAR), 4096) END AS "k",
         CASE WHEN isnan(CAST("v" AS DOUBLE)) THEN NULL ELSE CAST("v" AS DOUBLE) END AS "v"
     FROM table_visits AS t) AS t
   WHERE "p" IS NOT NULL) AS t
@@ -3134,9 +3134,9 @@ FROM (SELECT "p" AS "p",
       CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
       "i" AS "i",
       "w" AS "w",
-      CAST("r" AS VARCHAR) AS "r",
-      CAST("n" AS VARCHAR) AS "n",
-      CAST("q" AS VARCHAR) AS "q",
+      CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+      CASE WHEN strlen(CAST("n" AS VARCHAR)) <= 4096 THEN CAST("n" AS VARCHAR) ELSE left(CAST("n" AS VARCHAR), 4096) END AS "n",
+      CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q",
       "b" AS "b",
       CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d",
       CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e",
@@ -3148,7 +3148,7 @@ WHERE "p" IS NOT NULL AND "y" IS NOT NULL
 -- [visits]
 SELECT *
 FROM (SELECT "p" AS "p",
-      CAST("k" AS VARCHAR) AS "k",
+      CASE WHEN strlen(CAST("k" AS VARCHAR)) <= 4096 THEN CAST("k" AS VARCHAR) ELSE left(CAST("k" AS VARCHAR), 4096) END AS "k",
       CASE WHEN isnan(CAST("v" AS DOUBLE)) THEN NULL ELSE CAST("v" AS DOUBLE) END AS "v"
   FROM few_rows_of_visits AS t) AS t
 WHERE "p" IS NOT NULL

@@ -9,9 +9,9 @@ FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
       CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
       CAST(`i` AS BIGINT) AS `i`,
       CAST(`w` AS BIGINT) AS `w`,
-      make_valid_utf8(CAST(`r` AS STRING)) AS `r`,
-      make_valid_utf8(CAST(`n` AS STRING)) AS `n`,
-      make_valid_utf8(CAST(`q` AS STRING)) AS `q`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`n` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`n` AS STRING)) ELSE left(make_valid_utf8(CAST(`n` AS STRING)), 4096) END AS `n`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`,
       `b` AS `b`,
       CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`,
       CASE WHEN TRY_CAST(`e` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`e` AS DATE) END AS `e`,
@@ -177,9 +177,9 @@ FROM (SELECT k0,
           theirs.`part` AS `part`,
           theirs.`code` AS `code`
       FROM ([data]) AS ours
-      JOIN (SELECT make_valid_utf8(CAST(`zone` AS STRING)) AS `zone`,
+      JOIN (SELECT CASE WHEN octet_length(make_valid_utf8(CAST(`zone` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`zone` AS STRING)) ELSE left(make_valid_utf8(CAST(`zone` AS STRING)), 4096) END AS `zone`,
             CASE WHEN isnan(CAST(`weight` AS DOUBLE)) THEN NULL ELSE CAST(`weight` AS DOUBLE) END AS `weight`,
-            make_valid_utf8(CAST(`part` AS STRING)) AS `part`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`part` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`part` AS STRING)) ELSE left(make_valid_utf8(CAST(`part` AS STRING)), 4096) END AS `part`,
             CAST(`code` AS BIGINT) AS `code`
         FROM table_zones AS t) AS theirs ON ours.`r` = theirs.`zone`) AS t) AS r
   GROUP BY k0) AS g
@@ -213,9 +213,9 @@ FROM (SELECT k0,
           theirs.`code` AS `code`
       FROM ([data]) AS ours
       LEFT
-      JOIN (SELECT make_valid_utf8(CAST(`zone` AS STRING)) AS `zone`,
+      JOIN (SELECT CASE WHEN octet_length(make_valid_utf8(CAST(`zone` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`zone` AS STRING)) ELSE left(make_valid_utf8(CAST(`zone` AS STRING)), 4096) END AS `zone`,
             CASE WHEN isnan(CAST(`weight` AS DOUBLE)) THEN NULL ELSE CAST(`weight` AS DOUBLE) END AS `weight`,
-            make_valid_utf8(CAST(`part` AS STRING)) AS `part`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`part` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`part` AS STRING)) ELSE left(make_valid_utf8(CAST(`part` AS STRING)), 4096) END AS `part`,
             CAST(`code` AS BIGINT) AS `code`
         FROM table_zones AS t) AS theirs ON ours.`r` = theirs.`zone`) AS t) AS r
   GROUP BY k0) AS g
@@ -454,7 +454,7 @@ SELECT CAST(d0.code AS INTEGER) AS code,
 FROM (SELECT k0,
       count(*) AS a0,
       coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
-  FROM (SELECT CASE WHEN `x` IS NULL THEN NULL ELSE CAST(CAST(floor(least(greatest((`x` / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
+  FROM (SELECT CASE WHEN `x` IS NULL THEN NULL ELSE CAST(CAST(CAST(floor(least(greatest((`x` / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) AS DECIMAL(19, 0)) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
         `x` AS v1
     FROM ([data]) AS t) AS r
   GROUP BY k0) AS g
@@ -827,9 +827,9 @@ FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
       CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
       CAST(`i` AS BIGINT) AS `i`,
       CAST(`w` AS BIGINT) AS `w`,
-      make_valid_utf8(CAST(`r` AS STRING)) AS `r`,
-      make_valid_utf8(CAST(`n` AS STRING)) AS `n`,
-      make_valid_utf8(CAST(`q` AS STRING)) AS `q`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`n` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`n` AS STRING)) ELSE left(make_valid_utf8(CAST(`n` AS STRING)), 4096) END AS `n`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`,
       `b` AS `b`,
       CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`,
       CASE WHEN TRY_CAST(`e` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`e` AS DATE) END AS `e`,
@@ -841,7 +841,7 @@ WHERE `p` IS NOT NULL AND `y` IS NOT NULL
 -- [visits]
 SELECT *
 FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-      make_valid_utf8(CAST(`k` AS STRING)) AS `k`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`k` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`k` AS STRING)) ELSE left(make_valid_utf8(CAST(`k` AS STRING)), 4096) END AS `k`,
       CASE WHEN isnan(CAST(`v` AS DOUBLE)) THEN NULL ELSE CAST(`v` AS DOUBLE) END AS `v`
   FROM table_visits AS t) AS t
 WHERE `p` IS NOT NULL
@@ -1222,9 +1222,9 @@ FROM (SELECT p,
             theirs.`part` AS `part`,
             theirs.`code` AS `code`
         FROM ([data]) AS ours
-        JOIN (SELECT make_valid_utf8(CAST(`zone` AS STRING)) AS `zone`,
+        JOIN (SELECT CASE WHEN octet_length(make_valid_utf8(CAST(`zone` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`zone` AS STRING)) ELSE left(make_valid_utf8(CAST(`zone` AS STRING)), 4096) END AS `zone`,
               CASE WHEN isnan(CAST(`weight` AS DOUBLE)) THEN NULL ELSE CAST(`weight` AS DOUBLE) END AS `weight`,
-              make_valid_utf8(CAST(`part` AS STRING)) AS `part`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`part` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`part` AS STRING)) ELSE left(make_valid_utf8(CAST(`part` AS STRING)), 4096) END AS `part`,
               CAST(`code` AS BIGINT) AS `code`
           FROM table_zones AS t) AS theirs ON ours.`r` = theirs.`zone`) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
@@ -1311,9 +1311,9 @@ FROM (SELECT *,
                 theirs.`code` AS `code`
             FROM ([data]) AS ours
             LEFT
-            JOIN (SELECT make_valid_utf8(CAST(`zone` AS STRING)) AS `zone`,
+            JOIN (SELECT CASE WHEN octet_length(make_valid_utf8(CAST(`zone` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`zone` AS STRING)) ELSE left(make_valid_utf8(CAST(`zone` AS STRING)), 4096) END AS `zone`,
                   CASE WHEN isnan(CAST(`weight` AS DOUBLE)) THEN NULL ELSE CAST(`weight` AS DOUBLE) END AS `weight`,
-                  make_valid_utf8(CAST(`part` AS STRING)) AS `part`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`part` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`part` AS STRING)) ELSE left(make_valid_utf8(CAST(`part` AS STRING)), 4096) END AS `part`,
                   CAST(`code` AS BIGINT) AS `code`
               FROM table_zones AS t) AS theirs ON ours.`r` = theirs.`zone`) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value) AS lines) AS l
@@ -1945,7 +1945,7 @@ FROM (SELECT *,
       FROM (SELECT r.p AS p,
             CAST(d0.code AS INTEGER) AS code,
             r.v1 AS v1
-        FROM (SELECT CASE WHEN `x` IS NULL THEN NULL ELSE CAST(CAST(floor(least(greatest((`x` / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
+        FROM (SELECT CASE WHEN `x` IS NULL THEN NULL ELSE CAST(CAST(CAST(floor(least(greatest((`x` / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) AS DECIMAL(19, 0)) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
               `x` AS v1,
               `p` AS p
           FROM ([data]) AS t) AS r
@@ -2642,9 +2642,9 @@ FROM (SELECT `p`,
         CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
         CAST(`i` AS BIGINT) AS `i`,
         CAST(`w` AS BIGINT) AS `w`,
-        make_valid_utf8(CAST(`r` AS STRING)) AS `r`,
-        make_valid_utf8(CAST(`n` AS STRING)) AS `n`,
-        make_valid_utf8(CAST(`q` AS STRING)) AS `q`,
+        CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+        CASE WHEN octet_length(make_valid_utf8(CAST(`n` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`n` AS STRING)) ELSE left(make_valid_utf8(CAST(`n` AS STRING)), 4096) END AS `n`,
+        CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`,
         `b` AS `b`,
         CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`,
         CASE WHEN TRY_CAST(`e` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`e` AS DATE) END AS `e`,
@@ -2663,7 +2663,7 @@ FROM (SELECT `p`,
       `v`,
       row_number() OVER (PARTITION BY `p` ORDER BY abs((((((((((coalesce(TRY_CAST(`p` AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(`k` AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CASE WHEN abs(`v`) < CAST('1099511627776.0' AS DOUBLE) THEN CAST(floor(`v` * CAST('1048576.0' AS DOUBLE)) AS BIGINT) WHEN `v` IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), `p` NULLS LAST, `k` NULLS LAST, `v` NULLS LAST) AS row_rank
   FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-        make_valid_utf8(CAST(`k` AS STRING)) AS `k`,
+        CASE WHEN octet_length(make_valid_utf8(CAST(`k` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`k` AS STRING)) ELSE left(make_valid_utf8(CAST(`k` AS STRING)), 4096) END AS `k`,
         CASE WHEN isnan(CAST(`v` AS DOUBLE)) THEN NULL ELSE CAST(`v` AS DOUBLE) END AS `v`
     FROM table_visits AS t) AS t
   WHERE `p` IS NOT NULL) AS t
@@ -2676,9 +2676,9 @@ FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
       CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
       CAST(`i` AS BIGINT) AS `i`,
       CAST(`w` AS BIGINT) AS `w`,
-      make_valid_utf8(CAST(`r` AS STRING)) AS `r`,
-      make_valid_utf8(CAST(`n` AS STRING)) AS `n`,
-      make_valid_utf8(CAST(`q` AS STRING)) AS `q`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`n` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`n` AS STRING)) ELSE left(make_valid_utf8(CAST(`n` AS STRING)), 4096) END AS `n`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`,
       `b` AS `b`,
       CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`,
       CASE WHEN TRY_CAST(`e` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`e` AS DATE) END AS `e`,
@@ -2690,7 +2690,7 @@ WHERE `p` IS NOT NULL AND `y` IS NOT NULL
 -- [visits]
 SELECT *
 FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-      make_valid_utf8(CAST(`k` AS STRING)) AS `k`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`k` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`k` AS STRING)) ELSE left(make_valid_utf8(CAST(`k` AS STRING)), 4096) END AS `k`,
       CASE WHEN isnan(CAST(`v` AS DOUBLE)) THEN NULL ELSE CAST(`v` AS DOUBLE) END AS `v`
   FROM few_rows_of_visits AS t) AS t
 WHERE `p` IS NOT NULL

@@ -108,15 +108,18 @@ class DuckDBDialect(Dialect):
         return f"ceil({real})"
 
     def modulo(self, one: str, other: str) -> str:
-        """The least number of 64 bits has no remainder by −1 that DuckDB can compute."""
-        remainder = f"CAST({one} % nullif({other}, 0) AS BIGINT)"
-        return f"CASE WHEN {other} = -1 THEN {one} - {one} ELSE {remainder} END"
+        """The least number of 64 bits has no remainder by −1 that DuckDB can compute, nor have numbers of 128 bits."""
+        one, other = self.narrow(one), self.narrow(other)
+        return f"CASE WHEN {other} = -1 THEN {one} - {one} ELSE {one} % nullif({other}, 0) END"
 
     def once(self, arguments: list[str], write: Callable[[list[str]], str]) -> str:
         """DuckDB finds equal expressions by itself."""
         return write(arguments)
 
     # -- texts and times ----------------------------------------------------------------------------------------
+
+    def octets(self, text: str) -> str:
+        return f"strlen({text})"
 
     def is_ascii(self, text: str) -> str:
         return f"strlen({text}) = length({text})"

@@ -19,10 +19,10 @@ def lines_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
     inner = rows_of(printer, tally)
     columns = ["r.p AS p", f"{coded.code()} AS code"]
     for index, summand in enumerate(tally.summands):
-        if summand.kind == "values":
-            columns.append(f"CAST(r.v{index} IS NOT NULL AS TINYINT) AS a{index}")
-        elif summand.kind == "sum":
+        if summand.quantum is not None:
             columns.append(f"coalesce({steps_of(printer, tally.relation, summand, index)}, 0) AS a{index}")
+        elif summand.reads_values:
+            columns.append(f"CAST(r.v{index} IS NOT NULL AS TINYINT) AS a{index}")
     return f"SELECT {', '.join(columns)} FROM ({inner}) AS r{coded.joins(printer, 'r')}"
 
 
@@ -36,7 +36,8 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
 
     Of a person the first so many keys count, by a hash of the person and the key's `marks`, which its values alone
     decide. Codes do not: they are places in lists that other people's rows make longer. Hash and code are one number,
-    the hash in front, so that equal hashes are ordered by code; a longer list changes no two values' order.
+    the hash in front, so that equal hashes are ordered by code; a longer list changes no two values' order. Memory
+    follows the keys that persons have, never the number that they may have.
     """
     inner = rows_of(printer, persons)
     code = coded.code()
@@ -46,7 +47,9 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
     kind, bits = ("BIGINT", 32) if coded.is_small else ("HUGEINT", 63)
     ordered = f"(CAST({_key_hash(printer, persons, coded)} AS {kind}) << {bits}) + {code}"
     pairs = f"SELECT DISTINCT r.p AS p, {ordered} AS ordered FROM {rows}"
-    chosen = f"SELECT unnest(min(ordered, {persons.groups})) & {2**bits - 1} AS code FROM ({pairs}) AS t GROUP BY p"
+    first = f"list_slice(list_sort(list(ordered)), 1, {persons.groups})"
+    kept = f"CASE WHEN count(*) <= {persons.groups} THEN list(ordered) ELSE {first} END"
+    chosen = f"SELECT unnest({kept}) & {2**bits - 1} AS code FROM ({pairs}) AS t GROUP BY p"
     return f"SELECT CAST(code AS BIGINT) AS code, count(*) FROM ({chosen}) AS t GROUP BY code"
 
 

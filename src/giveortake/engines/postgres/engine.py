@@ -41,7 +41,10 @@ if TYPE_CHECKING:
     from giveortake.plan import Domain, Scan, Value
 
 _PATIENCE = 30  # seconds to connect
+_PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"  # operators and functions of others are not found
 _SETTINGS = {
+    "array_nulls": "on",
+    "transform_null_equals": "off",
     "standard_conforming_strings": "on",
     "DateStyle": "ISO, YMD",
     "TimeZone": "UTC",
@@ -92,7 +95,7 @@ class PostgresEngine(SQLEngine):
         chosen = table or named or name
         with self._lock:
             try:
-                stored = find(self._run, name, chosen)
+                stored = find(self._run, self._schemas(), name, chosen)
             except QueryFailed:
                 raise NotFound(
                     f"the table {chosen!r} cannot be read",
@@ -169,12 +172,19 @@ class PostgresEngine(SQLEngine):
 
     # -- the connection -----------------------------------------------------------------------------------------
 
-    def _run(self, text: str, limit: Mapping[str, str] = _UNLIMITED) -> list[tuple[Any, ...]]:
+    def _schemas(self) -> list[str]:
+        """Where the user's own settings look for tables. Nothing but the names of tables is looked up there."""
+        ((schemas,),) = self._run("SELECT pg_catalog.current_schemas(false)", pinned=False)
+        return [str(schema) for schema in schemas]
+
+    def _run(self, text: str, limit: Mapping[str, str] = _UNLIMITED, *, pinned: bool = True) -> list[tuple[Any, ...]]:
         """A statement in a transaction of its own. What the server says when it fails may quote rows, and is not told.
 
-        Settings are made in the transaction, so that they hold where a pool hands out its connections in turn.
+        Settings are made in the transaction, so that they hold where a pool hands out its connections in turn. Names
+        mean what PostgreSQL itself defines: whoever may create in a schema could define an operator that fits better.
         """
-        local = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in {**_SETTINGS, **limit}.items())
+        settings = [f"SET LOCAL {name} = '{value}'" for name, value in {**_SETTINGS, **limit}.items()]
+        local = "; ".join([*settings, *([_PINNED] if pinned else [])])
         try:
             with suppress(psycopg.Error, UnicodeError, MemoryError):
                 self._begin(f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; {local}")

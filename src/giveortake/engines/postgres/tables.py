@@ -14,7 +14,7 @@ from giveortake.errors import HIDDEN, InvalidParameter, NotFound
 from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     Run: TypeAlias = "Callable[[str], list[tuple[Any, ...]]]"
 
@@ -88,18 +88,20 @@ class Stored:
         return replace(self, state=state) if _digest(run, self) == self.source.fingerprint else None
 
 
-def find(run: Run, name: str, table: str) -> Stored:
-    """A table by its name, or by schema.name. Where policies let the user see fewer rows, those are what is asked."""
+def find(run: Run, schemas: Sequence[str], name: str, table: str) -> Stored:
+    """A table by its name in the first of some schemas, or by schema.name.
+
+    Where policies let the user see fewer rows, those are what is asked.
+    """
     wanted = single_quoted(table)
+    place = f"array_position(CAST(ARRAY[{', '.join(map(single_quoted, schemas))}] AS TEXT[]), CAST(n.nspname AS TEXT))"
     rows = run(
         f"SELECT c.oid, n.nspname, c.relname, {_IS_WATCHED} {_TABLES} "
-        f"AND (c.relname = {wanted} AND pg_table_is_visible(c.oid) OR n.nspname || '.' || c.relname = {wanted}) "
-        "ORDER BY pg_table_is_visible(c.oid) DESC, c.oid LIMIT 1"
+        f"AND (c.relname = {wanted} AND {place} IS NOT NULL OR n.nspname || '.' || c.relname = {wanted}) "
+        f"ORDER BY {place} NULLS LAST, c.oid LIMIT 1"
     )
     if not rows:
-        listed = run(
-            f"SELECT c.relname {_TABLES} AND pg_table_is_visible(c.oid) AND n.nspname <> 'pg_catalog' ORDER BY 1"
-        )
+        listed = run(f"SELECT c.relname {_TABLES} AND {place} IS NOT NULL ORDER BY 1")
         there = ", ".join(each for (each,) in listed[:_LISTED]) or "none"
         raise NotFound(f"the database has no table {table!r}", hint=f"it has {there}: pass table= or ?table=")
     ((oid, schema, relation, is_watched),) = rows

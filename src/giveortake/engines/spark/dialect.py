@@ -129,6 +129,9 @@ class SparkDialect(Dialect):
 
     # -- texts and times ----------------------------------------------------------------------------------------
 
+    def octets(self, text: str) -> str:
+        return f"octet_length({text})"
+
     def is_ascii(self, text: str) -> str:
         return f"octet_length({text}) = char_length({text})"
 

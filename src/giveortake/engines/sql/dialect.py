@@ -193,8 +193,22 @@ class Dialect(ABC):
     # -- texts and times ----------------------------------------------------------------------------------------
 
     @abstractmethod
+    def octets(self, text: str) -> str:
+        """The number of bytes of a text in UTF-8; known without looking at them, where an engine can."""
+
+    @abstractmethod
     def is_ascii(self, text: str) -> str:
         """Whether a text has as many bytes as characters."""
+
+    @final
+    def shortened(self, text: str, most: int) -> str:
+        """The first so many characters of a text. One with no more bytes than that is not looked at."""
+        return f"CASE WHEN {self.octets(text)} <= {most} THEN {text} ELSE left({text}, {most}) END"
+
+    @final
+    def short(self, text: str, most: int) -> str:
+        """A text of at most so many characters; a longer one is missing."""
+        return f"CASE WHEN {self.octets(text)} <= {most} OR {self.length(text)} <= {most} THEN {text} END"
 
     @abstractmethod
     def trim(self, text: str) -> str:

@@ -132,7 +132,8 @@ class Expressions:
             value = f"{index} * {each.numerator}"
         else:
             decimal = exact_decimal(each)
-            value = f"CAST({index} * CAST('{decimal:f}' AS DECIMAL(18, 9)) AS DECIMAL(38, 9))"
+            exact = f"CAST({index} AS DECIMAL(19, 0)) * CAST('{decimal:f}' AS DECIMAL(18, 9))"  # 38 digits hold it
+            value = f"CAST({exact} AS DECIMAL(38, 9))"
         return f"CASE WHEN {real} IS NULL THEN NULL ELSE {value} END"
 
     def _converted(self, name: str, text: str, kind: Kind) -> str:

@@ -37,7 +37,8 @@ class Printer:
     """Writes relations in a dialect's words, the same for all engines.
 
     `sources` says how each table is read. A column of real numbers has no NaN in it (they are missing), dates lie
-    between the years 1 and 9999, and rows without a person are left out: all three are settled where tables are read.
+    between the years 1 and 9999, texts have a greatest length, and rows without a person are left out: all of that is
+    settled where tables are read.
     """
 
     def __init__(self, dialect: Dialect, sources: Mapping[object, str]) -> None:
@@ -77,18 +78,24 @@ class Printer:
 
     def _scan(self, scan: Scan) -> str:
         source = self._sources[scan.table.name if scan.most_rows_of_person is None else bounded_name(scan)]
-        text = f"SELECT {self.read_all(scan.table.columns)} FROM {source} AS t"
+        text = f"SELECT {self.read_all(scan.table.columns, scan.table.person)} FROM {source} AS t"
         complete = [self.dialect.identifier(name) for name, domain in scan.table.columns if not domain.nullable]
         if complete:
             text = f"SELECT * FROM ({text}) AS t WHERE {' AND '.join(f'{name} IS NOT NULL' for name in complete)}"
         return text
 
-    def read_all(self, columns: Iterable[tuple[str, Domain]]) -> str:
+    def read_all(self, columns: Iterable[tuple[str, Domain]], person: str | None = None) -> str:
         """Stored columns, each brought to the one type of its kind."""
-        return ", ".join(f"{self.read(name, domain)} AS {self.dialect.identifier(name)}" for name, domain in columns)
+        return ", ".join(
+            f"{self.read(name, domain, is_person=name == person)} AS {self.dialect.identifier(name)}"
+            for name, domain in columns
+        )
 
-    def read(self, name: str, domain: Domain) -> str:
-        """A stored column, brought to the one type of its kind."""
+    def read(self, name: str, domain: Domain, *, is_person: bool = False) -> str:
+        """A stored column, brought to the one type of its kind, texts to their greatest length.
+
+        A person's name that is longer is missing: cut, it might be another person's.
+        """
         dialect, column = self.dialect, self.dialect.identifier(name)
         match domain.kind:
             case Kind.INTEGER:
@@ -97,7 +104,7 @@ class Printer:
                 return dialect.usual_number(dialect.real(column))
             case Kind.TEXT:
                 text = dialect.read_text(column)
-                return text if domain.longest is None else f"left({text}, {domain.longest})"
+                return dialect.short(text, domain.width) if is_person else dialect.shortened(text, domain.width)
             case Kind.DATE | Kind.TIMESTAMP:
                 return dialect.usual_time(dialect.read_time(column, domain.kind), domain.kind)
             case _:
@@ -112,7 +119,8 @@ class Printer:
         order = ", ".join([hashed, *(f"{column} NULLS LAST" for column, _ in named)])
         rank = _unused("row_rank", (name for name, _ in scan.table.columns))
         ranks = f"row_number() OVER (PARTITION BY {person} ORDER BY {order}) AS {rank}"
-        stored = f"SELECT {self.read_all(scan.table.columns)} FROM {self._sources[scan.table.name]} AS t"
+        read = self.read_all(scan.table.columns, scan.table.person)
+        stored = f"SELECT {read} FROM {self._sources[scan.table.name]} AS t"
         ranked = f"SELECT {columns}, {ranks} FROM ({stored}) AS t WHERE {person} IS NOT NULL"
         return f"SELECT {columns} FROM ({ranked}) AS t WHERE {rank} <= {scan.most_rows_of_person}"
 

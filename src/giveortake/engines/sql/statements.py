@@ -100,7 +100,7 @@ def _rows(printer: Printer, tally: Tally, coded: Coded) -> str:
 
 
 def _person_sum(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
-    if summand.kind != "sum":
+    if summand.quantum is None:
         return _row_sum(printer, relation, summand, index)
     steps, reach = steps_of(printer, relation, summand, index), _reach(summand)
     total = printer.dialect.narrow_total(steps) if reach < _SMALL else printer.dialect.total(steps, reach)
@@ -132,7 +132,7 @@ def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -
     each = [
         f"{_person_sum(printer, tally.relation, summand, i)} AS a{i}"
         for i, summand in enumerate(tally.summands)
-        if summand.kind in {"values", "sum"}
+        if summand.reads_values
     ]
     sums = "".join(f", {text}" for text in each)
     code = coded.code()
@@ -262,7 +262,7 @@ def rows_of(printer: Printer, asked: Asked) -> str:
     match asked:
         case Tally():
             values = [each.of for each in asked.summands]
-            person = asked.bounding is not None or any(each.kind == "persons" for each in asked.summands)
+            person = asked.bounding is not None or any(each.counts_persons for each in asked.summands)
         case Persons():
             values, person = [], True
         case _:
