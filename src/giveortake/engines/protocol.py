@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from giveortake.mechanisms import Sensitive
     from giveortake.plan import Domain, Kind, Value
 
-    FoundUnits: TypeAlias = tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]
+FoundUnits: TypeAlias = "tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]"
 
 
 @final

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from giveortake.engines.protocol import FoundUnits
     from giveortake.engines.public_tables import PublicContent
-    from giveortake.engines.questions import Distinct, Persons
+    from giveortake.engines.questions import Asked, Distinct, Persons
     from giveortake.engines.sql.statements import Coded
     from giveortake.plan import Domain, Scan, Value
 
@@ -60,7 +60,7 @@ _FORGOTTEN = ("spark.sql.legacy.", "spark.sql.ansi.", "spark.sql.parser.")
 _KEPT = ("spark.sql.shuffle.partitions", "spark.sql.autoBroadcastJoinThreshold")
 _AT_ONCE = 1 << 18  # keys that are read at once
 _MOST_BROADCAST = 2_000_000  # rows that are sent to every worker
-_LONGEST = 12_800_000  # characters of a statement
+_LONGEST = 1_000_000  # characters of a question; some functions take five times what they take elsewhere
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
@@ -206,8 +206,8 @@ class SparkEngine(SQLEngine):
             self._view(key, frame.hint("broadcast") if len(rows) <= _MOST_BROADCAST else frame)
         return self._views[key]
 
-    def _require_constants(self, values: Sequence[Value], domain: Domain) -> None:
-        """Spark holds whatever can be declared."""
+    def _require_own_limits(self, asked: Asked) -> None:
+        """Spark has none that a question could reach."""
 
     def _few_rows(self, scan: Scan) -> str:
         return f"({self._printer.few_rows(scan)})"
