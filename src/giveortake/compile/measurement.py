@@ -114,6 +114,10 @@ class Measurement:
         ]
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
+    def named(self, spend: Spend) -> list[Any]:
+        """What names the question at a price."""
+        return [self.digest(), spend.to_json()]
+
     # -- running it ---------------------------------------------------------------------------------------------
 
     def keys(self) -> Keys:
@@ -263,6 +267,11 @@ def _single_events(event: Event) -> Iterable[Event]:
                 yield from _single_events(event.event)
         case _:
             yield event
+
+
+def event_of(asked: Iterable[Measurement]) -> Event:
+    """Everything that several measurements release, as one event."""
+    return composed(each.event for each in asked)
 
 
 def composed(parts: Iterable[Event]) -> Event:
