@@ -264,7 +264,7 @@ class Book:
         self.levels[content["level"]].failed = 0
 
     def _requested(self, number: int, content: dict[str, Any]) -> None:
-        self.waiting[approval_digest(content)] = number
+        self.waiting[approval_digest(content)] = content.get("id", number)  # which 0.1 had not
 
     def _approved(self, number: int, content: dict[str, Any]) -> None:
         self.waiting.pop(content["request"], None)

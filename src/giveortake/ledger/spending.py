@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from giveortake.privacy import Guarantee
 
 _LONGEST_KEY = 500
+_REQUESTS = 1 << 47
 
 
 @final
@@ -268,7 +269,8 @@ def _waiting(
         if level.approval is not None and not new_filter(level.approval).admits(level_event(event, level, asked)):
             known = draft.book.waiting.get(request)
             if known is None:
-                known = draft.add("requested", {name: content[name] for name in _REQUESTED}).number
+                known = secrets.randbelow(_REQUESTS) + _REQUESTS  # a running number would tell how busy others are
+                draft.add("requested", {"id": known, **{name: content[name] for name in _REQUESTED}})
             return Waiting(known, level.name)
     return None
 

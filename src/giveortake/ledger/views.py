@@ -21,7 +21,7 @@ _SHOWN = {
     "budget": ("budget", "reason"),
     "revoked": ("reason",),
     "readmitted": ("reason",),
-    "requested": ("dataset", "version", "event", "key", "request", "question"),
+    "requested": ("id", "dataset", "version", "event", "key", "request", "question"),
 }
 
 
