@@ -110,6 +110,14 @@ def test_postgresql_is_asked_for_no_more_columns_than_its_select_may_have(server
     engine.close()
 
 
+def test_a_public_table_whose_names_postgresql_would_confuse_is_refused(server: str) -> None:
+    engine = PostgresEngine(server)
+    with pytest.raises(QueryRefused, match="63 bytes"):
+        engine.add_public("zones", pl.DataFrame({f"{ALIKE}1": [1], f"{ALIKE}2": [2]}))
+    engine.add_public("zones", pl.DataFrame({f"{ALIKE}1": [1], "other": [2]}))
+    engine.close()
+
+
 def test_no_row_is_read_to_tell(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = DuckDBEngine()
     found = engine.add("t", TABLE, {})
