@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
-import tempfile
 import threading
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -18,6 +15,7 @@ from giveortake.engines.duckdb.constants import parameters, sql_type
 from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.duckdb.public_tables import content_of
+from giveortake.engines.duckdb.scratch import ScratchFolder
 from giveortake.engines.duckdb.tables import Loaded, load
 from giveortake.engines.questions import WIDEST
 from giveortake.engines.sql.dialect import single_quoted
@@ -49,10 +47,10 @@ class DuckDBEngine(SQLEngine):
         import duckdb  # noqa: PLC0415 (a heavy library, needed from here on)
 
         super().__init__(DuckDBDialect(), longest=_LONGEST)
-        self._folder = Path(tempfile.mkdtemp(prefix="giveortake-"))
+        self._scratch = ScratchFolder()
         self._error: type[Exception] = duckdb.Error
         self._identity = f"duckdb {duckdb.__version__}"
-        self._connection = open_database(self._folder)
+        self._connection = open_database(self._scratch.path)
         self._run(f"SET memory_limit = '{memory}'")
         self._run("SET preserve_insertion_order = false")
         if threads is not None:
@@ -98,7 +96,7 @@ class DuckDBEngine(SQLEngine):
 
     def close(self) -> None:
         self._connection.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._scratch.remove()
 
     # -- asking -------------------------------------------------------------------------------------------------
 
