@@ -107,7 +107,8 @@ def print_failures(out: Console, found: list[Allowance]) -> None:
     grid = Table.grid(padding=(0, 2))
     for each in found:
         asker = f"{printable(each.name)} ({'analyst' if each.kind == 'analyst' else 'custodian'})"
-        counted = f"{each.failed} of {each.allowed} allowed, among {each.questions:,} question{'s' * (each.questions != 1)}"
+        asked = f"{each.questions:,} question{'s' * (each.questions != 1)}"
+        counted = f"{each.failed} of {each.allowed} allowed, among {asked}"
         grid.add_row(Text(f"  {asker}"), f"{counted}: at most {float(each.bits):.1f} bits that no ε covers")
     out.print("[bold]Questions that failed[/]  for lack of memory, time or disk (docs/sharp-edges.md)")
     out.print(grid)
