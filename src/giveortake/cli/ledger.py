@@ -71,7 +71,8 @@ def _show(ledger: Ledger, arguments: argparse.Namespace) -> int:
     out.print(standings(ledger, levels))
     _draw_burn_down(out, levels, used)
     out.print(
-        "\n[bold]Failures[/]  what no ε covers: which of N questions failed, if k may, tells up to this many bits"
+        "\n[bold]Failures[/]  what no ε covers: which of N questions failed, if k may, tells up to this many bits,"
+        " and the causes of failures 2.4 more for each"
     )
     out.print(allowances(ledger.failures()))
     _print_last(out, history, arguments.last)
