@@ -11,6 +11,7 @@ Without rooms it takes those that differ from `main`, new files included.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 SOURCE, TESTS = ROOT / "src" / "giveortake", ROOT / "tests"
 DOCS, REPOSITORY = "docs", "repository"  # rooms without code: the pages, and the rules that the project keeps
+BENCHMARKS = "benchmarks"  # not part of the package
 LINES = {
     "lint": ["ruff", "check", "--quiet", "."],
     "format": ["ruff", "format", "--check", "--quiet", "."],
@@ -28,6 +30,7 @@ LINES = {
 }
 PYTEST = ["pytest", "--numprocesses=2", "--dist=loadgroup", "--quiet"]
 NEEDY = "statistical or cluster or browser or postgres or spark"
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each: two processes have two cores already
 NO_TESTS = 5  # what pytest says if a room has none that are quick
 
 
@@ -60,7 +63,8 @@ def run(name: str, line: list[str]) -> int:
     """Run one tool of this interpreter's environment; 0 if all is well."""
     started = time.monotonic()
     print(f"── {name}", flush=True)
-    code = subprocess.run([Path(sys.executable).parent / line[0], *line[1:]], cwd=ROOT, check=False).returncode
+    command = [str(Path(sys.executable).parent / line[0]), *line[1:]]
+    code = subprocess.run(command, cwd=ROOT, env={**os.environ, **ONE_THREAD}, check=False).returncode
     code = 0 if code == NO_TESTS and "pytest" in line else code
     print(f"   {'ok' if code == 0 else f'failed ({code})'} after {time.monotonic() - started:.0f} s", flush=True)
     return code
@@ -76,6 +80,8 @@ def places_of(room: str) -> list[Path]:
     """The folders and files that hold a room's tests and examples."""
     if room == DOCS:
         return [ROOT / "docs", ROOT / "README.md"]
+    if room == BENCHMARKS:
+        return [TESTS / room, ROOT / room / "harness"]
     return [path for path in (TESTS / room, SOURCE / room, SOURCE / f"{room}.py") if path.exists()]
 
 
@@ -101,6 +107,8 @@ def rooms_of(file: Path) -> set[str]:
             return {Path(room).stem}
         case ("tests", name):
             return rooms_that_use(Path(name).stem)
+        case ("benchmarks", *_):
+            return {BENCHMARKS}
         case ("docs", *_) | ("README.md",):
             return {DOCS, REPOSITORY}
         case _:

@@ -159,7 +159,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 def room_of(place: str) -> str:
     """The room of a test or an example, by the path of its file from the root."""
-    parts = Path(place).parts
-    if parts[0] == "src":
-        return Path(parts[2]).stem
-    return parts[1] if parts[0] == "tests" and len(parts) > 2 else "docs"
+    match Path(place).parts:
+        case ("src", _, room, *_) | ("tests", room, _, *_):
+            return Path(room).stem
+        case ("benchmarks", *_):
+            return "benchmarks"
+    return "docs"

@@ -9,8 +9,8 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from giveortake.accounting import epsilon_interval, events
-from giveortake.cli.report import Case, Report, faster, timed
 from giveortake.exact import shown
+from harness.report import Case, Report, faster, timed
 
 if TYPE_CHECKING:
     from giveortake.accounting import Interval

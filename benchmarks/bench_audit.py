@@ -7,8 +7,8 @@ from functools import partial
 import giveortake as gt
 from giveortake import audit
 from giveortake.audit.sampling import drawn
-from giveortake.cli.report import Case, Report, Row, below, timed
 from giveortake.mechanisms import Gaussian, Laplace, RandomizedResponse
+from harness.report import Case, Report, Row, below, timed
 
 MILLION = 1_000_000
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from giveortake.cli.report import Report
+    from harness.report import Report
 
 HARNESS = Path(__file__).with_name("crash_harness.py")
 

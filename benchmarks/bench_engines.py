@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from giveortake.cli.report import Case, faster
+from harness.report import Case, faster
 
 if TYPE_CHECKING:
-    from giveortake.cli.report import Report
+    from harness.report import Report
 
 FOLDER = Path(__file__).parent
 sys.path += [str(FOLDER), str(FOLDER / "queries")]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from giveortake.accounting.currencies import Currency, Epsilon, Rho
 from giveortake.accounting.filters import Filter, filter  # noqa: A004
 from giveortake.accounting.race import Race
-from giveortake.cli.report import Case, Report, Row, below, slower_at_most, timed
 from giveortake.errors import BudgetExceeded
 from giveortake.privacy import ApproxDP, events
+from harness.report import Case, Report, Row, below, slower_at_most, timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from functools import partial
 
-from giveortake.cli.report import Case, Report, above_floor
+from harness.report import Case, Report, above_floor
 
 HEAVY = {
     "altair",
@@ -40,7 +40,7 @@ def run(report: Report) -> None:
                 partial(seconds_to_import, "giveortake"),
                 "import numpy",
                 partial(seconds_to_import, "numpy"),
-                above_floor(0.25),
+                above_floor(0.20),
             )
         ],
         rounds=15,

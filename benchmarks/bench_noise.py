@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 
 import giveortake as gt
-from giveortake.cli.report import Case, Report, below, faster, slower_at_most, timed
 from giveortake.mechanisms import DiscreteGaussian, Gaussian, Geometric, Laplace
+from harness.report import Case, Report, below, faster, slower_at_most, timed
 
 DRAWS = 1_000_000
 CALLS, BATCHES = 50, 21

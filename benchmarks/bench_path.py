@@ -25,7 +25,7 @@ import giveortake as gt
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-    from giveortake.cli.report import Report
+    from harness.report import Report
 
 QUESTION = "SELECT region, COUNT(*) AS n, AVG(amount) AS mean FROM trips GROUP BY region"
 REGIONS = ["north", "south", "east"]

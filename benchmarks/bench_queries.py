@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-from giveortake.cli.report import Case, Report, below, faster, slower_at_most
+from harness.report import Case, Report, below, faster, slower_at_most
 
 if TYPE_CHECKING:
-    from giveortake.cli.report import Goal, Stopwatch
+    from harness.report import Goal, Stopwatch
 
 FOLDER = Path(__file__).parent / "queries"
 sys.path.append(str(FOLDER))

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from giveortake import randomness
-from giveortake.cli.report import Case, Report, below, timed
 from giveortake.randomness import SYSTEM_ENTROPY
+from harness.report import Case, Report, below, timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from giveortake.mechanisms import Laplace
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from giveortake.cli.report import Report
+    from harness.report import Report
 
 CHUNK = 1 << 20
 MEGABYTES = 100

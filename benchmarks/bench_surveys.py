@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from giveortake.cli.report import Case, Report, faster, timed
 from giveortake.local import (
     CountMeanSketch,
     HadamardResponse,
@@ -19,9 +18,10 @@ from giveortake.local import (
 )
 from giveortake.local.bits import grouped_sums
 from giveortake.local.consistency import rescaled
+from harness.report import Case, Report, faster, timed
 
 if TYPE_CHECKING:
-    from giveortake.cli.peer import Peer
+    from harness.peer import Peer
 
 RESPONDENTS, DOMAIN, EPSILON = 1_000_000, 1024, 1
 SURVEYS: dict[str, tuple[str, Any]] = {

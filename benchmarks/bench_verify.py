@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from giveortake import verify
-from giveortake.cli.report import Case, Report, below, slower_at_most, timed
+from harness.report import Case, Report, below, slower_at_most, timed
 
 if TYPE_CHECKING:
     from giveortake.verify import Flip

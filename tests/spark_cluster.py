@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
+from spark_session import SHORT_LIVED
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -56,7 +58,13 @@ def _started(folder: Path, name: str, *options: str) -> subprocess.Popen[bytes]:
 
     folder.mkdir(parents=True)
     home = Path(_find_spark_home())
-    environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {
+        **os.environ,
+        "SPARK_HOME": str(home),
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
     with (folder / "log").open("wb") as log:
         return subprocess.Popen(
             [str(home / "bin" / "spark-class"), name, *options],

@@ -8,8 +8,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from giveortake import accounting, answers, errors, ledger, mechanisms, privacy
-from giveortake.accounting import compose
+from giveortake import errors, mechanisms, privacy
 from giveortake.mechanisms import exponential, gaussian, histogram, laplace, margin, randomized_response
 from giveortake.privacy import (
     ROW,
@@ -25,7 +24,8 @@ from giveortake.privacy import (
 )
 
 if TYPE_CHECKING:
-    from giveortake import audit, frame, local, plot, session, verify
+    from giveortake import accounting, answers, audit, frame, ledger, local, plot, session, verify
+    from giveortake.accounting import compose
     from giveortake.frame import (
         col,
         count,
@@ -94,16 +94,16 @@ __all__ = [
     "when",
 ]
 
-_ROOMS = frozenset({"audit", "frame", "local", "plot", "session", "verify"})  # entered when somebody needs them
+# Entered when somebody needs them; of other names that are not here yet, the room that has them.
+_ROOMS = frozenset({"accounting", "answers", "audit", "frame", "ledger", "local", "plot", "session", "verify"})
+_ROOM_OF = {"compose": "accounting", "protect": "session"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(f"giveortake.{name}")
-    if name == "protect":
-        return import_module("giveortake.session").protect
-    if name in __all__:  # and not found above: a word of the frames
-        return getattr(import_module("giveortake.frame"), name)
+    if name in __all__:
+        return getattr(import_module(f"giveortake.{_ROOM_OF.get(name, 'frame')}"), name)
     raise AttributeError(f"module 'giveortake' has no attribute {name!r}")
 
 

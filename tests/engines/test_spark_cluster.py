@@ -14,7 +14,8 @@ from spark_cluster import spark_cluster
 pytestmark = pytest.mark.xdist_group("spark")  # run with --dist loadgroup
 
 ASK = """
-import json, sys, threading, time
+import json, os, sys, threading, time
+import duckdb
 from pyspark.sql import SparkSession
 import giveortake as gt
 from spark_session import configured, quietly
@@ -24,8 +25,11 @@ builder = configured(SparkSession.builder.master(url)).config("spark.executor.me
 spark = quietly(builder.config("spark.sql.shuffle.partitions", "8").getOrCreate)
 while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 3:
     time.sleep(0.1)
-columns = "id * 7919 % 200003 AS p, concat('g', id * 31 % 40) AS g, (id % 1001) / 10.0D AS x"
-spark.sql(f"SELECT {columns} FROM range(0, 3000000, 1, 16)").write.parquet(folder + "/t")
+columns = "i * 7919 % 200003 AS p, concat('g', i * 31 % 40) AS g, (i % 1001) / 10::DOUBLE AS x"
+os.mkdir(folder + "/t")
+for part in range(16):  # each a task of its own; Spark would take longer to write them than to be asked
+    rows = f"SELECT {columns} FROM range({part}00000, {part + 1}00000) AS t(i)"
+    duckdb.sql(f"COPY ({rows}) TO '{folder}/t/{part}.parquet'")
 said = {
     "unit": "p", "budget": gt.ApproxDP(10**8, "1e-6"), "domains": {"g": [f"g{n}" for n in range(40)], "x": (0, 100)},
     "groups_per_person": 5, "rows_per_group": 3, "name": "t",

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from ledger_places import FilePlace, Place, place
 
+import crash_harness
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
 
 HERE = Path(__file__).parent
-HARNESS = HERE.parents[1] / "benchmarks" / "crash_harness.py"
 KILLS, ROUNDS, CLIENTS = 200, 200, 32
 
 
@@ -22,7 +22,14 @@ def test_killed_writers_leave_every_release_charged_once_within_the_cap_and_the_
     place: Place, tmp_path: Path
 ) -> None:
     done = subprocess.run(
-        [sys.executable, HARNESS, place.where.partition("&schema")[0], tmp_path / "logs", "--kills", str(KILLS)],
+        [
+            sys.executable,
+            crash_harness.__file__,
+            place.where.partition("&schema")[0],
+            tmp_path / "logs",
+            "--kills",
+            str(KILLS),
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -38,11 +45,6 @@ def test_killed_writers_leave_every_release_charged_once_within_the_cap_and_the_
 
 
 def test_the_check_after_the_kills_finds_what_is_wrong(tmp_path: Path) -> None:
-    sys.path.insert(0, str(HARNESS.parent))
-    try:
-        import crash_harness  # noqa: PLC0415
-    finally:
-        sys.path.remove(str(HARNESS.parent))
     place = FilePlace(tmp_path)
     with place.open() as ledger:
         ledger.population("people-0", budget=PureDP("0.3"), analysts="pooled")

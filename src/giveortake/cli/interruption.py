@@ -71,7 +71,7 @@ def charged_since(arguments: argparse.Namespace, started: str) -> str:
         if "://" not in place and not Path(place).exists():
             return _NOTHING
         mark = session_options.mark_place(arguments)
-        with ledgers.open(place, mark=mark, create=False) as book:  # which marks a charge that was interrupted before
+        with ledgers.open(place, mark=mark, create=False) as book:  # as a writer: a charge may not have been marked yet
             entries = book.history()
     except GiveOrTakeError:
         return "whether it was charged is not known: the ledger cannot be read now; `giveortake ledger show` tells"

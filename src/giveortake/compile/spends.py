@@ -96,10 +96,10 @@ def spend_of(
     if not given:
         return None
     return Spend(
-        None if epsilon is None else exact.positive("epsilon", epsilon),
+        None if epsilon is None else exact.spendable("epsilon", epsilon),
         None if delta is None else exact.open_probability("delta", delta),
-        None if rho is None else exact.positive("rho", rho),
-        None if mu is None else exact.positive("mu", mu),
+        None if rho is None else exact.spendable("rho", rho),
+        None if mu is None else exact.spendable("mu", mu),
         None if key_delta is None else exact.open_probability("key_delta", key_delta),
     )
 

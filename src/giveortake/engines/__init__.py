@@ -1,8 +1,9 @@
 """Engines: where the rows are. An engine returns exact integers, wrapped so that only a mechanism can look at them."""
 
-from giveortake.engines.protocol import Backend, Engine, Limits, Source
+from giveortake.engines.protocol import Backend, Engine, FoundUnits, Limits, Source
 from giveortake.engines.public_tables import PublicColumn, PublicContent, PublicRows, read_public_table
 from giveortake.engines.questions import (
+    Asked,
     Bins,
     Bounding,
     Distinct,
@@ -16,12 +17,14 @@ from giveortake.engines.questions import (
 )
 
 __all__ = [
+    "Asked",
     "Backend",
     "Bins",
     "Bounding",
     "Distinct",
     "Engine",
     "Found",
+    "FoundUnits",
     "KeyColumn",
     "Keys",
     "Limits",

@@ -16,17 +16,21 @@ if TYPE_CHECKING:
     from giveortake.mechanisms import Sensitive
     from giveortake.plan import Domain, Kind, Value
 
-    FoundUnits: TypeAlias = tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]
+FoundUnits: TypeAlias = "tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table as an engine sees it: its columns with what their types say, and what tells this content from others."""
+    """A table as an engine sees it: its columns with what their types say, and what tells this content from others.
+
+    `unasked` lists the columns of types that cannot be asked about, and these types.
+    """
 
     name: str
     columns: tuple[tuple[str, Domain], ...]
     fingerprint: str
+    unasked: tuple[tuple[str, str], ...] = ()
 
 
 @final

@@ -78,6 +78,16 @@ class Summand:
     quantum: Quantum | None = None
     fineness: int = 1
 
+    @property
+    def reads_values(self) -> bool:
+        """Whether rows contribute by what they hold, and not only by being there."""
+        return self.of is not None
+
+    @property
+    def counts_persons(self) -> bool:
+        """Whether a person counts once, however many rows they have."""
+        return self.kind == "persons"
+
 
 @final
 @dataclass(frozen=True, slots=True)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
-import tempfile
 import threading
-from decimal import Decimal
-from fractions import Fraction
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from giveortake.engines.duckdb import sorted_tallies, statements
+from giveortake.engines.duckdb.constants import parameters, sql_type
 from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.duckdb.public_tables import content_of
+from giveortake.engines.duckdb.scratch import ScratchFolder
 from giveortake.engines.duckdb.tables import Loaded, load
 from giveortake.engines.questions import WIDEST
 from giveortake.engines.sql.dialect import single_quoted
@@ -27,7 +24,6 @@ from giveortake.engines.sql.hashes import mark
 from giveortake.engines.sql.relations import bounded_name
 from giveortake.engines.sql.statements import Coded
 from giveortake.errors import QueryFailed
-from giveortake.exact import exact_decimal
 from giveortake.plan import Kind
 
 if TYPE_CHECKING:
@@ -37,12 +33,10 @@ if TYPE_CHECKING:
 
     from giveortake.engines.protocol import FoundUnits, Source
     from giveortake.engines.public_tables import PublicContent
-    from giveortake.engines.questions import Persons, Tally
+    from giveortake.engines.questions import Asked, Persons, Tally
     from giveortake.plan import Domain, Relation, Scan, Value
 
-_dialect = DuckDBDialect()
-_BUCKET_DIGITS = 9  # of the edges of buckets
-_LONGEST = 1_600_000  # characters of a statement
+_LONGEST = 200_000  # characters of a question; DuckDB plans these in some seconds
 
 
 @final
@@ -52,11 +46,11 @@ class DuckDBEngine(SQLEngine):
     def __init__(self, *, memory: str = "1500MB", threads: int | None = None, seconds: float | None = None) -> None:
         import duckdb  # noqa: PLC0415 (a heavy library, needed from here on)
 
-        super().__init__(_dialect, longest=_LONGEST)
-        self._folder = Path(tempfile.mkdtemp(prefix="giveortake-"))
+        super().__init__(DuckDBDialect(), longest=_LONGEST)
+        self._scratch = ScratchFolder()
         self._error: type[Exception] = duckdb.Error
         self._identity = f"duckdb {duckdb.__version__}"
-        self._connection = open_database(self._folder)
+        self._connection = open_database(self._scratch.path)
         self._run(f"SET memory_limit = '{memory}'")
         self._run("SET preserve_insertion_order = false")
         if threads is not None:
@@ -102,7 +96,7 @@ class DuckDBEngine(SQLEngine):
 
     def close(self) -> None:
         self._connection.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._scratch.remove()
 
     # -- asking -------------------------------------------------------------------------------------------------
 
@@ -213,8 +207,8 @@ class DuckDBEngine(SQLEngine):
             self._execute(f"CREATE TABLE {table} AS {self._printer.few_rows(scan)}")
             self._bounded.add(table)
 
-    def _require_constants(self, values: Sequence[Value], domain: Domain) -> None:
-        """DuckDB holds whatever can be declared."""
+    def _require_own_limits(self, asked: Asked) -> None:
+        """DuckDB has none that a question could reach."""
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = self._guarded(text, None, lambda cursor: cursor.fetchall())
@@ -257,30 +251,3 @@ def _decoded(codes: npt.NDArray[np.int64], values: list[list[Value]]) -> list[tu
         columns.append([each[position] for position in (rest % size).tolist()])
         rest = rest // size
     return list(zip(*reversed(columns), strict=True))
-
-
-def parameters(rows: Sequence[tuple[Value, ...]]) -> list[list[Any]]:
-    """Rows as a list for each column, of values that DuckDB casts to the type of their kind without loss."""
-    return [[_parameter(value) for value in column] for column in zip(*rows, strict=True)]
-
-
-def _parameter(value: Value | Decimal) -> Any:
-    if isinstance(value, Fraction):
-        value = exact_decimal(value)
-    return f"{value:f}" if isinstance(value, Decimal) else value
-
-
-def sql_type(domain: Domain, values: Sequence[Value] | None = None) -> str:
-    """The type of constants of a domain; of whole numbers that are all known, the narrowest."""
-    match domain.kind:
-        case Kind.INTEGER:
-            narrow = values is not None and all(value is None or abs(value) < 2**63 for value in values)  # type: ignore[arg-type, operator]
-            return "BIGINT" if narrow else "HUGEINT"
-        case Kind.DECIMAL:
-            return f"DECIMAL(38, {_BUCKET_DIGITS if domain.step is None else digits(domain.step)})"
-    return _dialect.type_name(domain.kind)
-
-
-def digits(step: Fraction) -> int:
-    """How many decimals the multiples of a step have."""
-    return next(count for count in range(39) if 10**count % step.denominator == 0)

@@ -175,7 +175,7 @@ def _part(
     fine, rows, groups = summand.fineness, bounding.rows, bounding.groups
     within = m <= groups
     if a is None:
-        whole: npt.NDArray[np.int64] = np.minimum(c, rows) * fine if summand.kind == "rows" else np.full_like(c, fine)
+        whole: npt.NDArray[np.int64] = np.full_like(c, fine) if summand.counts_persons else np.minimum(c, rows) * fine
         if within.all():
             return whole
         part: npt.NDArray[np.float64] = whole * np.minimum(m, groups) * _LESS / m
@@ -201,4 +201,4 @@ def _reach(summand: Summand) -> int:
 
 def counted(summands: Sequence[Summand]) -> list[int]:
     """Which summands need a number from every row."""
-    return [index for index, each in enumerate(summands) if each.kind in {"values", "sum"}]
+    return [index for index, each in enumerate(summands) if each.reads_values]

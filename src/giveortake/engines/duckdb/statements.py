@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from giveortake.engines.sql.hashes import hash_of, mark
-from giveortake.engines.sql.statements import select_rows, steps_of
+from giveortake.engines.sql.statements import rows_of, steps_of
 
 if TYPE_CHECKING:
     from giveortake.engines.questions import Persons, Tally
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 def lines_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
     """Every row as numbers: its person, its code, and the steps of each summand that has some (`sorted_tallies`)."""
-    inner = select_rows(printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=True)
+    inner = rows_of(printer, tally)
     columns = ["r.p AS p", f"{coded.code()} AS code"]
     for index, summand in enumerate(tally.summands):
-        if summand.kind == "values":
-            columns.append(f"CAST(r.v{index} IS NOT NULL AS TINYINT) AS a{index}")
-        elif summand.kind == "sum":
+        if summand.quantum is not None:
             columns.append(f"coalesce({steps_of(printer, tally.relation, summand, index)}, 0) AS a{index}")
+        elif summand.reads_values:
+            columns.append(f"CAST(r.v{index} IS NOT NULL AS TINYINT) AS a{index}")
     return f"SELECT {', '.join(columns)} FROM ({inner}) AS r{coded.joins(printer, 'r')}"
 
 
 def number_of_rows_statement(printer: Printer, relation: Relation) -> str:
     """How many rows a relation has, which is told to nobody."""
-    return f"SELECT count(*) FROM ({printer.relation(relation)}) AS t"
+    return f"SELECT count(*) FROM ({printer.relation(relation, ())}) AS t"
 
 
 def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
@@ -39,7 +39,7 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
     the hash in front, so that equal hashes are ordered by code; a longer list changes no two values' order. Memory
     follows the keys that persons have, never the number that they may have.
     """
-    inner = select_rows(printer, persons.relation, persons.keys, [], person=persons.relation.person is not None)
+    inner = rows_of(printer, persons)
     code = coded.code()
     rows = f"({inner}) AS r{coded.joins(printer, 'r')}"
     if persons.relation.person is None:  # a row has one key, and few rows come from one row of the table
@@ -55,15 +55,15 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
 
 def person_lines_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
     """Every row as numbers: its person, its code, and the hash of both by which a person's keys are ordered."""
-    inner = select_rows(printer, persons.relation, persons.keys, [], person=True)
+    inner = rows_of(printer, persons)
     hashed = f"CAST({_key_hash(printer, persons, coded)} AS INTEGER)"
     return f"SELECT r.p AS p, {coded.code()} AS code, {hashed} AS h FROM ({inner}) AS r{coded.joins(printer, 'r')}"
 
 
 def values_statement(printer: Printer, relation: Relation, of: Expression) -> str:
     """The values of a key column that occur, in order."""
-    value = printer.expression(of, relation.schema)
-    return f"SELECT DISTINCT {value} AS value FROM ({printer.relation(relation)}) AS t ORDER BY value NULLS LAST"
+    value, rows = printer.expression(of, relation.schema), printer.relation(relation, of.columns())
+    return f"SELECT DISTINCT {value} AS value FROM ({rows}) AS t ORDER BY value NULLS LAST"
 
 
 def _key_hash(printer: Printer, persons: Persons, coded: Coded) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from giveortake.engines.postgres.dialect import TYPES, PostgresDialect
+from giveortake.engines.postgres.limits import require_distinct, require_within_limits
 from giveortake.engines.postgres.tables import Stored, find, split
 from giveortake.engines.sql.engine import SQLEngine
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, QueryFailed, QueryRefused
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from giveortake.engines.protocol import Source
     from giveortake.engines.public_tables import PublicContent
+    from giveortake.engines.questions import Asked
     from giveortake.plan import Domain, Scan, Value
 
 _PATIENCE = 30  # seconds to connect
@@ -55,7 +57,7 @@ _SETTINGS = {
 _UNLIMITED: Mapping[str, str] = {}  # for tables that are registered or compared, which is not a question
 _NAMED_CONSTANTS = re.compile(r"\bconstants_[0-9]+\b")
 _ARRAYS = {**TYPES, Kind.DECIMAL: "NUMERIC"}
-_LONGEST = 12_800_000  # characters of a statement
+_LONGEST = 12_800_000  # characters of a question; what others repeat is printed once, but checked for overflow
 
 
 @final
@@ -104,7 +106,9 @@ class PostgresEngine(SQLEngine):
         return stored.source
 
     def add_public(self, name: str, source: object) -> PublicContent:
-        return self._send_public(name, source)
+        content = self._send_public(name, source)
+        require_distinct(content.columns)
+        return content
 
     def lock(self) -> None:
         """The connection can write nothing and reads what its user may see: there is nothing more to lock."""
@@ -123,6 +127,9 @@ class PostgresEngine(SQLEngine):
             self._connection.close()
 
     # -- asking -------------------------------------------------------------------------------------------------
+
+    def _require_own_limits(self, asked: Asked) -> None:
+        require_within_limits(asked)
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
         names = sorted(set(_NAMED_CONSTANTS.findall(text)) & set(self._constant_texts))
@@ -151,13 +158,6 @@ class PostgresEngine(SQLEngine):
             self._constant_texts[name] = f"SELECT {', '.join(shown)} FROM unnest({', '.join(arrays)}) AS u({listed})"
             self._constant_names[key] = name
         return name
-
-    def _require_constants(self, values: Sequence[Value], domain: Domain) -> None:
-        """PostgreSQL has no text with a NUL character in it."""
-        if domain.kind is Kind.TEXT and "\0" in "".join(str(value) for value in values):
-            raise QueryRefused(
-                "a key is a text that holds a NUL character, which PostgreSQL has not", hint="declare other categories"
-            )
 
     def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
         return self._constants(columns, [row for rows in lists for row in rows])

@@ -23,6 +23,7 @@ from giveortake.engines.spark.tables import (
     offered_columns,
     require_readable,
     selected,
+    unasked_columns,
 )
 from giveortake.engines.sql import statements
 from giveortake.engines.sql.engine import SQLEngine
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from giveortake.engines.protocol import FoundUnits
     from giveortake.engines.public_tables import PublicContent
-    from giveortake.engines.questions import Distinct, Persons
+    from giveortake.engines.questions import Asked, Distinct, Persons
     from giveortake.engines.sql.statements import Coded
     from giveortake.plan import Domain, Scan, Value
 
@@ -60,7 +61,7 @@ _FORGOTTEN = ("spark.sql.legacy.", "spark.sql.ansi.", "spark.sql.parser.")
 _KEPT = ("spark.sql.shuffle.partitions", "spark.sql.autoBroadcastJoinThreshold")
 _AT_ONCE = 1 << 18  # keys that are read at once
 _MOST_BROADCAST = 2_000_000  # rows that are sent to every worker
-_LONGEST = 12_800_000  # characters of a statement
+_LONGEST = 1_000_000  # characters of a question; some functions take five times what they take elsewhere
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
@@ -104,7 +105,8 @@ class SparkEngine(SQLEngine):
         columns = offered_columns(frame)
         self._sources[name] = self._seen_from_beside(name, selected(frame, columns))
         self._files.append(Files.of(frame, given))
-        return Source(name, columns, self._fingerprint(frame, columns, self._sources[name]))
+        fingerprint = self._fingerprint(frame, columns, self._sources[name])
+        return Source(name, columns, fingerprint, unasked_columns(frame))
 
     def add_public(self, name: str, source: object) -> PublicContent:
         return self._send_public(name, source)
@@ -206,8 +208,8 @@ class SparkEngine(SQLEngine):
             self._view(key, frame.hint("broadcast") if len(rows) <= _MOST_BROADCAST else frame)
         return self._views[key]
 
-    def _require_constants(self, values: Sequence[Value], domain: Domain) -> None:
-        """Spark holds whatever can be declared."""
+    def _require_own_limits(self, asked: Asked) -> None:
+        """Spark has none that a question could reach."""
 
     def _few_rows(self, scan: Scan) -> str:
         return f"({self._printer.few_rows(scan)})"

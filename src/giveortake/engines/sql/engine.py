@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from giveortake.engines.public_tables import read_public_table
-from giveortake.engines.questions import Bins, Persons, Tally
+from giveortake.engines.questions import Bins, Tally
 from giveortake.engines.sql import statements
 from giveortake.engines.sql.relations import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
@@ -26,20 +26,18 @@ if TYPE_CHECKING:
 
     from giveortake.engines.protocol import FoundUnits, Source
     from giveortake.engines.public_tables import PublicContent
-    from giveortake.engines.questions import Asked, Distinct, Found, Keys
+    from giveortake.engines.questions import Asked, Distinct, Found, Keys, Persons
     from giveortake.engines.sql.dialect import Dialect
     from giveortake.plan import Relation, Scan, Schema, Value
 
 _REMEMBERED = 64  # exact results, so that the same question at another price does not read the rows again
 _MOST_REMEMBERED = 1 << 20  # integers of one of them
-_ANY_TABLE = "a_table_of_constants"  # no shorter than the names that engines give to such tables
-_MANY = 1 << 31  # values of a column whose values are still to be found
 
 
 class SQLEngine(ABC):
     """Answers questions by statements of one dialect. Engines say how statements run and how constants become tables.
 
-    `longest` is how many characters of a statement the engine can plan.
+    `longest` is how many characters of a relation and its expressions the engine plans in seconds.
     """
 
     def __init__(self, dialect: Dialect, *, longest: int) -> None:
@@ -77,6 +75,10 @@ class SQLEngine(ABC):
         """Let go of the data."""
 
     @abstractmethod
+    def _require_own_limits(self, asked: Asked) -> None:
+        """Refuse what this engine alone could not run, whatever the length."""
+
+    @abstractmethod
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
         """Run a statement; whatever fails is a `QueryFailed` that quotes nothing."""
 
@@ -87,10 +89,6 @@ class SQLEngine(ABC):
     @abstractmethod
     def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
         """A table of constants, as it can be read; made once for equal ones. It has at least one row."""
-
-    @abstractmethod
-    def _require_constants(self, values: Sequence[Value], domain: Domain) -> None:
-        """Refuse values that such a table could not hold."""
 
     @abstractmethod
     def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
@@ -111,13 +109,12 @@ class SQLEngine(ABC):
     # -- questions ----------------------------------------------------------------------------------------------
 
     def require_runnable(self, asked: Iterable[Asked]) -> None:
-        """Refuse statements that are too long, and constants that the engine cannot hold."""
+        """Refuse what is too long, or beyond the engine's own limits. Statements add little to what is printed here."""
         for each in asked:
-            if len(self._draft(each)) > self._longest:
+            self._name_few_rows(each.relation)
+            if len(statements.rows_of(self._printer, each)) > self._longest:
                 raise QueryRefused("the question is too long", hint="ask for less at once")
-            for column in each.keys.columns:
-                if column.values is not None:
-                    self._require_constants(column.values, column.expression.domain(each.relation.schema))
+            self._require_own_limits(each)
 
     def tally(self, tally: Tally) -> Sensitive[list[npt.NDArray[Any]]]:
         return Sensitive(self._remembered(tally, lambda: self._tally(tally)))
@@ -212,21 +209,6 @@ class SQLEngine(ABC):
         return found
 
     # -- keys as codes ------------------------------------------------------------------------------------------
-
-    def _draft(self, asked: Asked) -> str:
-        """The statement of a question, with names in the place of tables that are made when it is asked."""
-        self._name_few_rows(asked.relation)
-        columns = asked.keys.columns
-        if isinstance(asked, Persons):
-            declared = {index: _ANY_TABLE for index, column in enumerate(columns) if column.values is not None}
-            return statements.found_statement(self._printer, asked, declared)
-        coded = Coded(
-            tuple(_ANY_TABLE for _ in columns),
-            tuple(column.values is None or None in column.values for column in columns),
-            tuple(_MANY if column.values is None else len(column.values) for column in columns),
-            _ANY_TABLE,
-        )
-        return statements.statement_of(self._printer, asked, coded)
 
     def _declared(self, persons: Persons) -> dict[int, str]:
         """A table of the values of each key column whose values are known."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from giveortake.engines.questions import Bins, Tally
+from giveortake.engines.questions import Bins, Persons, Tally
 from giveortake.engines.sql.hashes import hash_of, mark
 from giveortake.engines.sql.steps import bin_index, quantised
 from giveortake.plan import Kind
@@ -14,7 +14,7 @@ from giveortake.plan import Kind
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from giveortake.engines.questions import Bounding, Distinct, Keys, Persons, Summand
+    from giveortake.engines.questions import Asked, Bounding, Distinct, Keys, Summand
     from giveortake.engines.sql.relations import Printer
     from giveortake.plan import Expression, Relation
 
@@ -90,9 +90,7 @@ def tally_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
 
 
 def _rows(printer: Printer, tally: Tally, coded: Coded) -> str:
-    inner = select_rows(
-        printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=_counts_persons(tally)
-    )
+    inner = rows_of(printer, tally)
     values = [f"{_row_sum(printer, tally.relation, each, i)} AS a{i}" for i, each in enumerate(tally.summands)]
     keys = coded.names()
     group = f" GROUP BY {', '.join(keys)}" if keys else ""
@@ -101,12 +99,8 @@ def _rows(printer: Printer, tally: Tally, coded: Coded) -> str:
     return f"SELECT {coded.code()} AS code, {answers} FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
 
 
-def _counts_persons(tally: Tally) -> bool:
-    return any(each.kind == "persons" for each in tally.summands)
-
-
 def _person_sum(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
-    if summand.kind != "sum":
+    if summand.quantum is None:
         return _row_sum(printer, relation, summand, index)
     steps, reach = steps_of(printer, relation, summand, index), _reach(summand)
     total = printer.dialect.narrow_total(steps) if reach < _SMALL else printer.dialect.total(steps, reach)
@@ -134,11 +128,11 @@ def steps_of(printer: Printer, relation: Relation, summand: Summand, index: int)
 
 def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -> str:
     """Sums of each person and group, then each as large a part of it as the bounds allow (see `questions`)."""
-    inner = select_rows(printer, tally.relation, tally.keys, [each.of for each in tally.summands], person=True)
+    inner = rows_of(printer, tally)
     each = [
         f"{_person_sum(printer, tally.relation, summand, i)} AS a{i}"
         for i, summand in enumerate(tally.summands)
-        if summand.kind in {"values", "sum"}
+        if summand.reads_values
     ]
     sums = "".join(f", {text}" for text in each)
     code = coded.code()
@@ -188,7 +182,7 @@ def _most(summand: Summand, bounding: Bounding) -> int:
 def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
     """One row for each key and bin that occur: code, bin, number."""
     kind = bins.of.domain(bins.relation.schema).kind
-    inner = select_rows(printer, bins.relation, bins.keys, [bins.of], person=bins.bounding is not None)
+    inner = rows_of(printer, bins)
     index = bin_index(printer.dialect, printer.dialect.real("v0", kind), bins.low, bins.width, bins.count)
     keys = coded.names()
     if bins.bounding is None:
@@ -210,7 +204,7 @@ def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
 
 def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> str:
     """One row for each key that occurs: code, number of distinct values."""
-    inner = select_rows(printer, distinct.relation, distinct.keys, [distinct.of], person=distinct.bounding is not None)
+    inner = rows_of(printer, distinct)
     keys = coded.names()
     if distinct.bounding is None:
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
@@ -237,7 +231,7 @@ def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, s
     Of a person the first so many keys count, by a hash of the person and the key's values, which nobody else decides.
     `declared` has a table of the values of each column whose values are known; others do not count.
     """
-    inner = select_rows(printer, persons.relation, persons.keys, [], person=persons.relation.person is not None)
+    inner = rows_of(printer, persons)
     count = len(persons.keys.columns)
     keys = [f"k{index}" for index in range(count)]
     joined = f"({inner}) AS r"
@@ -262,6 +256,20 @@ def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, s
     return f"SELECT {names}, count(*) AS n FROM ({ranked}) AS t WHERE place <= {persons.groups} GROUP BY {names}"
 
 
+def rows_of(printer: Printer, asked: Asked) -> str:
+    """The rows that a question is about. This is the part of its statement that grows with what the question says."""
+    values: list[Expression | None]
+    match asked:
+        case Tally():
+            values = [each.of for each in asked.summands]
+            person = asked.bounding is not None or any(each.counts_persons for each in asked.summands)
+        case Persons():
+            values, person = [], True
+        case _:
+            values, person = [asked.of], asked.bounding is not None
+    return select_rows(printer, asked.relation, asked.keys, values, person=person)
+
+
 def select_rows(
     printer: Printer, relation: Relation, keys: Keys, values: Sequence[Expression | None], *, person: bool
 ) -> str:
@@ -271,5 +279,9 @@ def select_rows(
     columns += [f"{printer.expression(each, schema)} AS v{i}" for i, each in enumerate(values) if each is not None]
     if person and relation.person is not None:
         columns.append(f"{printer.dialect.identifier(relation.person)} AS p")
-    text = f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation)}) AS t"
-    return printer.fenced(text, [*(each.expression for each in keys.columns), *values])
+    computed = [*(each.expression for each in keys.columns), *(each for each in values if each is not None)]
+    read = {column for each in computed for column in each.columns()}
+    if person and relation.person is not None:
+        read.add(relation.person)
+    text = f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation, read)}) AS t"
+    return printer.fenced(text, computed)

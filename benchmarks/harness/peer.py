@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from giveortake.cli.report import Stopwatch
+    from harness.report import Stopwatch
 
 
 @final

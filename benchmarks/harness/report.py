@@ -17,7 +17,7 @@ import numpy as np
 from rich.table import Table
 
 from giveortake import __version__
-from giveortake.cli.peer import Peer, has_module
+from harness.peer import Peer, has_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

