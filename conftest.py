@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from collections import Counter, defaultdict
 from importlib.resources import files
 from pathlib import Path
@@ -23,6 +26,24 @@ SERVERS = {"postgres", "postgresql"}  # what parameters call a place on a server
 # Laws are deterministic: no deadline on a shared machine, and the same examples in every run.
 hypothesis.settings.register_profile("laws", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("laws")
+
+
+STATE = "GIVEORTAKE_STATE"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """No test writes the mark of a ledger into the user's own state folder, nor does a process that a test starts."""
+    folder = tempfile.mkdtemp(prefix="giveortake-state-")
+    before = os.environ.get(STATE)
+    os.environ[STATE] = folder
+
+    def restore() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.environ.pop(STATE, None)
+        if before is not None:
+            os.environ[STATE] = before
+
+    config.add_cleanup(restore)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -34,12 +34,17 @@ def calls(name: str, parts: list[Expression], luck: random.Random, count: int, s
     for _ in range(count * 60):
         size = function.least if function.most == function.least else function.least + luck.randrange(2)
         call = Call(name, tuple(luck.choice(parts) for _ in range(size)))
-        try:
-            call.domain(scan.schema)
-        except QueryRefused:
-            continue
-        if call not in found:
+        if is_admitted(call, scan) and call not in found:
             found.append(call)
         if len(found) == count:
             break
     return found
+
+
+def is_admitted(call: Call, scan: Scan) -> bool:
+    """Whether the plan admits a call."""
+    try:
+        call.domain(scan.schema)
+    except QueryRefused:
+        return False
+    return True

@@ -80,17 +80,22 @@ OF_PERSONS = {
     "(SELECT p, COUNT(DISTINCT q) AS c FROM data WHERE b GROUP BY p)",
     "per person, having": "SELECT q, COUNT(*) AS a FROM "
     "(SELECT p, q, MIN(i) AS g FROM data GROUP BY p, q HAVING COUNT(*) > 1) GROUP BY q",
-    "join persons": "SELECT k, COUNT(*) AS a, SUM(x) AS s FROM data JOIN visits ON data.p = visits.p GROUP BY k",
-    "left join persons": "SELECT k, COUNT(*) AS a, SUM(v) AS s FROM data "
-    "LEFT JOIN visits ON data.p = visits.p GROUP BY k",
     "join features": "SELECT r, SUM(CLAMP(s, 0, 9)) AS a FROM data JOIN "
+    "(SELECT p, SUM(v) AS s FROM visits GROUP BY p) AS f ON data.p = f.p GROUP BY r",
+    "left join features": "SELECT r, COUNT(*) AS c, SUM(CLAMP(s, 0, 9)) AS a FROM data LEFT JOIN "
     "(SELECT p, SUM(v) AS s FROM visits GROUP BY p) AS f ON data.p = f.p GROUP BY r",
     "union of two tables": "SELECT COUNT(*) AS a, SUM(z) AS s FROM "
     "(SELECT p, x AS z FROM data UNION ALL SELECT p, v AS z FROM visits)",
     "distinct rows": "SELECT r, COUNT(*) AS a FROM (SELECT DISTINCT p, r FROM data) GROUP BY r",
 }
+OF_PERSONS_WITH_FEW_ROWS = {
+    "join persons": "SELECT k, COUNT(*) AS a, SUM(x) AS s FROM data JOIN visits ON data.p = visits.p GROUP BY k",
+    "left join persons": "SELECT k, COUNT(*) AS a, SUM(v) AS s FROM data "
+    "LEFT JOIN visits ON data.p = visits.p GROUP BY k",
+}
 
 
-def shapes_of(*, by_person: bool) -> dict[str, str]:
-    """Every question that can be asked of rows, and of persons where there are some."""
-    return {**PLAIN, **RELATIONS, **(OF_PERSONS if by_person else {})}
+def shapes_of(*, by_person: bool, few_rows: bool = False) -> dict[str, str]:
+    """Every question that can be asked of rows, of persons where there are some, and of persons with few rows each."""
+    of_persons = {**OF_PERSONS, **(OF_PERSONS_WITH_FEW_ROWS if few_rows else {})}
+    return {**PLAIN, **RELATIONS, **(of_persons if by_person else {})}

@@ -36,6 +36,7 @@ from giveortake.mechanisms.mechanism import Mechanism
 from giveortake.privacy import Unit
 from giveortake.privacy.events import Event
 from giveortake.session import Session
+from inside import engine_of, measured
 
 Counted: TypeAlias = "dict[tuple[Any, ...], int]"
 
@@ -89,6 +90,11 @@ class Mode:
     def by_person(self) -> bool:
         return self.unit != gt.ROW
 
+    @property
+    def few_rows(self) -> bool:
+        """Whether a person's rows are bounded before any question."""
+        return "rows_per_person" in dict(self.caps)
+
     def session(self, table: Table, placed: Callable[[str, pl.DataFrame], Any] | None = None, **more: Any) -> Session:
         """The table behind a budget that no test exhausts; `placed` puts each of its tables somewhere else first."""
         put = placed or (lambda _, frame: frame)
@@ -140,12 +146,12 @@ class Replay:
         for _ in range(tables):
             table = random_table(luck)
             with self.mode.session(table) as one:
-                made = made or {name: one.sql(text).measured(SPEND) for name, text in shapes.items()}
+                made = made or {name: measured(one, text, SPEND) for name, text in shapes.items()}
                 for _ in range(neighbours):
                     asked = luck.sample(sorted(shapes), (len(shapes) + 1) // 2)
                     with self.mode.session(self.mode.neighbour(luck, table)) as two:
                         for name in asked:
-                            self._compare(name, made[name], one.engine, two.engine, luck)
+                            self._compare(name, made[name], engine_of(one), engine_of(two), luck)
         return self
 
     def _compare(self, name: str, made: Measurement, one: Engine, two: Engine, luck: random.Random) -> None:

@@ -7,9 +7,11 @@ An error ends in a hint when there is something the reader can do about it.
 from __future__ import annotations
 
 import re
+from typing import Literal, TypeAlias
 
 __all__ = [
     "AccessDenied",
+    "AllowanceExceeded",
     "ApprovalRequired",
     "BudgetExceeded",
     "DamagedReports",
@@ -114,8 +116,19 @@ class QueryRefused(GiveOrTakeError, ValueError):
     """A question holds something that is not answered. No data was touched, and nothing charged."""
 
 
+FailureCause: TypeAlias = Literal["memory", "time", "changed", "storage", "other"]
+
+
 class QueryFailed(GiveOrTakeError, RuntimeError):
-    """The engine gave up on a question that was charged; the charge stands. Why may depend on rows, and is not told."""
+    """The engine gave up on a question that was charged; the charge stands.
+
+    `cause` is all that is told: the memory or the time was used up, the table changed while it was read, the answer
+    could not be stored, or something else. What the engine says may quote rows.
+    """
+
+    def __init__(self, message: str, *, cause: FailureCause = "other", hint: str | None = None) -> None:
+        self.cause: FailureCause = cause
+        super().__init__(message, hint=hint)
 
 
 class BudgetExceeded(GiveOrTakeError):
@@ -171,7 +184,7 @@ class LedgerMismatch(LedgerError, ValueError):
 
 
 class SameTable(LedgerError, ValueError):
-    """The same table is registered under another name; the owner has to say that this is meant."""
+    """A table may be about people who are in the ledger already; the owner has to say whose people they are."""
 
 
 class IdempotencyConflict(LedgerError, ValueError):
@@ -179,7 +192,11 @@ class IdempotencyConflict(LedgerError, ValueError):
 
 
 class AccessDenied(LedgerError, PermissionError):
-    """The analyst was revoked, or was never admitted to the data set."""
+    """The analyst was revoked. What somebody else may ask is `NotFound`, as what nobody may."""
+
+
+class AllowanceExceeded(LedgerError, PermissionError):
+    """More questions have failed than may, or more were asked than were granted. Nothing was charged."""
 
 
 class ApprovalRequired(LedgerError, PermissionError):

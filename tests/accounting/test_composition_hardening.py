@@ -107,3 +107,19 @@ def test_the_miss_rate_of_a_promise_with_a_delta_of_its_own() -> None:
     found = least_miss_rate(charge, "0.05")
     assert 0 <= charge.tradeoff(Fraction(1, 20)) - found < Fraction(1, 10**4)
     assert 0 < least_miss_rate(gt.ApproxDP(1, "0.6"), "0.05") <= gt.ApproxDP(1, "0.6").tradeoff(Fraction(1, 20))
+
+
+@pytest.mark.parametrize("noise", ["1e-299", "1e-151", "1e-149"])
+def test_gaussian_noise_whose_square_is_no_double_hides_nothing_and_raises_nothing(noise: str) -> None:
+    assert delta_interval([events.Gaussian(noise), events.Laplace(3)], 1).high == 1
+    assert delta_interval(events.Gaussian(noise), 1).high == 1
+
+
+def test_promises_of_many_denominators_add_up_to_a_number_that_can_be_written() -> None:
+    """The exact sum of a thousand such fractions has more digits than Python writes."""
+    promises = [gt.PureDP(Fraction(1, prime)) for prime in primes(1100, 10**4)]
+    together = gt.compose(promises)
+    assert isinstance(together, gt.PureDP)
+    exactly = sum((promise.epsilon for promise in promises), Fraction(0))
+    assert exactly <= together.epsilon <= exactly + Fraction(1, 2**2000)
+    assert str(together.epsilon)

@@ -6,10 +6,10 @@ from fractions import Fraction
 from math import exp, log
 
 import pytest
-from filter_strategies import BUDGETS, admitted
 from hypothesis import given
 from hypothesis import strategies as st
 
+from filter_strategies import BUDGETS, admitted
 from giveortake.accounting import prices
 from giveortake.accounting.currencies import Divergence, Epsilon, Rho, SquaredMu
 from giveortake.accounting.filters import filter  # noqa: A004

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from fractions import Fraction
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 import pytest
-from filter_strategies import BUDGETS, admitted, every_event, pure_events
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+import filter_contract
+from filter_strategies import BUDGETS
 from giveortake.accounting.currencies import Delta, Epsilon, SquaredMu
 from giveortake.accounting.filters import (
-    Filter,
     GaussianDPFilter,
     PureDPFilter,
     Race,
@@ -47,18 +44,10 @@ from giveortake.privacy import (
 )
 
 budgets = pytest.mark.parametrize("budget", BUDGETS, ids=lambda budget: type(budget).__name__)
-few = settings(max_examples=25)  # per kind of budget
-histories = st.lists(every_event, max_size=12)
 
 
-def charged(guard: Filter, history: list[events.Event]) -> list[events.Event]:
-    """Charge what fits and return it."""
-    kept = []
-    for event in history:
-        if guard.admits(event):
-            guard.charge(event)
-            kept.append(event)
-    return kept
+def test_every_law_of_filters_is_tested_here() -> None:
+    assert {f"test_{law.__name__}" for law in filter_contract.LAWS} <= globals().keys()
 
 
 def test_each_kind_of_budget_has_its_filter() -> None:
@@ -89,168 +78,59 @@ def test_amounts_that_mean_nothing_cannot_be_charged(amount: float) -> None:
 
 @budgets
 def test_huge_amounts_are_refused_and_change_nothing(budget: Guarantee) -> None:
-    guard = filter(budget)
-    for event in (events.Pure("1e300"), events.Laplace("1e-300"), events.Repeated(events.Pure(1), 10**299)):
-        with pytest.raises(BudgetExceeded):
-            guard.charge(event)
-    assert guard == filter(budget)
+    filter_contract.huge_amounts_are_refused_and_change_nothing(partial(filter, budget))
 
 
 @budgets
-@few
-@given(histories, every_event)
-def test_admits_and_charge_agree_and_a_refusal_changes_nothing(
-    budget: Guarantee, history: list[events.Event], event: events.Event
-) -> None:
-    guard = filter(budget)
-    charged(guard, history)
-    before, twin = guard.snapshot(), guard.copy()
-    promised = guard.admits(event)
-    assert guard.snapshot() == before
-    if promised:
-        guard.charge(event)
-    else:
-        with pytest.raises(BudgetExceeded):
-            guard.charge(event)
-        assert guard == twin
-        assert guard.snapshot() == before
+def test_admits_and_charge_agree_and_a_refusal_changes_nothing(budget: Guarantee) -> None:
+    filter_contract.admits_and_charge_agree_and_a_refusal_changes_nothing(partial(filter, budget))
 
 
 @budgets
 def test_after_a_refusal_a_smaller_charge_is_admitted(budget: Guarantee) -> None:
-    guard = filter(budget)
-    guard.charge(events.Pure("0.1"))
-    with pytest.raises(BudgetExceeded):
-        guard.charge(events.Pure("50"))
-    guard.charge(events.Pure("0.1"))
+    filter_contract.after_a_refusal_a_smaller_charge_is_admitted(partial(filter, budget))
 
 
 @budgets
-@few
-@given(histories)
-def test_snapshots_are_small_exact_json_from_which_the_filter_continues(
-    budget: Guarantee, history: list[events.Event]
-) -> None:
-    guard = filter(budget)
-    charged(guard, history)
-    text = json.dumps(guard.snapshot())
-    again = filter(budget, snapshot=json.loads(text))
-    assert again == guard
-    assert again.snapshot() == guard.snapshot()
-    assert (again.spent, again.remaining, again.share) == (guard.spent, guard.remaining, guard.share)
-    assert len(text) < 6000
+def test_snapshots_are_small_exact_json_from_which_the_filter_continues(budget: Guarantee) -> None:
+    filter_contract.snapshots_are_small_exact_json_from_which_the_filter_continues(partial(filter, budget))
 
 
 @budgets
-@few
-@given(histories, every_event)
-def test_copies_and_restored_filters_are_independent(
-    budget: Guarantee, history: list[events.Event], event: events.Event
-) -> None:
-    guard = filter(budget)
-    charged(guard, history)
-    before, twin = guard.snapshot(), guard.copy()
-    charged(twin, [event])
-    assert guard.snapshot() == before
-    assert filter(budget, snapshot=before) == guard
+def test_copies_and_restored_filters_are_independent(budget: Guarantee) -> None:
+    filter_contract.copies_and_restored_filters_are_independent(partial(filter, budget))
 
 
 @budgets
 def test_a_snapshot_of_something_else_is_refused(budget: Guarantee) -> None:
-    guard = filter(budget)
-    guard.charge(events.Pure("0.1"))
-    good = guard.snapshot()
-    other = replace_unit(budget)
+    filter_contract.a_snapshot_of_something_else_is_refused(partial(filter, budget))
     with pytest.raises(MismatchedPromises):
-        filter(other, snapshot=good)
-    totals: Any = good["totals"]
-    broken: list[Any] = [
-        {**good, "version": 2},
-        {**good, "totals": []},
-        {**good, "totals": None},
-        {**good, "totals": [{**total, "spent": "-1/2"} for total in totals]},
-        {**good, "totals": [{**total, "spent": "1e300/1"} for total in totals]},
-        {**good, "totals": [{**total, "spent": "100/1"} for total in totals]},
-        {**good, "totals": [{**total, "alive": False} for total in totals]},
-        {**good, "totals": [{**total, "delta": "1/2"} for total in totals]},
-        {**good, "more": 1},
-    ]
-    for content in broken:
-        with pytest.raises(InvalidParameter):
-            filter(budget, snapshot=content)
-    for content in ([], "text", {**good, "totals": [{**total, "spent": "1/" + 9000 * "9"} for total in totals]}):
-        with pytest.raises(InvalidParameter):
-            filter(budget, snapshot=cast("Any", content))
-    with pytest.raises(InvalidParameter, match="already counted"):
-        guard.resume(good)
-    assert guard.snapshot() == good
+        filter(replace_unit(budget), snapshot=filter(budget).snapshot())
 
 
 @budgets
-@few
-@given(st.lists(every_event, max_size=6), st.randoms(use_true_random=False))
-def test_the_state_depends_on_what_was_charged_and_not_on_the_order(
-    budget: Guarantee, history: list[events.Event], random: Any
-) -> None:
-    first = filter(budget)
-    kept = charged(first, history)
-    second = filter(budget)
-    random.shuffle(kept)
-    assert charged(second, kept) == kept
-    assert first == second
+def test_the_state_depends_on_what_was_charged_and_not_on_the_order(budget: Guarantee) -> None:
+    filter_contract.the_state_depends_on_what_was_charged_and_not_on_the_order(partial(filter, budget))
 
 
 @budgets
-@few
-@given(st.lists(pure_events, max_size=8), pure_events)
-def test_whoever_has_spent_less_is_admitted_whenever_another_is(
-    budget: Guarantee, history: list[events.Event], event: events.Event
-) -> None:
-    long, short = filter(budget), filter(budget)
-    kept = charged(long, history)
-    charged(short, kept[::2])
-    if long.admits(event):
-        assert short.admits(event)
+def test_whoever_has_spent_less_is_admitted_whenever_another_is(budget: Guarantee) -> None:
+    filter_contract.whoever_has_spent_less_is_admitted_whenever_another_is(partial(filter, budget))
 
 
 @budgets
-@few
-@given(st.lists(pure_events, min_size=1, max_size=4))
-def test_declaring_together_costs_what_one_by_one_does(budget: Guarantee, parts: list[events.Event]) -> None:
-    together, apart = filter(budget), filter(budget)
-    if together.admits(events.Composed(parts)):
-        together.charge(events.Composed(parts))
-        assert charged(apart, parts) == parts
-        assert together == apart
+def test_declaring_together_costs_what_one_by_one_does(budget: Guarantee) -> None:
+    filter_contract.declaring_together_costs_what_one_by_one_does(partial(filter, budget))
 
 
 @budgets
 def test_a_race_of_threads_never_overspends(budget: Guarantee) -> None:
-    guard, alone = filter(budget), filter(budget)
-    winners: list[int] = []
-
-    def spend() -> None:
-        winners.append(admitted(guard, events.Pure("0.05")))
-
-    threads = [threading.Thread(target=spend) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(winners) == admitted(alone, events.Pure("0.05"))
+    filter_contract.a_race_of_threads_never_overspends(partial(filter, budget))
 
 
 @budgets
-@few
-@given(st.lists(pure_events, max_size=6))
-def test_what_is_affordable_is_admitted_and_a_little_more_is_not(
-    budget: Guarantee, history: list[events.Event]
-) -> None:
-    guard = filter(budget)
-    charged(guard, history)
-    most = guard.affordable()
-    assert most == 0 or guard.admits(events.Pure(most))
-    assert not guard.admits(events.Pure(most * Fraction(1001, 1000) + Fraction(1, 10**20)))
+def test_what_is_affordable_is_admitted_and_a_little_more_is_not(budget: Guarantee) -> None:
+    filter_contract.what_is_affordable_is_admitted_and_a_little_more_is_not(partial(filter, budget))
 
 
 def test_errors_say_what_it_costs_what_is_left_and_what_to_do() -> None:
@@ -342,9 +222,7 @@ def test_events_of_foreign_kinds_are_priced_one_by_one_and_by_the_right_relation
 
 @budgets
 def test_the_budget_of_a_guard_is_fixed(budget: Guarantee) -> None:
-    guard: Any = filter(budget)
-    with pytest.raises(AttributeError):
-        guard.budget = PureDP(10**9)
+    filter_contract.the_budget_of_a_guard_is_fixed(partial(filter, budget))
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from functools import cache
 
 import pytest
 from brute_force import Move, leaky, randomized_response, worst
-from filter_strategies import every_event, pure_events
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from filter_strategies import every_event, pure_events
 from giveortake.accounting.odometers import ApproxOdometer, Odometer, PureOdometer, odometer
 from giveortake.errors import InvalidParameter, Unpriced, Unprovable
 from giveortake.exact import exp_down

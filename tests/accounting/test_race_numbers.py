@@ -7,8 +7,8 @@ from fractions import Fraction
 from statistics import median
 
 import pytest
-from filter_strategies import admitted
 
+from filter_strategies import admitted
 from giveortake.accounting.currencies import Currency, Divergence, Epsilon, Rho, SquaredMu
 from giveortake.accounting.filters import filter  # noqa: A004
 from giveortake.accounting.race import Race, best_order, limit, lineup

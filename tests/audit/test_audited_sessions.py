@@ -13,14 +13,18 @@ import giveortake as gt
 from giveortake import audit
 from giveortake.audit import shapes
 from giveortake.audit.sessions import Sessions
-from giveortake.compile.measures import Stability
-from giveortake.engines import Bounding, statements
-from giveortake.engines.duckdb import DuckDBEngine
-from giveortake.engines.printer import Printer
+from giveortake.compile.stability import Stability
+from giveortake.engines import Bounding
+from giveortake.engines.duckdb import statements as own_statements
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.sql import statements
+from giveortake.engines.sql.dialect import Dialect
 from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
 from giveortake.mechanisms.discovered_histogram import DiscoveredHistogram
 from giveortake.privacy.events import Repeated
 from giveortake.session import Session
+from giveortake.session.mechanism import InteractiveMechanism
+from inside import engine_of, ledger_of
 
 SUSPECTS = ["declared keys", "sum", "number of rows", "found keys", "median", "distinct text by key"]
 
@@ -108,17 +112,17 @@ def _uncapped(patch: pytest.MonkeyPatch) -> None:
 
 
 def _unclamped(patch: pytest.MonkeyPatch) -> None:
-    def quantised(self: Printer, column: str, kind: Any, quantum: Any) -> str:
+    def quantised(_dialect: Dialect, column: str, kind: Any, quantum: Any) -> str:
         real = f"least(greatest(CAST({column} AS DOUBLE), -1e9), 1e9)"
         return f"CAST(floor({real} * {float(1 / quantum.granularity)!r} + 0.5) AS HUGEINT) - ({quantum.shift})"
 
-    patch.setattr(Printer, "quantised", quantised)
+    patch.setattr(statements, "quantised", quantised)
 
 
 def _any_number_of_keys(patch: pytest.MonkeyPatch) -> None:
-    sound = statements.persons_statement
+    sound = own_statements.persons_statement
     patch.setattr(
-        statements,
+        own_statements,
         "persons_statement",
         lambda printer, persons, coded: sound(printer, replace(persons, groups=1000), coded),
     )
@@ -126,10 +130,9 @@ def _any_number_of_keys(patch: pytest.MonkeyPatch) -> None:
 
 def _rows_unlimited(patch: pytest.MonkeyPatch) -> None:
     def prepare(self: DuckDBEngine, relation: Any) -> None:
-        from giveortake.engines.asking import _scans  # noqa: PLC0415
-        from giveortake.engines.printer import bounded_name  # noqa: PLC0415
+        from giveortake.engines.sql.relations import bounded_name  # noqa: PLC0415
 
-        for scan in _scans(relation):
+        for scan in relation.scans():
             self._sources[bounded_name(scan)] = self._sources[scan.table.name]
 
     patch.setattr(DuckDBEngine, "_prepare", prepare)
@@ -156,9 +159,11 @@ def test_planted_mistakes_are_found(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def _number_of_rows(session: Any) -> int:
-    ((count,),) = session.engine._connection.execute(
-        f"SELECT count(*) FROM {session.engine._sources['data']}"
-    ).fetchall()
+    return _rows_in(engine_of(session))
+
+
+def _rows_in(engine: Any) -> int:
+    ((count,),) = engine._connection.execute(f"SELECT count(*) FROM {engine._sources['data']}").fetchall()
     return int(count)
 
 
@@ -171,8 +176,12 @@ def test_a_text_that_depends_on_rows_is_found(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_charge_that_depends_on_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = Session.charged
-    monkeypatch.setattr(Session, "charged", lambda self, asked: Repeated(sound(self, asked), 1 + _number_of_rows(self)))
+    sound = InteractiveMechanism.event
+
+    def counting(self: InteractiveMechanism, asked: Any) -> Any:
+        return Repeated(sound(self, asked), 1 + _rows_in(self.engine))
+
+    monkeypatch.setattr(InteractiveMechanism, "event", counting)
     assert "charge is" in str(_observed("rows, add-remove", ["sum"]))
 
 
@@ -202,7 +211,12 @@ def _live(folder: Path) -> dict[str, Any]:
         budget=gt.PureDP(1),
         ledger=folder / "live.db",
     )
-    return {"session": session, "engine": session.engine, "ledger": session.book, "path": str(folder / "live.db")}
+    return {
+        "session": session,
+        "engine": engine_of(session),
+        "ledger": ledger_of(session),
+        "path": str(folder / "live.db"),
+    }
 
 
 @pytest.mark.parametrize("what", ["session", "engine", "ledger", "path"])

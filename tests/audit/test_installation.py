@@ -8,8 +8,8 @@ import pytest
 from giveortake import cli, mechanisms
 from giveortake.audit import installation
 from giveortake.audit.installation import Check, Outcome, checks
-from giveortake.compile.measures import Stability
-from giveortake.engines.duckdb import DuckDBEngine
+from giveortake.compile.stability import Stability
+from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.privacy import PureDP
 
 

@@ -14,6 +14,7 @@ import pytest
 import giveortake as gt
 from giveortake.compile import Measurement, Release, Spend, combined, evaluated
 from giveortake.compile.outputs import Evaluated
+from inside import engine_of, measured
 from recorded_entropy import RecordedEntropy
 from replay import exact_integers
 
@@ -49,8 +50,8 @@ def _redrawn(made: Measurement, exact: tuple[npt.NDArray[Any], ...], entropy: Re
 
 def _intervals(text: str, spend: Spend, entropy: RecordedEntropy, unit: Any = gt.ROW, redraws: int = 1) -> Evaluated:
     with gt.protect(TABLE, unit=unit, budget=gt.ApproxDP(100, "1e-6"), domains=DOMAINS, threads=1) as session:
-        made = session.sql(text).measured(spend)
-        exact = exact_integers(made, session.engine)
+        made = measured(session, text, spend)
+        exact = exact_integers(made, engine_of(session))
     releases = [_redrawn(made, exact, entropy) for _ in range(redraws)]
     ((_, formula),) = made.formulas
     return evaluated(formula, combined(made.measures, releases), 0.05, REDRAWS)

@@ -9,9 +9,9 @@ import pytest
 
 import giveortake as gt
 from giveortake import ledger
-from giveortake.engines.choosing import is_address, place_of
-from giveortake.engines.duckdb import DuckDBEngine
-from giveortake.engines.spark_tables import connect
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.registry import is_address, place_of
+from giveortake.engines.spark.tables import connect
 from giveortake.errors import HIDDEN, GiveOrTakeError, InvalidParameter, NotFound, shown
 from giveortake.session.configuration import configurations, from_toml
 

@@ -14,8 +14,10 @@ import giveortake as gt
 from engine_places import EVERYWHERE, OTHERS, place
 from evil_tables import Row, Table, random_row, random_rows, random_visits
 from giveortake.compile.keys import listed_keys, with_keys
+from giveortake.compile.measures import ValueSum
 from giveortake.engines import Found
 from giveortake.session import Session
+from inside import engine_of, measured
 from query_shapes import shapes_of
 from replay import MODES, SPEND, Mode, exact_integers, exact_units
 
@@ -74,7 +76,7 @@ def _batches() -> list[Any]:
     found = []
     for (where, number), step in every.items():
         mode = MODES[number]
-        names = sorted(shapes_of(by_person=mode.by_person))[::step]
+        names = sorted(shapes_of(by_person=mode.by_person, few_rows=mode.few_rows))[::step]
         marks = [pytest.mark.xdist_group("spark")] if where == "spark" else []
         for start in range(0, len(names), AT_ONCE):
             some = names[start : start + AT_ONCE]
@@ -83,11 +85,11 @@ def _batches() -> list[Any]:
 
 
 def require_same(name: str, text: str, one: Session, other: Session) -> None:
-    made = one.sql(text).measured(SPEND)
-    assert other.sql(text).measured(SPEND).digest() == made.digest(), name
+    made = measured(one, text, SPEND)
+    assert measured(other, text, SPEND).digest() == made.digest(), name
     keys = None
     if made.selection is not None:
-        found, others = (exact_units(made, each.engine) for each in (one, other))
+        found, others = (exact_units(made, engine_of(each)) for each in (one, other))
         assert found == others, name
         listed = sorted(found, key=repr)[::2]
         keys = with_keys(made, listed)
@@ -99,14 +101,14 @@ def require_same(name: str, text: str, one: Session, other: Session) -> None:
 
 def _require_equal(name: str, made: Any, one: Session, other: Session, keys: Any) -> None:
     for left, right in zip(
-        exact_integers(made, one.engine, keys), exact_integers(made, other.engine, keys), strict=True
+        exact_integers(made, engine_of(one), keys), exact_integers(made, engine_of(other), keys), strict=True
     ):
         assert left.tolist() == right.tolist(), (name, made.measures)
 
 
 @pytest.mark.parametrize(("where", "mode", "names"), _batches())
 def test_every_shape_has_the_same_integers_and_keys(pairs: Any, where: str, mode: Mode, names: list[str]) -> None:
-    shapes = shapes_of(by_person=mode.by_person)
+    shapes = shapes_of(by_person=mode.by_person, few_rows=mode.few_rows)
     for name in names:
         require_same(name, shapes[name], *pairs(where, mode, EVIL))
 
@@ -114,7 +116,7 @@ def test_every_shape_has_the_same_integers_and_keys(pairs: Any, where: str, mode
 @pytest.mark.parametrize("where", OTHERS)
 @pytest.mark.parametrize("mode", [MODES[0], MODES[1]], ids=lambda mode: mode.name)
 def test_an_empty_table_is_answered_alike(pairs: Any, where: str, mode: Mode) -> None:
-    shapes = shapes_of(by_person=mode.by_person)
+    shapes = shapes_of(by_person=mode.by_person, few_rows=mode.few_rows)
     for name in sorted(shapes)[::8]:
         require_same(name, shapes[name], *pairs(where, mode, EMPTY))
 
@@ -232,8 +234,8 @@ def test_what_engines_do_differently_has_one_meaning(where: str, request: pytest
     domains |= dict.fromkeys(["half", "minus_half", "huge", "above_all"], (-100, 100))
     with gt.protect(source, unit=gt.ROW, name="t", budget=gt.PureDP(1), domains=domains) as s:
         counted = ", ".join(f"COUNT_IF({condition}) AS c{place}" for place, condition in enumerate(MEANINGS.values()))
-        made = s.sql(f"SELECT {counted} FROM t").measured(SPEND)
-        found = [int(array[0]) for array in exact_integers(made, s.engine)]
+        made = measured(s, f"SELECT {counted} FROM t", SPEND)
+        found = [int(array[0]) for array in exact_integers(made, engine_of(s))]
         assert [name for name, count in zip(MEANINGS, found, strict=True) if count != 1] == []
 
 
@@ -243,11 +245,12 @@ def test_sums_beyond_64_bits_are_exact(where: str, request: pytest.FixtureReques
     source = place(where, request)("wide_sums", frame)
     options: dict[str, Any] = {"budget": gt.PureDP(1), "domains": {"w": (-(2**62), 2**62)}, "name": "t"}
     with gt.protect(source, unit=gt.ROW, **options) as s:
-        made = s.sql("SELECT SUM(w) AS s FROM t").measured(SPEND)
-        (total,) = exact_integers(made, s.engine)
-        shift = made.measures[0].quantum.shift if made.measures[0].quantum else 0
-        assert int(total[0]) + 11 * shift == 7 * 2**62
+        made = measured(s, "SELECT SUM(w) AS s FROM t", SPEND)
+        (total,) = exact_integers(made, engine_of(s))
+        (measure,) = made.measures
+        assert isinstance(measure, ValueSum)
+        assert int(total[0]) + 11 * measure.quantum.shift == 7 * 2**62
     with gt.protect(source, unit="p", groups_per_person=1, rows_per_group=6, **options) as s:
-        made = s.sql("SELECT SUM(w) AS s FROM t").measured(SPEND)
-        (total,) = exact_integers(made, s.engine)
+        made = measured(s, "SELECT SUM(w) AS s FROM t", SPEND)
+        (total,) = exact_integers(made, engine_of(s))
         assert int(total[0]) == 7 * 2**62

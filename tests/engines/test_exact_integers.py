@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from giveortake.compile.measures import quantum_of
 from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
-from giveortake.engines.duckdb import DuckDBEngine
-from giveortake.engines.tally import Bounding, Quantum
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.questions import Bounding, Quantum
 from giveortake.plan import Call, Column, Domain, Expression, Filter, Kind, Literal, PrivateTable, Relation, Scan
 from replay import Revealing
 

@@ -14,14 +14,15 @@ import pytest
 import giveortake as gt
 from engine_places import EVERYWHERE, place
 from giveortake.session import Session
+from inside import engine_of, measured
 from replay import SPEND, exact_integers
 
 WIDE = pl.Decimal(38, 2)
 
 
 def counted(s: Session, text: str) -> list[int]:
-    made = s.sql(text).measured(SPEND)
-    return [int(each) for each in exact_integers(made, s.engine)[0]]
+    made = measured(s, text, SPEND)
+    return [int(each) for each in exact_integers(made, engine_of(s))[0]]
 
 
 def session(source: Any, **more: Any) -> Session:
@@ -55,8 +56,8 @@ def test_nullif_and_clamp_keep_what_they_are_given(where: str, request: pytest.F
 def test_tiny_bounds_bound(where: str, request: pytest.FixtureRequest) -> None:
     table = pl.DataFrame({"x": [1.0, 0.0, 1e-290, -5.0, 5e-324]})
     with session(place(where, request)("tiny", table), domains={"x": (-9, 9)}) as s:
-        made = s.sql("SELECT SUM(CLAMP(x, 1e-280, 1.0000001e-280)) AS a FROM t").measured(SPEND)
-        (total,) = exact_integers(made, s.engine)
+        made = measured(s, "SELECT SUM(CLAMP(x, 1e-280, 1.0000001e-280)) AS a FROM t", SPEND)
+        (total,) = exact_integers(made, engine_of(s))
         assert abs(int(total[0])) <= 5 * made.measures[0].l1
 
 

@@ -10,7 +10,9 @@ import polars as pl
 import pytest
 
 from giveortake.engines import KeyColumn, Keys, Persons
-from giveortake.engines.duckdb import DuckDBEngine
+from giveortake.engines.duckdb.dialect import DuckDBDialect
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.sql.hashes import mark
 from giveortake.plan import Column, Kind, PrivateTable, Scan
 
 GROUPS = 2
@@ -46,9 +48,9 @@ def test_a_person_with_a_new_key_moves_no_more_than_their_own_keys(kind: str) ->
 
 def test_marks_are_of_values_not_of_how_they_are_stored() -> None:
     engine = DuckDBEngine()
-    printer, kinds = engine._printer, (Kind.INTEGER, Kind.TEXT, Kind.DECIMAL, Kind.REAL, Kind.BOOLEAN)
-    same = [printer.mark(text, Kind.DECIMAL) for text in ("1.5", "1.50")]
+    kinds = (Kind.INTEGER, Kind.TEXT, Kind.DECIMAL, Kind.REAL, Kind.BOOLEAN)
+    same = [mark(DuckDBDialect(), text, Kind.DECIMAL) for text in ("1.5", "1.50")]
     assert len(set(engine._rows(f"SELECT unnest([{', '.join(same)}])"))) == 1
-    texts = [printer.mark(f"'{text}'", Kind.TEXT) for text in ("1", "1 ", "", "None", "é", "e\u0301")]
+    texts = [mark(DuckDBDialect(), f"'{text}'", Kind.TEXT) for text in ("1", "1 ", "", "None", "é", "e\u0301")]
     assert len(set(engine._rows(f"SELECT unnest([{', '.join(texts)}])"))) == len(texts)
-    assert {engine._rows(f"SELECT {printer.mark('NULL', kind)}")[0] for kind in kinds} == {(-1583458089,)}
+    assert {engine._rows(f"SELECT {mark(DuckDBDialect(), 'NULL', kind)}")[0] for kind in kinds} == {(-1583458089,)}

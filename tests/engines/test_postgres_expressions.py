@@ -12,8 +12,8 @@ import pytest
 
 from evil_calls import LEAVES, ROWS, calls
 from evil_tables import DOMAINS, SCHEMA, frame
-from giveortake.engines.duckdb import DuckDBEngine
-from giveortake.engines.postgres import PostgresEngine
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.postgres.engine import PostgresEngine
 from giveortake.plan import Call, Column, Expression, Literal, PrivateTable, Scan
 from giveortake.plan.domains import declared
 from giveortake.plan.functions import FUNCTIONS

@@ -20,15 +20,17 @@ import pytest
 from evil_calls import LEAVES, calls
 from evil_tables import DOMAINS, SCHEMA, Table, frame, random_row, random_table
 from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
-from giveortake.engines import spark as spark_engine
-from giveortake.engines.duckdb import DuckDBEngine
-from giveortake.engines.spark import SparkEngine
-from giveortake.engines.spark_tables import connect
-from giveortake.engines.tally import Bounding, Quantum
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.questions import Bounding, Quantum
+from giveortake.engines.spark import engine as spark_engine
+from giveortake.engines.spark.engine import SparkEngine
+from giveortake.engines.spark.tables import connect
+from giveortake.engines.time_limits import TimeLimit
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed
 from giveortake.plan import Call, Column, Domain, Expression, Filter, Kind, Literal, PrivateTable, Scan
 from giveortake.plan.domains import declared
 from giveortake.plan.functions import FUNCTIONS
+from inside import engine_of, measured
 from query_shapes import shapes_of
 from replay import MODES, SPEND, ZONES, Revealing, exact_integers, exact_units
 from spark_session import event_log, spark_session
@@ -230,18 +232,18 @@ def test_questions_of_random_shapes_have_the_same_integers(mode: Any, spark: Spa
     table = Table((), ())
     while len(table.rows) < 30:
         table = random_table(luck)
-    shapes = shapes_of(by_person=mode.by_person)
+    shapes = shapes_of(by_person=mode.by_person, few_rows=mode.few_rows)
     engine = SparkEngine(spark)
     for name, content in table.sources().items():
         engine.add(name, spark.read.parquet(str(_stored(content, tmp_path / f"{name}.parquet"))), None)
     engine.add_public("zones", ZONES)
     with mode.session(table) as session:
         for name in luck.sample(sorted(shapes), 10):
-            made = session.sql(shapes[name]).measured(SPEND)
+            made = measured(session, shapes[name], SPEND)
             if made.selection is not None:
-                assert exact_units(made, session.engine) == exact_units(made, engine), name
+                assert exact_units(made, engine_of(session)) == exact_units(made, engine), name
                 continue
-            mine, theirs = exact_integers(made, session.engine), exact_integers(made, engine)
+            mine, theirs = exact_integers(made, engine_of(session)), exact_integers(made, engine)
             assert [each.tolist() for each in mine] == [each.tolist() for each in theirs], name
     engine.close()
 
@@ -470,10 +472,10 @@ def test_a_question_ends_when_its_time_is_over(spark: SparkSession) -> None:
     engine = SparkEngine(spark)
     slow = spark.range(10**12).selectExpr("id % 1000 AS a", "id % 7 AS id")  # its tasks notice that nobody waits
     engine._sources["t"] = engine._seen_from_beside("t", slow)
-    engine._seconds = 1.0
+    engine._time = TimeLimit(1.0)
     scan = Scan(PrivateTable("t", (("a", Domain(Kind.INTEGER)), ("id", Domain(Kind.INTEGER))), None))
     started = time.monotonic()
-    with pytest.raises(QueryFailed):
+    with pytest.raises(QueryFailed, match="in time"):
         engine.distinct(Distinct(scan, Keys(), Call("add", (Column("a"), Column("id")))))
     assert time.monotonic() - started < 20
     engine.close()

@@ -10,7 +10,7 @@ import pytest
 from evil_calls import LEAVES, ROWS, calls
 from evil_tables import DOMAINS, SCHEMA, frame
 from giveortake.engines import KeyColumn, Keys, Persons, Summand, Tally
-from giveortake.engines.duckdb import DuckDBEngine
+from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.plan import Column, Derive, Expression, Filter, Kind, PrivateTable, Scan
 from giveortake.plan.domains import declared
 from giveortake.plan.functions import FUNCTIONS

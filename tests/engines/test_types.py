@@ -9,7 +9,7 @@ import pytest
 
 from evil_calls import LEAVES, calls
 from evil_tables import DOMAINS, SCHEMA, frame, random_row
-from giveortake.engines.duckdb import DuckDBEngine
+from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.plan import Kind, PrivateTable, Scan
 from giveortake.plan.domains import declared
 from giveortake.plan.functions import FUNCTIONS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -247,3 +248,52 @@ def test_a_refusal_does_not_repeat_a_long_value() -> None:
     with pytest.raises(InvalidParameter) as caught:
         exact.rational("epsilon", "x" * 10_000)
     assert len(caught.value.message) < 200
+
+
+LONG: list[Any] = [
+    "0." + "1" * 200_000,
+    "1" * 4301,
+    "1" * 100_000 + "/" + "3" * 100_000,
+    "1/" + "7" * 4301,
+    " " * 200_000 + "1",
+    Decimal("1." + "3" * 200_000),
+    Fraction(10**100_000 + 1, 10**100_000),
+    Fraction(3**10_000, 2**15_000),
+    Fraction(1, 10**100_000),
+    10**100_000,
+]
+
+
+@pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.__name__)
+@pytest.mark.parametrize("number", LONG, ids=lambda number: f"{type(number).__name__}")
+def test_numbers_of_thousands_of_digits_are_refused_at_once(parser: Callable[..., object], number: Any) -> None:
+    started = time.perf_counter()
+    with pytest.raises(InvalidParameter) as refused:
+        parser("epsilon", number)
+    assert time.perf_counter() - started < 0.5
+    assert refused.value.name == "epsilon"
+    assert len(str(refused.value)) < 300
+
+
+def test_the_longest_numbers_that_are_read_can_be_written() -> None:
+    for number in (Fraction(2**14_284 - 1, 2**14_284 - 3), Fraction(1, 2**14_283)):
+        assert exact.rational("x", number) == number
+        assert exact.rational("x", str(number)) == number
+
+
+@pytest.mark.parametrize("zero", ["0e-999999999", Decimal("0e-999999999"), "0e999999999", "-0.0"], ids=repr)
+def test_zero_is_zero_whatever_its_exponent(zero: Any) -> None:
+    assert exact.rational("x", zero) == 0
+
+
+def test_what_is_derived_is_rounded_up_when_it_grows_too_long() -> None:
+    long = Fraction(3**12_000, 3**12_000 + 1)
+    assert exact.shorter_up(long) >= long
+    assert exact.rational("x", exact.shorter_up(long)) <= long + Fraction(1, 2**2000)
+    assert exact.shorter_up(Fraction(1, 3)) == Fraction(1, 3)
+
+
+def test_a_release_spends_at_most_a_billion() -> None:
+    assert exact.spendable("epsilon", 10**9) == 10**9
+    with pytest.raises(InvalidParameter, match="above 10⁹"):
+        exact.spendable("epsilon", 10**9 + 1)

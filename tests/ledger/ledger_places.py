@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,6 +13,7 @@ import pytest
 from giveortake.errors import NotFound
 from giveortake.ledger import Ledger
 from giveortake.ledger.opening import opened
+from giveortake.ledger.state import State, state_folder
 from postgres_server import start_server
 
 
@@ -39,10 +41,10 @@ class Place(Protocol):
 
 
 class FilePlace:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, beside: bool = False) -> None:
         self.path = folder / "people.ledger"
         self.where = str(self.path)
-        self.mark: str | None = None
+        self.mark: str | None = f"{self.where}.mark" if beside else None
 
     def open(self, **options: Any) -> Ledger:
         return opened(self.where, mark=self.mark, **options)
@@ -69,8 +71,17 @@ class FilePlace:
     def delete(self) -> None:
         self.path.unlink()
 
+    def mark_file(self) -> Path:
+        """Where the mark lies: where the test says, else in the state folder, under the ledger's id."""
+        if self.mark is not None:
+            return Path(self.mark)
+        state = State(state_folder())
+        seen = state.seen(Path(os.path.realpath(self.path)))
+        assert seen is not None
+        return state.mark(seen.ledger).path
+
     def lose_mark(self) -> None:
-        Path(f"{self.where}.mark").unlink()
+        self.mark_file().unlink()
 
 
 class ServerPlace:

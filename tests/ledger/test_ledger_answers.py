@@ -22,7 +22,7 @@ TENTH = Laplace(10)
 
 
 def clinic(ledger: Ledger) -> None:
-    ledger.population("patients", budget=PureDP(1))
+    ledger.population("patients", budget=PureDP(1), analysts="pooled")
     ledger.dataset("visits", population="patients")
     ledger.analyst("ann", datasets=["visits"], budget=PureDP("0.5"))
     ledger.analyst("bob", datasets=["visits"], budget=PureDP("0.5"))
@@ -193,7 +193,7 @@ def test_levels_add_up_as_a_list_of_charges_does(asked: list[tuple[str, str | No
     plainly = dict.fromkeys(caps, Fraction(0))
     paid: dict[tuple[str, str], set[str]] = {}
     with open_ledger(":memory:") as ledger:
-        ledger.population("people", budget=PureDP(caps["people"]))
+        ledger.population("people", budget=PureDP(caps["people"]), analysts="pooled")
         ledger.dataset("north", population="people", budget=PureDP(caps["north"]))
         ledger.dataset("south", population="people")
         for analyst in ("ann", "bob"):
@@ -217,3 +217,36 @@ def test_levels_add_up_as_a_list_of_charges_does(asked: list[tuple[str, str | No
                 paid.setdefault((dataset, amount), set()).update(levels)
         assert {level.name: level.spent for level in ledger.levels() if level.budget is not None} == plainly
         ledger.verify()
+
+
+def test_the_same_question_again_takes_over_a_charge_that_has_no_answer_yet(place: Place) -> None:
+    """Whoever was interrupted asks again for free; whoever asks at the same moment pays nothing more."""
+    with place.open() as ledger:
+        clinic(ledger)
+        paid = ledger.reserve(TENTH, dataset="visits", analyst="ann", question="q")
+    with place.open() as ledger:
+        again = ledger.reserve(TENTH, dataset="visits", analyst="ann", question="q")
+        assert (again.number, again.fresh, again.settled, again.charged) == (paid.number, False, False, ())
+        assert ledger.settle(paid, 1) == 1
+        assert ledger.settle(again, 2) == 1  # whoever is second tells what the first told
+        held = ledger.reserve(TENTH, dataset="visits", analyst="ann", question="q")
+        assert (held.number, held.settled, held.answer) == (paid.number, True, 1)
+        assert spent(ledger) == {"patients": Fraction(1, 10), "ann": Fraction(1, 10), "bob": 0}
+        assert ledger.verify().reservations == 1
+
+
+def test_only_the_same_question_of_the_same_analyst_takes_over_a_charge(place: Place) -> None:
+    with place.open() as ledger:
+        clinic(ledger)
+        small = Laplace(100)
+        ledger.reserve(small, dataset="visits", analyst="ann", question="q")
+        for changed in (
+            {"analyst": "bob", "question": "q"},
+            {"analyst": "ann", "question": "other"},
+            {"analyst": "ann", "question": "q", "key": "k"},
+            {"analyst": "ann"},
+        ):
+            assert ledger.reserve(small, dataset="visits", **changed).fresh
+        assert ledger.reserve(Laplace(200), dataset="visits", analyst="ann", question="q").fresh
+        ledger.new_version("visits", version="2")
+        assert ledger.reserve(small, dataset="visits", analyst="ann", question="q").fresh

@@ -19,7 +19,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FilePlace:
     monkeypatch.setenv("COLUMNS", "100")
     found = FilePlace(tmp_path)
     with found.open() as ledger:
-        ledger.population("patients", budget=PureDP(1), unit="person_id")
+        ledger.population("patients", budget=PureDP(1), unit="person_id", analysts="pooled")
         ledger.population("staff", budget=ApproxDP(1, "1e-6"))
         ledger.dataset("visits", population="patients")
         ledger.dataset("shifts", population="staff")

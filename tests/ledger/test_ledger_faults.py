@@ -51,7 +51,7 @@ def served(place: FilePlace) -> Any:
 
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> FilePlace:
-    found = FilePlace(tmp_path_factory.mktemp("pristine"))
+    found = FilePlace(tmp_path_factory.mktemp("pristine"), beside=True)
     with found.open() as ledger:
         fill(ledger)
     return found
@@ -63,7 +63,7 @@ def test_every_flipped_bit_is_noticed_or_changes_nothing(pristine: FilePlace, tm
     chosen = random.Random(20261115)  # noqa: S311
     spots = [(name, index) for name, content in files.items() for index in range(len(content))]
     written = [(name, index) for name, index in spots if files[name][index]]
-    place, outcomes = FilePlace(tmp_path), []
+    place, outcomes = FilePlace(tmp_path, beside=True), []
     for flip in range(FLIPS):
         name, index = chosen.choice(written if flip % 5 else spots)
         for file, content in files.items():
@@ -81,7 +81,7 @@ def test_every_flipped_bit_is_noticed_or_changes_nothing(pristine: FilePlace, tm
 
 @pytest.mark.parametrize("share", [0, 0.1, 0.5, 0.9, 0.99])
 def test_a_truncated_file_is_refused(pristine: FilePlace, tmp_path: Path, share: float) -> None:
-    place = FilePlace(tmp_path)
+    place = FilePlace(tmp_path, beside=True)
     for path in pristine.path.parent.iterdir():
         shutil.copy(path, tmp_path)
     os.truncate(place.path, int(place.path.stat().st_size * share))
@@ -92,7 +92,7 @@ def test_a_truncated_file_is_refused(pristine: FilePlace, tmp_path: Path, share:
 
 def torn(folder: Path) -> tuple[bytes, bytes, bytes]:
     """A file in the middle of a commit, with its journal and its mark, as a power failure leaves them."""
-    place = FilePlace(folder)
+    place = FilePlace(folder, beside=True)
     with place.open() as ledger:
         fill(ledger, 3)
         before, mark = place.backup(), Path(f"{place.where}.mark").read_bytes()
@@ -120,7 +120,7 @@ def torn(folder: Path) -> tuple[bytes, bytes, bytes]:
 def test_a_journal_cut_anywhere_or_left_behind_never_gives_budget_back(tmp_path: Path) -> None:
     (tmp_path / "made").mkdir()
     torn_file, journal, mark = torn(tmp_path / "made")
-    place = FilePlace(tmp_path)
+    place = FilePlace(tmp_path, beside=True)
     outcomes = []
     for length in [None, *range(0, len(journal) + 512, 512)]:
         for path in tmp_path.glob("people*"):
@@ -188,7 +188,7 @@ except LedgerUnavailable as error:
 def test_a_read_only_folder_refuses_to_charge_and_lets_read() -> None:
     folder = Path(tempfile.mkdtemp(prefix="read-only"))  # pytest's own folders are closed to other users
     try:
-        place = FilePlace(folder)
+        place = FilePlace(folder, beside=True)
         with place.open() as ledger:
             fill(ledger, 1)
         for path in folder.iterdir():
@@ -198,11 +198,12 @@ def test_a_read_only_folder_refuses_to_charge_and_lets_read() -> None:
 if os.getuid() == 0:
     os.setgid(65534)
     os.setuid(65534)  # root may write everywhere
-with open_ledger(sys.argv[1], read_only=True) as ledger:
+mark = sys.argv[1] + ".mark"
+with open_ledger(sys.argv[1], mark=mark, read_only=True) as ledger:
     print(ledger.dataset("d").spent, ledger.verify().entries)
 for attempt in (
-    lambda: open_ledger(sys.argv[1]).reserve(Laplace(10), dataset="d"),
-    lambda: open_ledger(Path(sys.argv[1]).with_name("new.ledger")),
+    lambda: open_ledger(sys.argv[1], mark=mark).reserve(Laplace(10), dataset="d"),
+    lambda: open_ledger(Path(sys.argv[1]).with_name("new.ledger"), mark=Path(sys.argv[1]).with_name("new.mark")),
 ):
     try:
         attempt()
@@ -222,7 +223,7 @@ def test_a_mark_that_cannot_be_written_keeps_the_answer_in(tmp_path: Path) -> No
     with place.open() as ledger:
         fill(ledger, 1)
         paid = ledger.reserve(TENTH, dataset="d")
-        mark = Path(f"{place.where}.mark")
+        mark = place.mark_file()
         aside = mark.rename(tmp_path / "aside")
         mark.mkdir()
         with pytest.raises(LedgerUnavailable):

@@ -121,7 +121,7 @@ def _write_after_the_end(store: Any, transaction: Any) -> None:
 def test_a_transaction_that_somebody_ended_is_not_committed(place: Place) -> None:
     with place.open() as ledger:
         begin(ledger)
-        store: Any = ledger._chain._store
+        store: Any = ledger.chain.store
         with pytest.raises(KeyboardInterrupt), store.writing() as transaction:
             _write_after_the_end(store, transaction)
         with pytest.raises(LedgerUnavailable, match="ended before its time"), store.writing():
@@ -133,7 +133,7 @@ def test_a_connection_in_the_middle_of_a_transaction_is_not_used(server: str) ->
     place = ServerPlace(server)
     with place.open() as ledger:
         begin(ledger)
-        store: Any = ledger._chain._store
+        store: Any = ledger.chain.store
         store._connected().execute("BEGIN")
         with pytest.raises(LedgerUnavailable, match="middle of another transaction"):
             ledger.levels()
@@ -144,7 +144,7 @@ def test_every_commit_is_durable_whatever_the_session_says(server: str) -> None:
     place = ServerPlace(server)
     with place.open() as ledger:
         begin(ledger)
-        for kept in (ledger._chain._store, ledger._chain._mark):
+        for kept in (ledger.chain.store, ledger.chain.mark):
             assert isinstance(kept, PostgresStore | PostgresMark)
             kept._connected().execute("SET synchronous_commit = off")
             with kept._begun() as connection:
@@ -196,9 +196,9 @@ def test_a_ledger_that_can_write_moves_the_mark_before_it_shows_anything(place: 
             writer.settle(held, "forty-one")
         getattr(other, look)()
         assert steps.count("mark moved") == 1
-        mark = other._chain._mark.read()
+        mark = other.chain.mark.read()
         assert mark is not None
-        assert mark.number == other._chain.length == 5
+        assert mark.number == other.chain.length == 5
         getattr(other, look)()
         assert steps.count("mark moved") == 1
 
@@ -215,7 +215,7 @@ def test_a_mark_that_cannot_be_moved_keeps_the_answer_in(place: Place, monkeypat
         def full(_mark: Any, _point: Point) -> None:
             raise LedgerUnavailable("the disk is full")
 
-        monkeypatch.setattr(type(other._chain._mark), "move", full)
+        monkeypatch.setattr(type(other.chain.mark), "move", full)
         with pytest.raises(LedgerUnavailable, match="full"):
             other.history()
         with pytest.raises(LedgerUnavailable, match="full"):

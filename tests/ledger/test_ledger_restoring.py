@@ -26,6 +26,7 @@ from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace, Pure
 
 TENTH = Laplace(10)
+KINDS_OF_0_2 = {"failed", "forgiven", "moved", "rekeyed", "repeated"}
 
 
 def begin(ledger: Ledger) -> None:
@@ -166,14 +167,29 @@ def test_a_file_can_have_its_mark_on_a_server(server: str, tmp_path: Path) -> No
         place.open()
 
 
-def test_a_ledger_of_today_can_be_read_for_ever(tmp_path: Path) -> None:
+def test_a_ledger_of_0_1_can_be_read_for_ever(tmp_path: Path) -> None:
     golden = (Path(__file__).parent / "golden" / "entries.jsonl").read_text(encoding="ascii").splitlines()
     place = FilePlace(tmp_path)
     restore(place.where, reason="from the golden file", export=golden, charge=Pure("0.05"))
     with place.open() as ledger:
-        assert {entry.kind for entry in ledger.history()} == KINDS
+        assert {entry.kind for entry in ledger.history()} == KINDS - KINDS_OF_0_2
         assert {level.name: str(level.spent) for level in ledger.levels() if isinstance(level.budget, PureDP)} == {
             "patients": "3/5",
             "ann": "1/5",
         }
+        ledger.verify()
+
+
+def test_a_ledger_of_0_2_can_be_read_for_ever(tmp_path: Path) -> None:
+    golden = (Path(__file__).parent / "golden" / "entries_of_0_2.jsonl").read_text(encoding="ascii").splitlines()
+    place = FilePlace(tmp_path)
+    restore(place.where, reason="from the golden file", export=golden, charge=Pure("0.05"))
+    with place.open() as ledger:
+        assert {entry.kind for entry in ledger.history()} == KINDS
+        spent = {level.name: str(level.spent) for level in ledger.levels() if isinstance(level.budget, PureDP)}
+        assert spent == {"staff": "4/25", "shifts": "4/25", "bob": "4/25", "cyd": "3/50"}
+        rest = next(level for level in ledger.levels() if level.name == "patients")
+        assert (rest.spent["ε"], len(rest.allotments)) == (Fraction(31, 100), 2)
+        (hers,) = (each for each in ledger.failures() if each.name == "ann")
+        assert (hers.failed, hers.left, hers.allowed) == (2, 2, 4)
         ledger.verify()

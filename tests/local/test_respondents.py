@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from surveys import COLOURS
 
 from giveortake.errors import BudgetExceeded, DamagedReports, InvalidParameter
-from giveortake.local import Poll, RandomizedResponse, Rappor, Respondent, plan
+from giveortake.local import HeavyHitters, Mean, Poll, RandomizedResponse, Rappor, Respondent, plan
 from giveortake.local.consistency import made_consistent, on_simplex
 
 shares = arrays(np.float64, st.integers(2, 12), elements=st.floats(-1, 1.5))
@@ -168,3 +170,31 @@ def test_an_estimate_can_be_drawn() -> None:
     survey = RandomizedResponse(COLOURS, 1)
     chart = survey.estimate(survey.randomize(["red"] * 10)).plot().to_dict()
     assert [row["key"] for row in chart["data"]["values"]] == list(COLOURS)
+
+
+SURVEYS: list[tuple[Any, Any, list[str]]] = [
+    (RandomizedResponse(COLOURS, 1), "red", ["99", "-1", "00", "0.0", "true", '"red"', "null", "[]", "{}", "red", ""]),
+    (Poll(truth="1/2"), True, ["2", '"yes"', "true", " 1"]),
+    (Mean((0, 10), 1), 3, ["-1", str(2**40 + 1), "0.5", '"3"', "9" * 5000]),
+    (HeavyHitters(2, length=3), "abcde", ['"ABC"', '"abcd"', '"a?"', "5", '"ab\\u0001"']),
+    (Rappor(2), "red", ["5", "null", '"\\ud800"', '"r\\u0065d"']),
+]
+
+
+@pytest.mark.parametrize(("survey", "answer", "foreign"), SURVEYS, ids=lambda each: getattr(each, "kind", ""))
+def test_a_memory_is_kept_under_codes_of_answers_and_nothing_else(survey: Any, answer: Any, foreign: list[str]) -> None:
+    person = Respondent(survey)
+    person.report(answer)
+    written = json.loads(person.to_json())
+    assert Respondent.from_json(json.dumps(written)).paid == 1
+    ((_, report),) = written["memory"].items()
+    for key in foreign:
+        with pytest.raises(DamagedReports):
+            Respondent.from_json(json.dumps({**written, "memory": {key: report}}))
+
+
+def test_fields_that_no_respondent_writes_are_refused() -> None:
+    written = json.loads(Respondent(RandomizedResponse(COLOURS, 1)).to_json())
+    for changed in ({**written, "spent": 0}, {name: written[name] for name in written if name != "cohort"}):
+        with pytest.raises(DamagedReports):
+            Respondent.from_json(json.dumps(changed))

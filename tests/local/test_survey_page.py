@@ -127,3 +127,12 @@ def test_a_page_tells_the_promise_and_needs_a_question() -> None:
     assert "<h1>{{survey}} {{x}}</h1>" in page(Poll(truth="1/2"), "{{survey}} {{x}}")
     with pytest.raises(InvalidParameter, match="is empty"):
         page(Poll(truth="1/2"))
+
+
+def test_a_form_that_escapes_the_script_sends_nothing_either(browser: Any, tmp_path: Path) -> None:
+    tab = opened(browser, RandomizedResponse(["never", "once", "often"], 1), tmp_path)
+    before = tab.url
+    tab.check("input[value='1']")
+    tab.evaluate("HTMLFormElement.prototype.submit.call(document.getElementById('form'))")  # asks no listener
+    tab.wait_for_timeout(500)
+    assert tab.url == before

@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction as F
 from functools import cache
 
-import laws
 import numpy as np
 import pytest
 
+import laws
 from giveortake.errors import InvalidParameter, MechanismSpent, SensitiveValue
 from giveortake.mechanisms import AboveThreshold
 from giveortake.privacy import PureDP

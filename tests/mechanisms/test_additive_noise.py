@@ -6,18 +6,18 @@ from collections.abc import Callable
 from fractions import Fraction as F
 from typing import Any
 
-import laws
 import numpy as np
 import pytest
 
 import giveortake as gt
+import laws
+import noise_contract
 from giveortake import exact
 from giveortake.mechanisms import DiscreteGaussian, Gaussian, Geometric, Laplace
 from giveortake.mechanisms.additive import AdditiveNoise
 from giveortake.privacy import GaussianDP, PureDP
+from noise_contract import SLACK
 from recorded_entropy import RecordedEntropy
-
-SLACK = F(1, 10**40)  # room for the enclosures in `laws`, far below anything that matters
 
 FAMILIES = [
     pytest.param(Laplace, laws.rounded_laplace, id="laplace"),
@@ -70,45 +70,39 @@ def test_discrete_gaussian_breaks_the_continuous_curve_and_is_not_priced_by_it()
 def test_a_margin_covers_and_laplace_and_normal_margins_are_the_least(
     mechanism: type[Laplace | DiscreteGaussian], law: Callable[[F], laws.Law], scale: F, confidence: F
 ) -> None:
-    noise = mechanism(scale)
-    margin = noise.margin(confidence)
-    probability = law(scale)
+    spare = 1 if mechanism is DiscreteGaussian else 0
+    noise_contract.has_a_margin_that_covers(mechanism(scale), law(scale), confidence, spare)
 
-    def covered(m: int) -> F:
-        return sum((probability(k) for k in range(-m, m + 1)), F(0))
 
-    assert covered(margin) >= confidence - SLACK
-    slack_steps = 1 if mechanism is DiscreteGaussian else 0
-    if margin > slack_steps:
-        assert covered(margin - 1 - slack_steps) < confidence
+@pytest.mark.parametrize(("mechanism", "law"), FAMILIES)
+@pytest.mark.parametrize("shift", [1, 3])
+def test_every_noise_keeps_its_promise_on_every_set_of_outcomes(
+    mechanism: type[Laplace], law: Callable[[F], laws.Law], shift: int
+) -> None:
+    noise_contract.keeps_its_promise(mechanism(F(3)), law(F(3)), shift, reach=80)
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("mechanism", "law"), FAMILIES)
-@pytest.mark.parametrize(("claim", "plausible"), [(F(1), True), (F(7, 10), False), (F(13, 10), False)])
 @pytest.mark.parametrize("scale", [F(3, 4), F(6)])
 def test_releases_have_the_stated_law_and_a_wrong_scale_is_caught(
-    mechanism: type[Laplace],
-    law: Callable[[F], laws.Law],
-    claim: F,
-    plausible: bool,
-    scale: F,
-    entropy: RecordedEntropy,
+    mechanism: type[Laplace], law: Callable[[F], laws.Law], scale: F, entropy: RecordedEntropy
 ) -> None:
-    value = np.full(60_000, 1000, dtype=np.int64)
-    draws = mechanism(scale).release(value, entropy) - 1000
-    claimed = law(scale * claim)
-    assert laws.looks_like(draws, lambda k: float(claimed(k))) is plausible
+    noise_contract.has_the_stated_law_and_no_other(mechanism(scale), law, scale, entropy)
 
 
-@pytest.mark.parametrize("mechanism", [Laplace(5), Gaussian(5), Geometric(5), DiscreteGaussian(5)], ids=repr)
+EVERY = pytest.mark.parametrize("mechanism", [Laplace(5), Gaussian(5), Geometric(5), DiscreteGaussian(5)], ids=repr)
+
+
+@EVERY
 def test_results_beyond_int64_are_widened_and_never_wrap(mechanism: AdditiveNoise) -> None:
-    highest = 2**63 - 1
-    released = mechanism.release(np.full(1000, highest, dtype=np.int64))
-    assert max(released.tolist()) > highest
-    assert min(released.tolist()) > highest - 1000
-    lowest = mechanism.release(np.full(1000, -(2**63), dtype=np.int64))
-    assert min(lowest.tolist()) < -(2**63)
+    noise_contract.is_widened_and_never_wraps(mechanism)
+
+
+@EVERY
+def test_every_noise_says_what_it_is_and_releases_in_kind(mechanism: AdditiveNoise) -> None:
+    noise_contract.says_what_it_is(mechanism)
+    noise_contract.releases_in_kind(mechanism, lambda: RecordedEntropy("twice the same"))
 
 
 def test_a_stream_releases_chunk_by_chunk() -> None:

@@ -216,9 +216,11 @@ def test_mechanisms_on_integers_do_not_take_real_numbers() -> None:
 
 @pytest.mark.parametrize(
     ("value", "sensitivity", "epsilon"),
-    [(1, "1e-200", "1e200"), (1, 1, 10**6), (1.5, "1e-300", 1), (1, F(1, 10**299), 10), (1, 1, 1500)],
+    [(1, "1e-200", 1), (1, "1/1000", 10**6), (1.5, "1e-300", 1), (1, F(1, 10**299), 10), (1, "0.1", 1500)],
 )
-def test_noise_that_would_vanish_is_refused(value: Any, sensitivity: Any, epsilon: Any) -> None:
+def test_noise_that_vanishes_because_no_step_is_protected_is_refused(
+    value: Any, sensitivity: Any, epsilon: Any
+) -> None:
     with pytest.raises(InvalidParameter, match=r"leaves no noise|supported range"):
         gt.laplace(value, sensitivity=sensitivity, epsilon=epsilon)
     with pytest.raises(InvalidParameter, match=r"leaves no noise|supported range"):

@@ -11,7 +11,6 @@ from math import prod
 from typing import Any
 from uuid import UUID
 
-import laws
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -21,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import giveortake as gt
+import laws
 from giveortake import exact
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import DiscoveredHistogram, Histogram, KeySelection, Laplace, RandomizedResponse

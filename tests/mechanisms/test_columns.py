@@ -123,6 +123,22 @@ def test_the_input_is_never_written_to() -> None:
     assert (reals == np.arange(1000.0)).all()
 
 
+def test_what_is_made_of_a_sensitive_value_has_a_name_and_stays_sensitive() -> None:
+    noise = Laplace("1e-3")  # which rounds to zero
+    bins = Sensitive([np.array([[1, 2, 3, 4]]), np.array([[5, 6]])])
+    assert noise.release(bins.item(1)).tolist() == [[5, 6]]
+    assert noise.release(bins.item(0).tree()).tolist() == [[3, 7, 1, 2, 3, 4]]
+    assert repr(bins.item(0).tree()) == "<sensitive>"
+    table: Any = Sensitive({"Ada": 1})
+    with pytest.raises(SensitiveValue):
+        table.item("Ada")
+
+
+def test_no_function_of_a_caller_sees_a_sensitive_value() -> None:
+    public = {name for name in dir(Sensitive) if not name.startswith("_")}
+    assert public == {"item", "open", "tree"}
+
+
 def test_a_sensitive_value_shows_itself_to_mechanisms_only() -> None:
     secret = Sensitive(np.array([4711]))
     stranger: Any = "me"

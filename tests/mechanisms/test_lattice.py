@@ -6,13 +6,13 @@ from decimal import Decimal
 from fractions import Fraction as F
 from typing import cast
 
-import laws
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import giveortake as gt
+import laws
 from giveortake.exact import at_least, sqrt_up
 from giveortake.mechanisms import Lattice, columns
 

@@ -9,12 +9,12 @@ from functools import cache
 from itertools import permutations
 from typing import Any
 
-import laws
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 import giveortake as gt
+import laws
 from giveortake import exact
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Exponential, PermuteAndFlip, ReportNoisyMax

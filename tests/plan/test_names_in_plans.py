@@ -36,7 +36,7 @@ SCAN = Scan(TRIPS)
         lambda: PerPerson(SCAN, ("region",), (("REGION", COUNT),)),
         lambda: PerPerson(SCAN, (), (("n", COUNT), ("N", COUNT))),
         lambda: JoinPublic(SCAN, ZONES, Column("zone"), "zone", (("city", "USER_ID"),)),
-        lambda: JoinPersons(SCAN, Scan(VISITS), (("minutes", "Amount"),)),
+        lambda: JoinPersons(SCAN, Scan(VISITS, 3), (("minutes", "Amount"),)),
     ],
 )
 def test_a_name_that_differs_in_case_alone_is_refused(build: Callable[[], Relation]) -> None:

@@ -124,3 +124,9 @@ def test_every_sampler_returns_at_the_ends_of_the_supported_range(
         assert not drawn.any()
     else:
         assert all(0 < abs(value) < 10**303 for value in drawn.tolist())
+
+
+@pytest.mark.parametrize("zeros", [300, 308, 324, 400])
+def test_a_standard_deviation_below_every_double_draws_zeros_and_comes_to_an_end(zeros: int) -> None:
+    sigma = Fraction(1, 10**zeros)
+    assert randomness.discrete_gaussian(sigma, 1000, randomness.SYSTEM_ENTROPY).tolist() == [0] * 1000

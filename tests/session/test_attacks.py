@@ -14,6 +14,7 @@ import pytest
 import giveortake as gt
 from giveortake.plan import Domain, Kind
 from giveortake.session import Session
+from inside import engine_of, measured
 from replay import exact_integers
 
 PEOPLE = pl.DataFrame(
@@ -52,7 +53,7 @@ def test_many_columns_of_found_keys_answer_alike_whether_or_not_somebody_is_ther
 
 
 def test_wide_keys_choose_the_same_keys_of_a_person_as_narrow_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    from giveortake.engines import duckdb  # noqa: PLC0415
+    from giveortake.engines.duckdb import engine as duckdb  # noqa: PLC0415
 
     rows = [(f"p{i % 50}", f"k{i * 7 % 40}", f"m{i * 3 % 11}") for i in range(3000)]
     table = pl.DataFrame(rows, schema=["id", "k", "m"], orient="row")
@@ -60,12 +61,12 @@ def test_wide_keys_choose_the_same_keys_of_a_person_as_narrow_ones(monkeypatch: 
 
     def found() -> Any:
         s = session(table, domains={}, groups_per_person=3)
-        made = s.sql(text).measured(gt.session.Query.with_keys(s.sql(text), _spend()))
+        made = measured(s, text, _spend())
         assert made.selection is not None
         keys = made.columns
         from giveortake.engines import Keys, Persons  # noqa: PLC0415
 
-        hidden = next(s.engine.persons(Persons(made.question.relation, Keys(keys), 3)))
+        hidden = next(engine_of(s).persons(Persons(made.question.relation, Keys(keys), 3)))
         names, counts = hidden._hidden
         return dict(zip(names, counts.tolist(), strict=True))
 
@@ -93,7 +94,19 @@ def test_frames_of_other_sessions_and_parts_do_not_mix() -> None:
 def test_a_persons_rows_do_not_multiply_without_end() -> None:
     text = "SELECT COUNT(*) AS n FROM t AS a " + " ".join(f"JOIN t AS b{i} ON a.id = b{i}.id" for i in range(4))
     with pytest.raises(gt.errors.QueryRefused, match="joins on the person"):
-        session().sql(text)
+        session(rows_per_person=1).sql(text)
+    with pytest.raises(gt.errors.QueryRefused, match="all pairs of them"):
+        session().sql("SELECT COUNT(*) AS n FROM t AS a JOIN t AS b ON a.id = b.id")
+
+
+def test_no_persons_text_grows_until_a_question_fails() -> None:
+    """Doubled through subqueries, bob's three letters would fill any memory, and everybody else's text stays empty."""
+    text = "SELECT id, CASE WHEN id = 'bob' THEN 'xxx' ELSE '' END AS w FROM t"
+    for _ in range(40):
+        text = f"SELECT id, w || w AS w FROM ({text})"
+    for table in (PEOPLE, with_bob()):
+        with pytest.raises(gt.errors.QueryRefused, match="characters"):
+            session(table).sql(f"SELECT COUNT(*) AS n FROM ({text}) WHERE w = 'x'")
 
 
 def test_a_public_key_is_unique_as_it_is_joined() -> None:
@@ -198,15 +211,17 @@ def test_keys_that_combine_to_more_than_64_bits_are_tallied_from_a_list(monkeypa
     from giveortake.compile import keys as found  # noqa: PLC0415
 
     s = session()
-    q = s.sql("SELECT k, COUNT(*) AS n, COUNT(DISTINCT id) AS d, MEDIAN(x) AS m FROM t GROUP BY k")
-    made = q.measured(q.with_keys(_spend()))
+    text = "SELECT k, COUNT(*) AS n, COUNT(DISTINCT id) AS d, MEDIAN(x) AS m FROM t GROUP BY k"
+    made = measured(s, text, _spend())
     listed = [("a",), ("b",)]
     narrow = found.with_keys(made, listed)
     monkeypatch.setattr(found, "WIDEST", 2)
     wide = found.with_keys(made, listed)
     assert (narrow.found, wide.wanted) == (None, None)
     assert found.key_rows(wide) == found.key_rows(narrow) == listed
-    for one, other in zip(exact_integers(made, s.engine, narrow), exact_integers(made, s.engine, wide), strict=True):
+    for one, other in zip(
+        exact_integers(made, engine_of(s), narrow), exact_integers(made, engine_of(s), wide), strict=True
+    ):
         assert one.tolist() == other.tolist()
         assert one.any()
 
@@ -240,3 +255,29 @@ def test_a_question_that_grows_beyond_measure_is_refused_before_it_is_charged(ne
 def test_sums_of_many_columns_are_quick() -> None:
     many = " + ".join(["x"] * 60)
     assert len(session().sql(f"SELECT SUM(CLAMP({many}, 0, 1)) AS a FROM t").answer(epsilon="0.1")) == 1
+
+
+@pytest.mark.parametrize("question", ["VAR_POP(x)", "STDDEV(x)", "VARIANCE(4)"])
+def test_a_question_that_the_bounds_alone_decide_is_refused_at_no_cost(question: str) -> None:
+    with session(domains={"x": (5, 5)}) as s:
+        with pytest.raises(gt.errors.QueryRefused, match="bounds alone"):
+            s.sql(f"SELECT {question} AS v FROM t").answer(epsilon=1)
+        assert s.spent == session().spent
+
+
+@pytest.mark.parametrize(
+    "spend", [{"epsilon": "1e-300"}, {"epsilon": "1e-120"}, {"epsilon": 10**9 + 1}, {"mu": 10**10}]
+)
+def test_spends_that_nothing_can_be_said_about_are_refused_at_no_cost(spend: dict[str, Any]) -> None:
+    with session(budget=gt.ApproxDP(10**12, "1e-6")) as s:
+        with pytest.raises(gt.errors.InvalidParameter, match=r"so small|above|outside"):
+            s.sql("SELECT COUNT(*) AS n FROM t").answer(**spend)
+        assert len([entry for entry in s.history() if entry.kind == "reserved"]) == 0
+
+
+@pytest.mark.parametrize("what", ["MEDIAN(x)", "VAR_POP(x)", "AVG(x)", "COUNT(*)", "COUNT(DISTINCT k)"])
+@pytest.mark.parametrize("epsilon", ["1e-15", "1e-30", "1e-80"])
+def test_noise_beyond_64_bits_is_answered_with_a_margin_that_says_so(what: str, epsilon: str) -> None:
+    with session() as s:
+        found: dict[str, Any] = s.sql(f"SELECT {what} AS v FROM t").answer(epsilon=epsilon).to_dict()
+    assert found["v_low"][0] <= found["v"][0] <= found["v_high"][0]

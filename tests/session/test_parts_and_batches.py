@@ -47,6 +47,17 @@ def test_parts_together_cost_the_dearest_one() -> None:
     assert s.spent == 4
 
 
+def test_the_quote_of_a_part_knows_what_the_parts_cost_together() -> None:
+    s = session(budget=gt.PureDP(2), groups_per_person=1, rows_per_group=3)
+    parts = s.partition("region")
+    questions = {region: parts[region].sql("SELECT COUNT(*) AS n FROM trips") for region in parts}
+    questions["north"].answer(epsilon=2)
+    assert questions["south"].quote(epsilon=2).admitted  # the whole budget, of a part that has spent nothing
+    assert not questions["north"].quote(epsilon=1).admitted
+    questions["south"].answer(epsilon=2)
+    assert s.spent == 2
+
+
 def test_a_person_counts_in_as_many_parts_as_was_said() -> None:
     """300 people have a row in each of 3 regions: with one part each, the parts hold 300 rows together, not 900."""
     for most, expected in [(1, 300), (2, 600), (3, 900)]:

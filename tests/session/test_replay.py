@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from giveortake.compile.measures import Stability
-from giveortake.engines import statements
-from giveortake.engines.duckdb import DuckDBEngine
-from giveortake.engines.printer import Printer
-from giveortake.engines.tally import Bounding
+from giveortake.compile.stability import Stability
+from giveortake.engines.duckdb import statements as own_statements
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.questions import Bounding
+from giveortake.engines.sql import statements, steps
+from giveortake.engines.sql.dialect import Dialect
+from giveortake.engines.sql.relations import Printer
 from giveortake.plan import JoinPersons, JoinPublic, Kind, Scan, Union
-from query_shapes import OF_PERSONS, PLAIN, RELATIONS, shapes_of
+from query_shapes import OF_PERSONS, OF_PERSONS_WITH_FEW_ROWS, PLAIN, RELATIONS, shapes_of
 from replay import MODES, Mode, replay
 
 ROW, CAPPED, FEW, ROW_CHANGED, CAPPED_CHANGED, FEW_CHANGED = MODES
@@ -23,7 +25,7 @@ ROW, CAPPED, FEW, ROW_CHANGED, CAPPED_CHANGED, FEW_CHANGED = MODES
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: f"{mode.name}, {mode.change}")
 def test_no_neighbour_moves_an_aggregate_by_more_than_was_declared(mode: Mode) -> None:
-    shapes = shapes_of(by_person=mode.by_person)
+    shapes = shapes_of(by_person=mode.by_person, few_rows=mode.few_rows)
     assert len(shapes) >= 40
     seen = replay(mode, shapes, tables=2, neighbours=2)
     assert seen.violations == []
@@ -55,19 +57,21 @@ def _less_bounded(statement: Any, change: Callable[[Bounding], Bounding]) -> Any
 
 
 def _no_clamp(patch: pytest.MonkeyPatch) -> None:
-    def quantised(self: Printer, column: str, kind: Kind, quantum: Any) -> str:
+    def quantised(_dialect: Dialect, column: str, kind: Kind, quantum: Any) -> str:
         real = f"least(greatest(CAST({column} AS DOUBLE), -1e9), 1e9)"
         return f"CAST(floor({real} * {float(1 / quantum.granularity)!r} + 0.5) AS HUGEINT) - ({quantum.shift})"
 
-    patch.setattr(Printer, "quantised", quantised)
+    patch.setattr(statements, "quantised", quantised)
 
 
 def _shift_forgotten(patch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace  # noqa: PLC0415
 
-    sound = Printer.quantised
+    sound = steps.quantised
     patch.setattr(
-        Printer, "quantised", lambda self, column, kind, quantum: sound(self, column, kind, replace(quantum, shift=0))
+        statements,
+        "quantised",
+        lambda dialect, column, kind, quantum: sound(dialect, column, kind, replace(quantum, shift=0)),
     )
 
 
@@ -98,16 +102,16 @@ def _rows_of_keys(patch: pytest.MonkeyPatch) -> None:
     """Rows are counted where persons should be."""
 
     def statement(printer: Printer, persons: Any, coded: Any) -> str:
-        inner = statements._select(printer, persons.relation, persons.keys, [], person=False)
+        inner = statements.select_rows(printer, persons.relation, persons.keys, [], person=False)
         return f"SELECT {coded.code()} AS code, count(*) FROM ({inner}) AS r{coded.joins(printer, 'r')} GROUP BY ALL"
 
-    patch.setattr(statements, "persons_statement", statement)
+    patch.setattr(own_statements, "persons_statement", statement)
 
 
 def _all_keys(patch: pytest.MonkeyPatch) -> None:
-    sound = statements.persons_statement
+    sound = own_statements.persons_statement
     patch.setattr(
-        statements,
+        own_statements,
         "persons_statement",
         lambda printer, persons, coded: sound(printer, replace(persons, groups=1000), coded),
     )
@@ -127,10 +131,9 @@ def _too_many_rows(patch: pytest.MonkeyPatch) -> None:
     """The table with few rows of each person has all of them."""
 
     def prepare(self: DuckDBEngine, relation: Any) -> None:
-        from giveortake.engines.asking import _scans  # noqa: PLC0415
-        from giveortake.engines.printer import bounded_name  # noqa: PLC0415
+        from giveortake.engines.sql.relations import bounded_name  # noqa: PLC0415
 
-        for scan in _scans(relation):
+        for scan in relation.scans():
             self._sources[bounded_name(scan)] = self._sources[scan.table.name]
 
     patch.setattr(DuckDBEngine, "_prepare", prepare)
@@ -185,7 +188,7 @@ MUTANTS: dict[str, tuple[Mode, Mutation, dict[str, str]]] = {
     "rows of a person are not limited": (FEW, _too_many_rows, {}),
     "a public join multiplies rows": (ROW, _any_join, MULTIPLYING),
     "a union counts one side": (FEW, _sum_of_rows, {"union": RELATIONS["union"]}),
-    "a join of persons counts one side": (FEW, _product_of_rows, {"join": OF_PERSONS["join persons"]}),
+    "a join of persons counts one side": (FEW, _product_of_rows, {"join": OF_PERSONS_WITH_FEW_ROWS["join persons"]}),
     "distinct values count once": (CAPPED, _distinct_once, {"distinct": PLAIN["distinct, ungrouped"]}),
     "persons count in one group": (CAPPED, _persons_once, {"persons": OF_PERSONS["persons by declared"]}),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,22 @@ import polars as pl
 import pytest
 
 import giveortake as gt
-from giveortake.engines.duckdb import DuckDBEngine
+from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.errors import (
+    AllowanceExceeded,
     BudgetExceeded,
     GiveOrTakeError,
     IdempotencyConflict,
     InvalidParameter,
+    LedgerForeign,
     LedgerMismatch,
+    NotFound,
     QueryFailed,
+    SameTable,
     Unprovable,
 )
 from giveortake.session import Session
+from inside import engine_of, ledger_of
 
 ROWS = pl.DataFrame(
     {
@@ -146,7 +152,7 @@ def test_every_kind_of_budget_answers_until_it_is_spent(name: str) -> None:
 
 def test_a_refused_question_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     with _session(budget=gt.PureDP("0.1")) as session:
-        monkeypatch.setattr(DuckDBEngine, "tally", lambda *_: pytest.fail("the data was read"))
+        monkeypatch.setattr(DuckDBEngine, "_guarded", lambda *_: pytest.fail("the data was read"))
         with pytest.raises(BudgetExceeded, match=r"budget|left"):
             session.sql(COUNT).answer(epsilon="0.2")
 
@@ -158,27 +164,123 @@ def test_keys_are_found_only_where_delta_pays_for_them() -> None:
         session.sql(FOUND).answer(epsilon=1, key_delta="1e-6")  # a pure promise has no room for it
 
 
-def test_another_analyst_pays_for_a_stored_answer_and_gets_the_same_one(tmp_path: Path) -> None:
+def test_of_pooled_analysts_another_one_pays_for_a_stored_answer_and_gets_the_same_one(tmp_path: Path) -> None:
     with gt.ledger.open(tmp_path / "people.ledger") as book:
+        book.population("people of data", budget=gt.ApproxDP(100, "1e-4"), unit="p", analysts="pooled")
         _session(ledger=book).close()
         for name in ("ann", "bob"):
             book.analyst(name, datasets=["data"], budget=gt.PureDP(2))
         with _session(ledger=book, analyst="ann") as ann, _session(ledger=book, analyst="bob") as bob:
             first = ann.sql(COUNT).answer(epsilon=1)
-            people = bob.spent
+            people = book.population("people of data").spent
             second = bob.sql(COUNT).answer(epsilon=1)
             assert second.to_dict() == first.to_dict()
-            assert bob.spent == people  # the population paid once
+            assert book.population("people of data").spent == people  # the population paid once
             used = {level.name: level.spent for level in book.levels() if level.kind == "analyst"}
-            assert len(used) == 2
-            assert len({str(each) for each in used.values()}) == 1  # both analysts paid
-            for turn in range(2):
-                query = bob.sql(f"SELECT COUNT(*) AS n FROM data WHERE x > {turn}")
-                if turn == 0:
-                    query.answer(epsilon=1)
-                else:
-                    with pytest.raises(BudgetExceeded):
-                        query.answer(epsilon=1)
+            assert used == {"ann": 1, "bob": 1}  # both analysts paid
+            assert (bob.spent, bob.remaining, bob.affordable) == (1, 1, Fraction(1))  # what is told is their own
+            bob.sql("SELECT COUNT(*) AS n FROM data WHERE x > 0").answer(epsilon=1)
+            with pytest.raises(BudgetExceeded):
+                bob.sql("SELECT COUNT(*) AS n FROM data WHERE x > 1").answer(epsilon=1)
+
+
+def test_an_analysts_session_sees_their_own_allotment_and_entries_alone(tmp_path: Path) -> None:
+    with gt.ledger.open(tmp_path / "people.ledger") as book:
+        _session(ledger=book).close()
+        book.analyst("ann", datasets=["data"], budget=gt.ApproxDP(40, "4e-5"))
+        book.analyst("bob", datasets=["data"], budget=gt.PureDP(2))
+        with _session(ledger=book, analyst="ann") as ann, _session(ledger=book, analyst="bob") as bob:
+            before = repr(bob), str(bob.remaining), bob.affordable, len(bob.history())
+            first = ann.sql(COUNT).answer(epsilon=1, key="secret key")
+            assert ann.sql(FOUND).answer(epsilon=20).release_id != first.release_id
+            assert (repr(bob), str(bob.remaining), bob.affordable, len(bob.history())) == before
+            assert "secret key" not in str(bob.history())
+            assert bob.sql(COUNT).answer(epsilon=1).to_dict() != first.to_dict()  # drawn for bob
+            assert [entry.kind for entry in bob.history()] == ["analyst", "reserved", "settled"]
+            assert (bob.spent, bob.key_pot, ann.key_pot) == (1, None, Fraction("4e-6"))
+            assert book.release(str(first.release_id), analyst="ann").settled
+        with _session(ledger=book, analyst="nobody") as nobody, pytest.raises(NotFound, match="no data set 'data'"):
+            nobody.sql(COUNT).answer(epsilon=1)
+        book.verify()
+
+
+def test_failures_are_counted_before_they_are_told_and_then_stop_the_asker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise QueryFailed("out of memory")
+
+    with gt.ledger.open(tmp_path / "people.ledger") as book:
+        _session(ledger=book).close()
+        book.analyst("ann", datasets=["data"], budget=gt.PureDP(20))
+        with _session(ledger=book, analyst="ann") as ann, _session(ledger=book) as custodian:
+            with monkeypatch.context() as broken:
+                broken.setattr(DuckDBEngine, "_guarded", full)
+                for asked, expected in (("0", 1), ("0", 3)):  # asked again: executed again, and failed again
+                    with pytest.raises(QueryFailed):
+                        ann.sql(f"SELECT COUNT(*) AS n FROM data WHERE x > {asked}").answer(epsilon=1)
+                    assert {each.name: each.failed for each in book.failures()}["ann"] == expected
+            for text in ("SELECT COUNT(*) AS n FROM data WHERE x > 0", COUNT):
+                with pytest.raises(AllowanceExceeded):
+                    ann.sql(text).answer(epsilon=1)
+            assert ann.spent == 1
+            custodian.sql(COUNT).answer(epsilon=1)
+            book.reset_failures(*book.levels(analyst="ann"), reason="looked")
+            assert len(ann.sql("SELECT COUNT(*) AS n FROM data WHERE x > 0").answer(epsilon=1)) == 1
+            assert ann.spent == 1  # it was paid for when it failed
+        book.verify()
+
+
+def test_sessions_that_ask_the_same_at_the_same_moment_are_charged_once_and_answered_alike(tmp_path: Path) -> None:
+    with gt.ledger.open(tmp_path / "people.ledger") as book:
+        _session(ledger=book).close()
+
+        def ask(_: int) -> dict[str, Any]:
+            with _session(ledger=tmp_path / "people.ledger") as session:
+                return session.sql(COUNT).answer(epsilon=1).to_dict()
+
+        with ThreadPoolExecutor(6) as pool:
+            found = list(pool.map(ask, range(6)))
+        assert all(each == found[0] for each in found)
+        assert book.verify().reservations == 1
+        assert book.failures()[0].failed == 0
+
+
+def test_a_table_of_people_who_may_be_known_needs_the_owners_word(tmp_path: Path) -> None:
+    where = tmp_path / "people.ledger"
+    _session(ledger=where).close()
+    tables = {"fewer": ROWS.head(119), "renamed": ROWS.rename({"x": "y"}), "wider": ROWS.with_columns(z=pl.lit(1))}
+    domains = {"r": ["north", "south"]}
+    for name, table in tables.items():
+        with pytest.raises(SameTable, match='population="people of data"'):
+            _session(table, ledger=where, name=name, domains=domains)
+    with _session(tables["fewer"], ledger=where, name="fewer", domains=domains, population="people of data") as fewer:
+        fewer.sql("SELECT COUNT(*) AS n FROM fewer").answer(epsilon=60)
+    with _session(ledger=where) as first:
+        assert first.affordable is not None
+        assert first.affordable <= 40  # the same people paid
+    with _session(tables["wider"], ledger=where, name="wider", domains=domains, new_population="others") as wider:
+        assert wider.population == "others"
+    with _session(tables["wider"], ledger=where, name="wider", domains=domains) as again:
+        assert again.population == "others"
+
+
+def test_the_mark_is_where_it_is_said_to_be(tmp_path: Path) -> None:
+    where, mark = tmp_path / "people.ledger", tmp_path / "other" / "people.mark"
+    mark.parent.mkdir()
+    _session(ledger=where, mark=mark).close()
+    assert mark.exists()
+    with pytest.raises(LedgerForeign):
+        _session(ledger=where)
+    with gt.ledger.open(where, mark=mark) as book, pytest.raises(InvalidParameter, match="mark"):
+        _session(ledger=book, mark=mark)
+    ROWS.write_parquet(tmp_path / "data.parquet")
+    (tmp_path / "data.toml").write_text(
+        '[data]\nsource = "data.parquet"\nunit = "p"\nbudget = { epsilon = "100", delta = "1e-4" }\n'
+        'ledger = "people.ledger"\nmark = "other/people.mark"\npopulation = "people of data"\n'
+        'domains = { x = { bounds = [0, 10] }, r = ["north", "south"] }\nfailures = 2\n'
+    )
+    gt.session.from_toml(tmp_path / "data.toml").close()
 
 
 # -- refining -------------------------------------------------------------------------------------------------------
@@ -198,6 +300,13 @@ def test_refining_combines_answers_into_a_surer_one() -> None:
         assert _charges(session) == 3
         assert first.refine(epsilon="0.5").to_dict() == second.to_dict()  # the same step is the same answer
         assert _charges(session) == 3
+
+
+def test_an_answer_without_rows_says_why() -> None:
+    with _session() as session:
+        answer = session.sql(FOUND).answer(epsilon="0.01")
+    assert len(answer) == 0
+    assert "persons or more share are shown; declared domains show all" in repr(answer)
 
 
 def test_refining_keeps_the_keys_that_were_found() -> None:
@@ -245,7 +354,7 @@ _KILLED = """
 import os, signal, sys
 import polars as pl
 import giveortake as gt
-from giveortake.engines.duckdb import DuckDBEngine
+from giveortake.engines.duckdb.engine import DuckDBEngine
 DuckDBEngine._tally = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 gt.protect(sys.argv[1], unit="p", budget=gt.PureDP(3), domains={"x": (0, 10), "r": ["north", "south"]}, name="data",
            ledger=sys.argv[2]).sql(sys.argv[3]).answer(epsilon=1, key="retry me")
@@ -263,14 +372,14 @@ def test_a_process_killed_between_charge_and_answer_is_charged_once_and_answered
         first = session.sql(COUNT).answer(epsilon=1, key="retry me")
         assert session.sql(COUNT).answer(epsilon=1, key="retry me").to_dict() == first.to_dict()
         assert (session.spent, _charges(session)) == (spent, 1)
-        session.book.verify()
+        ledger_of(session).verify()
 
 
 def test_what_the_engine_says_when_it_fails_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with _session() as session:
         monkeypatch.setattr(
-            "giveortake.engines.statements.tally_statement",
-            lambda *_: "SELECT CAST(r AS INTEGER) FROM " + session.engine._sources["data"],  # type: ignore[attr-defined]
+            "giveortake.engines.sql.statements.tally_statement",
+            lambda *_: "SELECT CAST(r AS INTEGER) FROM " + engine_of(session)._sources["data"],
         )
         with pytest.raises(QueryFailed) as caught:
             session.sql(COUNT).answer(epsilon=1)
@@ -330,7 +439,8 @@ def _told(table: pl.DataFrame, text: str, **spend: Any) -> list[Any]:
                 seen.append((type(error).__name__, str(error)))
                 break
             spend = {name: Fraction(value) + 1 for name, value in spend.items()}
-            seen += [str(answer.cost), str(answer.guarantee), answer.recipe, answer.notes, answer.release_id]
+            seen += [str(answer.cost), str(answer.guarantee), answer.recipe, answer.notes]
+            seen.append(len(str(answer.release_id)))  # a random name
             seen += [answer.citations, answer.entropy, str(session.spent), str(session.remaining)]
             seen += [column.name for column in answer.columns]
             if "q" not in text:
@@ -406,7 +516,7 @@ def test_a_locked_engine_reads_and_writes_nothing_else(statement: str, kind: str
         ROWS.write_csv(source)
     with _session(source) as session:
         with pytest.raises(duckdb.Error):
-            session.engine._connection.execute(statement).fetchall()  # type: ignore[attr-defined]
+            engine_of(session)._connection.execute(statement).fetchall()
         session.sql(COUNT).answer(epsilon=1)  # and still answers
 
 

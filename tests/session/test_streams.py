@@ -11,7 +11,8 @@ import pytest
 import giveortake as gt
 from engine_places import OTHERS, place
 from giveortake.mechanisms import DiscoveredHistogram, Laplace
-from giveortake.session import keeping, spooling
+from giveortake.session import mechanism, spool, stored_answers
+from giveortake.session.mechanism import InteractiveMechanism
 
 TEXT = "SELECT k, d, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY k, d"
 SPEND: dict[str, Any] = {"epsilon": 600, "key_delta": "1e-8"}
@@ -20,7 +21,7 @@ PART = 7
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "MANY", PART)
+    monkeypatch.setattr(stored_answers, "MANY", PART)
 
 
 def table(rows: int = 3000) -> pl.DataFrame:
@@ -65,20 +66,20 @@ def test_a_stream_gives_what_an_answer_gives_in_parts(monkeypatch: pytest.Monkey
         for k, d, n, x in zip(found["k"], found["d"], found["n"], found["s"], strict=True):
             assert abs(n - exact[k, d][0]) < 1
             assert abs(x - exact[k, d][1]) < 10
-        monkeypatch.setattr(keeping, "MANY", 10**6)
+        monkeypatch.setattr(stored_answers, "MANY", 10**6)
         assert columns(s.sql(TEXT).stream(**SPEND)) == found  # it is kept, however much is many now
 
 
 def test_a_stream_is_charged_and_drawn_once_and_read_as_often_as_one_likes(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
-    for mechanism, name in ((DiscoveredHistogram, "select"), (Laplace, "release")):
-        sound = getattr(mechanism, name)
+    for kind, name in ((DiscoveredHistogram, "select"), (Laplace, "release")):
+        sound = getattr(kind, name)
 
         def counted(*given: Any, sound: Any = sound, name: str = name) -> Any:
             drawn.append(name)
             return sound(*given)
 
-        monkeypatch.setattr(mechanism, name, counted)
+        monkeypatch.setattr(kind, name, counted)
     with session() as s:
         stream = s.sql(TEXT).stream(**SPEND)
         assert drawn.count("release") == 1 + 2 * 8  # one for the keys; two measures, eight parts
@@ -141,7 +142,7 @@ def test_a_full_disk_leaves_no_part_and_a_charge(tmp_path: Path, monkeypatch: py
     with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s:
         before = s.affordable
         with monkeypatch.context() as patch:
-            patch.setattr(spooling, "_sync", _no_room)
+            patch.setattr(spool, "_sync", _no_room)
             with pytest.raises(gt.errors.QueryFailed, match="could not be written"):
                 s.sql(TEXT).stream(**SPEND, key="mine")
         assert [path.name for path in (tmp_path / "kept").iterdir() if path.name.startswith(".")] == []
@@ -212,7 +213,7 @@ def test_streams_come_from_everywhere(where: str, request: pytest.FixtureRequest
 def test_of_two_who_ask_at_once_one_answer_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second attempt under the same charge is made while the first one has not settled yet."""
     with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s:
-        sound = keeping.executed
+        sound = InteractiveMechanism.draw
         inner: list[Any] = []
 
         def twice(*given: Any) -> Any:
@@ -222,7 +223,7 @@ def test_of_two_who_ask_at_once_one_answer_is_kept(tmp_path: Path, monkeypatch: 
                 inner.append(columns(s.sql(TEXT).stream(**SPEND, key="mine")))
             return part
 
-        monkeypatch.setattr(keeping, "executed", twice)
+        monkeypatch.setattr(InteractiveMechanism, "draw", twice)
         outer = columns(s.sql(TEXT).stream(**SPEND, key="mine"))
         assert outer == inner[1] == columns(s.sql(TEXT).stream(**SPEND, key="mine"))
     assert [path.suffix for path in (tmp_path / "kept").iterdir()] == [".answer"]
@@ -232,10 +233,26 @@ def test_what_is_drawn_is_in_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_given: Any) -> Any:
         raise ValueError("key 3 and key 4 were drawn")
 
-    monkeypatch.setattr(keeping, "with_keys", failing)
-    monkeypatch.setattr(keeping, "MANY", 10**6)
+    monkeypatch.setattr(mechanism, "with_keys", failing)
+    monkeypatch.setattr(stored_answers, "MANY", 10**6)
     with session() as s, pytest.raises(gt.errors.QueryFailed) as failure:
         s.sql(TEXT).answer(**SPEND)
     assert "key" not in str(failure.value)
     assert failure.value.__context__ is None
     assert failure.value.__cause__ is None
+
+
+def test_refining_one_part_of_a_stream_does_not_find_the_refinement_of_another() -> None:
+    def keys_and_counts(answer: gt.answers.Answer) -> list[tuple[Any, ...]]:
+        found: dict[str, Any] = answer.to_dict()
+        return list(zip(found["k"], found["d"], found["n"], strict=True))
+
+    with session() as s:
+        parts = list(s.sql(TEXT).stream(**SPEND))[:3]
+        refined = [keys_and_counts(part.refine(epsilon=1000)) for part in parts]
+        for before, after in zip(map(keys_and_counts, parts), refined, strict=True):
+            assert [row[:2] for row in after] == [row[:2] for row in before]
+            assert all(abs(one[2] - other[2]) < 5 for one, other in zip(after, before, strict=True))
+        spent = s.spent
+        assert [keys_and_counts(part.refine(epsilon=1000)) for part in parts] == refined
+        assert s.spent == spent

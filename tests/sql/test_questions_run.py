@@ -11,7 +11,8 @@ from test_questions_in_both_languages import PAIRS
 
 from asked_tables import CATALOG, ROWS, TRIPS, VISITS, ZONES
 from giveortake import sql
-from giveortake.engines.printer import Printer, bounded_name
+from giveortake.engines.duckdb.dialect import DuckDBDialect
+from giveortake.engines.sql.relations import Printer, bounded_name
 from giveortake.plan import Kind, Scan
 
 _TYPES = {
@@ -28,7 +29,9 @@ _TYPES = {
 def connection() -> duckdb.DuckDBPyConnection:
     found = duckdb.connect()
     for each in (TRIPS, VISITS, ROWS, ZONES):
-        columns = ", ".join(f"{Printer({}).identifier(name)} {_TYPES[domain.kind]}" for name, domain in each.columns)
+        columns = ", ".join(
+            f"{DuckDBDialect().identifier(name)} {_TYPES[domain.kind]}" for name, domain in each.columns
+        )
         found.execute(f"CREATE TABLE {each.name} ({columns})")
     return found
 
@@ -38,7 +41,7 @@ def test_the_engine_runs_what_was_read(text: str, connection: duckdb.DuckDBPyCon
     question = sql.parse(text, CATALOG)
     scans = [each for each in CATALOG.private.values() if isinstance(each, Scan)]
     sources = {each.name: each.name for each in (TRIPS, VISITS, ROWS, ZONES)}
-    printer = Printer(sources | {bounded_name(scan): scan.table.name for scan in scans})
+    printer = Printer(DuckDBDialect(), sources | {bounded_name(scan): scan.table.name for scan in scans})
     values = [key for _, key in question.keys]
     values += [aggregate.of for aggregate in question.aggregates() if aggregate.of is not None]
     columns = ", ".join(printer.expression(each, question.relation.schema) for each in values) or "1"

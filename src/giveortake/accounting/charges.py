@@ -70,6 +70,9 @@ class Bundle:
                 self.add(event, times * repetitions)
             case events.Parallel():
                 self._add_parallel(charge, times)
+            case events.InPart():  # nobody says which parts the worst pair differs in: a bound from above
+                promise = charge.guarantee(unit=self.unit, neighbours=self.neighbours)
+                self._add_promise(promise, times, attained=False)
             case events.Subsampled():
                 self._add_sampled(charge, times)
             case events.Gaussian(noise_multiplier=noise):

@@ -20,6 +20,7 @@ from giveortake.accounting.normal_tails import NARROW, TAIL_ERROR, narrow, tail
 from giveortake.accounting.rounding import FUNCTION_ERROR, TINY, UNIT, Floats, NotResolved, exp_error, spaced
 from giveortake.errors import Unprovable
 
+_GREATEST_MU = 1e150  # of a normal law: its square is still a double
 _STEEPEST = 700.0  # of a loss before sampling: e^700 is still a double
 
 
@@ -204,6 +205,8 @@ class Normal(Law):
         raise Unprovable("normal losses have no bound")
 
     def span(self, rest: float) -> tuple[float, float]:
+        if self.mu > _GREATEST_MU:
+            raise NotResolved
         reach = self.mu * min(37.0, math.sqrt(-2 * math.log(min(0.5, max(rest, 1e-297)))))
         return self.mu**2 / 2 - reach, self.mu**2 / 2 + reach
 

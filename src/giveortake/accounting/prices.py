@@ -71,7 +71,8 @@ def price(event: Event, currency: Currency, neighbours: Neighbours) -> int | Non
 
     Theorem (sequential and parallel composition inside one currency): of `Composed` and `Repeated` the prices add;
     of `Parallel` only the parts that one unit touches differ between neighbours, so the largest `touched` prices
-    add, "largest" taken in this very currency.
+    add, "largest" taken in this very currency; of `InPart` the dearest of its `cases` counts, here and inside the
+    others. What is charged to a filter by itself shares its price with the other parts: see `partitions`.
     """
     return _price(event, currency, neighbours)
 
@@ -101,7 +102,8 @@ def _price(event: Event, currency: Currency, neighbours: Neighbours) -> int | No
                 return None
             return _sum(event.events, event.touched, lambda part: _price(part, currency, neighbours))
         case events.InPart():
-            return _price(event.event, currency, neighbours)
+            cases = [_price(case, currency, relation) for case, relation in event.cases(neighbours)]
+            return None if None in cases else max(each for each in cases if each is not None)
         case _:
             exactly = _single(event, currency, neighbours)
             return None if exactly is None else grains_up(exactly)
@@ -117,7 +119,7 @@ def _failure(event: Event, neighbours: Neighbours) -> int:
         case events.Parallel():
             return sum(nlargest(event.touched, (_failure(part, neighbours) for part in event.events)))
         case events.InPart():
-            return _failure(event.event, neighbours)
+            return max(_failure(case, relation) for case, relation in event.cases(neighbours))
         case events.Approx() | events.DiscoveredKeys():
             return grains_up(event.delta)
         case _:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
 from abc import ABC, abstractmethod
@@ -12,19 +11,22 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Unpack, final
 
 import numpy as np
 
 from giveortake.answers import arrow, faces
 from giveortake.answers.column import Column, Value, plain
+from giveortake.answers.printable import printable
 from giveortake.errors import InvalidParameter, NotFound, Unprovable
 from giveortake.exact import Number, open_probability
 
 if TYPE_CHECKING:
     from giveortake.answers.column import Values
+    from giveortake.answers.spend_terms import SpendTerms
 
 _USUAL_CONFIDENCE = Fraction(95, 100)
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")  # with which a spreadsheet begins to compute
 
 
 class Released(ABC):
@@ -110,15 +112,19 @@ class Released(ABC):
         return json.dumps(document, ensure_ascii=False, allow_nan=False, default=str)
 
     def to_csv(self, path: str | Path | None = None) -> str | None:
-        """The table as CSV: written to `path`, or returned if there is none. A missing value is an empty cell."""
+        """The table as CSV: written to `path`, or returned if there is none. A missing value is an empty cell.
+
+        A text that a spreadsheet would run as a formula, because it begins with `=`, `+`, `-`, `@`, a tab or a carriage
+        return, gets an apostrophe in front. Numbers stay numbers. Other formats hold every text as it is.
+        """
         parts = self.to_dict()
-        out = io.StringIO(newline="")
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(parts)
-        writer.writerows(zip(*parts.values(), strict=True))
+        out = _Lines()
+        writer = csv.writer(out)
+        writer.writerow(map(_inert, parts))
+        writer.writerows(map(_inert, row) for row in zip(*parts.values(), strict=True))
         if path is None:
-            return out.getvalue()
-        Path(path).write_text(out.getvalue(), encoding="utf-8", newline="")
+            return "".join(out.lines)
+        Path(path).write_text("".join(out.lines), encoding="utf-8", newline="")
         return None
 
     def to_polars(self) -> Any:
@@ -247,7 +253,7 @@ class Answer(Released):
         for column in self._columns:
             if column.name == name:
                 return column
-        known = ", ".join(column.name for column in self._columns)
+        known = ", ".join(printable(column.name) for column in self._columns)
         raise NotFound(f"this answer has no column {name!r}", hint=f"its columns are {known}")
 
     def row(self, **keys: Value) -> dict[str, Value]:
@@ -274,11 +280,15 @@ class Answer(Released):
         """The upper end of the interval around the one estimate."""
         return self._single()[2]
 
-    def refine(self, *arguments: Any, **options: Any) -> Answer:
-        """Ask again for a narrower interval, if whoever gave this answer can."""
+    def refine(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Answer:
+        """Ask again for a narrower interval, if whoever gave this answer can.
+
+        The spend is `epsilon`, or `epsilon` and `delta`, `rho` or `mu`; `confidence` is that of this answer unless
+        stated. `key` makes a retry safe.
+        """
         if self._refine is None:
             raise Unprovable("nothing stands behind this answer that could be asked again")
-        return self._refine(*arguments, **options)
+        return self._refine(key=key, **terms)
 
     def _single(self) -> tuple[Value, Value, Value]:
         estimates = self.estimates
@@ -333,6 +343,19 @@ class Estimate(Released):
         return self._column.margins[0]
 
 
+@final
+class _Lines:
+    """Rows of CSV that end with a line feed. A writer that ends them with both marks puts both in quotes elsewhere."""
+
+    __slots__ = ("lines",)
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def write(self, row: str) -> None:
+        self.lines.append(f"{row.removesuffix(csv.excel.lineterminator)}\n")
+
+
 def _restored(kind: type[Released], columns: tuple[Column, ...], provenance: dict[str, Any]) -> Released:
     if kind is Estimate:
         value, low, high = next(columns[0].triples())
@@ -346,6 +369,11 @@ def _jsonable(value: Value) -> Value:
     if isinstance(value, Decimal):
         return str(value)
     return value if value is None or isinstance(value, int | str) else value.isoformat()
+
+
+def _inert(cell: Value) -> Value:
+    """A cell of a CSV file that no spreadsheet takes for a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
 
 
 def _text(thing: object) -> str | None:

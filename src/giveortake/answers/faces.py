@@ -5,10 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from giveortake.answers.column import NUMBERS, Column, Value
 from giveortake.answers.numbers import shown_with_margin
+from giveortake.answers.printable import printable
 from giveortake.exact import shown as shown_fraction
 
 if TYPE_CHECKING:
@@ -19,12 +20,12 @@ _BAR = "position:relative;display:inline-block;width:120px;height:9px;background
 
 
 def as_text(answer: Released) -> str:
-    """A plain table, short enough for a prompt, with the facts below."""
+    """A plain table, short enough for a prompt, with the facts and the notes below."""
     columns = [_cells(column, min(len(answer), _MOST_ROWS)) for column in answer.columns]
     lines = ["  ".join(text) for text in zip(*columns, strict=True)]
     hidden = len(answer) - _MOST_ROWS
     lines += [f"… {hidden:,} more rows"] if hidden > 0 else []
-    return "\n".join([line.rstrip() for line in lines] + [" · ".join(_facts(answer))])
+    return "\n".join([*(line.rstrip() for line in lines), " · ".join(_facts(answer)), *_notes(answer)])
 
 
 def as_rich(answer: Released) -> Any:
@@ -35,7 +36,7 @@ def as_rich(answer: Released) -> Any:
 
     table = Table(pad_edge=False, box=None)
     for column in answer.columns:
-        table.add_column(Text(column.name, style="bold"), justify="right" if column.kind in NUMBERS else "left")
+        table.add_column(Text(printable(column.name), style="bold"), justify=_align(column))
         if column.has_interval:
             table.add_column("", style="dim")
     texts: list[list[str]] = []
@@ -53,13 +54,13 @@ def as_rich(answer: Released) -> Any:
         footer.insert(0, f"… {len(answer) - _MOST_ROWS:,} more rows")
     if answer.guarantee is not None:
         footer.append(str(answer.guarantee))
-    return Group(table, *(Text(line, style="dim") for line in [*footer, *answer.notes]))
+    return Group(table, *(Text(line, style="dim") for line in [*footer, *_notes(answer)]))
 
 
 def as_html(answer: Released) -> str:
     """A table for a notebook, with a bar for every interval. Everything that came from outside is escaped."""
     head = "".join(
-        f'<th style="text-align:{_align(column)}">{escape(column.name)}</th>'
+        f'<th style="text-align:{_align(column)}">{escape(printable(column.name))}</th>'
         + ("<th></th>" * (2 * column.has_interval))
         for column in answer.columns
     )
@@ -70,7 +71,7 @@ def as_html(answer: Released) -> str:
         lines.insert(0, f"… {len(answer) - _MOST_ROWS:,} more rows")
     if answer.guarantee is not None:
         lines.append(str(answer.guarantee))
-    foot = "<br>".join(escape(line) for line in [*lines, *answer.notes])
+    foot = "<br>".join(escape(line) for line in [*lines, *_notes(answer)])
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{foot}</small></div>"
 
 
@@ -79,8 +80,9 @@ def _cells(column: Column, rows: int) -> list[str]:
     widest = max((len(value) for value, _ in pairs), default=0)
     justified = [value.rjust(widest) if column.kind in NUMBERS else value.ljust(widest) for value, _ in pairs]
     texts = [f"{value} {beside}".rstrip() for value, (_, beside) in zip(justified, pairs, strict=True)]
-    width = max(len(text) for text in [column.name, *texts])
-    return [text.ljust(width) for text in [column.name, *texts]]
+    lines = [printable(column.name), *texts]
+    width = max(map(len, lines))
+    return [text.ljust(width) for text in lines]
 
 
 def _html_cells(column: Column) -> list[str]:
@@ -120,7 +122,7 @@ def _head(column: Column, rows: int) -> list[tuple[Value, Value, Value]]:
     return list(islice(column.triples(), rows))
 
 
-def _align(column: Column) -> str:
+def _align(column: Column) -> Literal["left", "right"]:
     return "right" if column.kind in NUMBERS else "left"
 
 
@@ -132,6 +134,10 @@ def _facts(answer: Released) -> list[str]:
         cost = answer.cost
         facts.append(f"cost {'ε = ' + shown_fraction(cost) if isinstance(cost, Fraction) else shown_cost(cost)}")
     return facts
+
+
+def _notes(answer: Released) -> list[str]:
+    return [printable(note) for note in answer.notes]
 
 
 def shown_cost(cost: object) -> str:

@@ -7,6 +7,8 @@ import math
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from giveortake.answers.printable import printable
+
 if TYPE_CHECKING:
     from giveortake.answers.column import Value
 
@@ -30,7 +32,7 @@ def shown(value: Value) -> str:
     if isinstance(value, float | Decimal):
         return _number(float(value), _places(abs(float(value)), _PLAIN_DIGITS), trim=True)
     return (
-        value
+        printable(value)
         if isinstance(value, str)
         else value.isoformat(sep=" ")
         if isinstance(value, datetime.datetime)

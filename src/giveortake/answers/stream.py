@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.answers.printable import printable
 from giveortake.errors import NotFound
 
 if TYPE_CHECKING:
@@ -74,4 +75,4 @@ class Stream:
                 writer.write_batch(batch)
 
     def __repr__(self) -> str:
-        return f"<Stream {self.release_id}: {', '.join(column.name for column in self._first.columns)}>"
+        return f"<Stream {self.release_id}: {', '.join(printable(column.name) for column in self._first.columns)}>"

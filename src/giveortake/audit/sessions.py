@@ -23,6 +23,7 @@ from giveortake.errors import GiveOrTakeError, InvalidParameter, Unprovable
 from giveortake.mechanisms.mechanism import Mechanism, opened
 from giveortake.privacy import ROW, ApproxDP, Unit
 from giveortake.session import Session, protect
+from giveortake.session.session import mechanism_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from giveortake.answers.column import Kind
     from giveortake.audit.neighbours import Row, Rows
     from giveortake.compile.measures import Measure
-    from giveortake.engines import Keys
+    from giveortake.engines import Engine, Keys
     from giveortake.plan import Value
     from giveortake.privacy.units import Neighbours
 
@@ -113,18 +114,17 @@ class Pipeline:
         are found in the data, the number of units of each.
         """
         session = self._opened()
-        asked = session.sql(query)
-        made = asked.measured(asked.with_keys(Spend(epsilon=_EPSILON)))
+        mechanism = mechanism_of(session)
+        made = mechanism.price_at(session.sql(query).question, Spend(epsilon=_EPSILON)).made
         keys = made.keys()
         if made.selection is not None:
-            units = _exact_units(made, session)
+            units = _exact_units(made, mechanism.engine)
             yield from _keys_recorded(made, units)
             keys = with_keys(made, [key for key in units if _kept(key)])
         bare: Any = tuple(_Bare() for _ in made.noises)
-        arrays = replace(made, noises=bare).release(session.engine, keys).arrays
+        arrays = replace(made, noises=bare).release(mechanism.engine, keys).arrays
         for place, (measure, array) in enumerate(zip(made.measures, arrays, strict=True)):
-            noise: Any = made.noises[place]
-            scale = noise.scale if hasattr(noise, "scale") else noise.sigma
+            scale = made.noises[place].scale_in_steps
             for level, exact in enumerate(_levels(measure, array, keys)):
                 name = f"{measure.name} ({place})" + (f", level {level + 1}" if measure.levels > 1 else "")
                 yield Recorded(exact, measure.l1, scale, name, "l1")
@@ -184,11 +184,11 @@ class _Bare(Mechanism[Any, Any]):
         return opened(value, self)
 
 
-def _exact_units(made: Measurement, session: Session) -> dict[tuple[Value, ...], int]:
+def _exact_units(made: Measurement, engine: Engine) -> dict[tuple[Value, ...], int]:
     """How many units have each key, of as many keys of each as count."""
     assert made.selection is not None  # noqa: S101 (asked only then)
     bare: Any = _Bare()
-    found: Any = replace(made, selection=replace(made.selection, mechanism=bare)).find_keys(session.engine)
+    found: Any = replace(made, selection=replace(made.selection, mechanism=bare)).find_keys(engine)
     return {key: count for keys, counts in found for key, count in zip(keys, counts.tolist(), strict=True)}
 
 

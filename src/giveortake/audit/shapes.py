@@ -111,7 +111,8 @@ OF_PERSONS: Final[dict[str, str]] = {
     "per person": "SELECT SUM(CLAMP(s, 0, 20)) AS a, COUNT(*) AS c FROM (SELECT p, SUM(x) AS s FROM data GROUP BY p)",
     "per person and key": "SELECT r, AVG(g) AS a FROM (SELECT p, r, MAX(i) AS g FROM data GROUP BY p, r) GROUP BY r",
     "distinct rows": "SELECT r, COUNT(*) AS a FROM (SELECT DISTINCT p, r FROM data) GROUP BY r",
-    "join of persons": "SELECT k, COUNT(*) AS a, SUM(x) AS s FROM data JOIN visits ON data.p = visits.p GROUP BY k",
+    "join of persons": "SELECT r, SUM(CLAMP(s, 0, 9)) AS a FROM data JOIN "
+    "(SELECT p, SUM(v) AS s FROM visits GROUP BY p) AS f ON data.p = f.p GROUP BY r",
     "union of two tables": "SELECT COUNT(*) AS a, SUM(z) AS s FROM "
     "(SELECT p, x AS z FROM data UNION ALL SELECT p, v AS z FROM visits)",
 }

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
 from giveortake import __version__
-from giveortake.cli import audit, bench, demo, explain, ledger, query, quote, survey, verify
+from giveortake.cli import (
+    admin,
+    audit,
+    bench,
+    demo,
+    explain,
+    interruption,
+    ledger,
+    query,
+    quote,
+    streams,
+    survey,
+    verify,
+)
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -24,6 +36,7 @@ COMMANDS: dict[str, Command] = {
     "query": query.COMMAND,
     "quote": quote.COMMAND,
     "ledger": ledger.COMMAND,
+    "admin": admin.COMMAND,
     "explain": explain.COMMAND,
     "verify": verify.COMMAND,
     "audit": audit.COMMAND,
@@ -31,6 +44,7 @@ COMMANDS: dict[str, Command] = {
     "bench": bench.COMMAND,
 }
 
+_UNREAD = 1
 _REFUSED = 2
 _INTERRUPTED = 130
 
@@ -38,32 +52,60 @@ _INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 2 refused (the reason is on stderr), 130 interrupted."""
     given = list(sys.argv[1:] if argv is None else argv)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without Greek letters shows a question mark
-    try:
-        code = _dispatch(given)
-        sys.stdout.flush()
-    except GiveOrTakeError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return _REFUSED
-    except KeyboardInterrupt:
-        return _INTERRUPTED
-    except BrokenPipeError:  # the reader, `head` for example, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    streams.prepare()
+    started = interruption.now()
+    arguments: argparse.Namespace | None = None
+    with interruption.noticed() as stop:
+        try:
+            arguments = _read(given)
+            code = 0 if arguments is None else COMMANDS[arguments.command].run(arguments)
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            return _interrupted(arguments, started)
+        except GiveOrTakeError as error:
+            if stop.asked:  # what the engine made of it
+                return _interrupted(arguments, started)
+            streams.report(f"error: {error}\n")
+            return _REFUSED
+        except OSError as error:
+            return _unwritten(arguments, error)
     return code
 
 
-def _dispatch(given: list[str]) -> int:
+def _interrupted(arguments: argparse.Namespace | None, started: str) -> int:
+    told = ""
+    if arguments is not None and (tell := COMMANDS[arguments.command].interrupted) is not None:
+        try:
+            told = tell(arguments, started)
+        except KeyboardInterrupt:  # once more
+            told = "`giveortake ledger show` tells whether something was charged"
+    if told:
+        streams.report(f"interrupted: {told}\n")
+    return _INTERRUPTED
+
+
+def _unwritten(arguments: argparse.Namespace | None, error: OSError) -> int:
+    if error.filename is not None:
+        streams.report(f"error: {error.filename}: {error.strerror}\n")
+        return _REFUSED
+    streams.give_up_output()
+    tell = None if arguments is None else COMMANDS[arguments.command].unwritten
+    hint = None if arguments is None or tell is None else tell(arguments)
+    if isinstance(error, BrokenPipeError) and hint is None:  # the reader, `head` for example, has seen enough
+        return _UNREAD
+    streams.report(f"error: {GiveOrTakeError(f'the output cannot be written: {error.strerror}', hint=hint)}\n")
+    return _UNREAD if isinstance(error, BrokenPipeError) else _REFUSED
+
+
+def _read(given: list[str]) -> argparse.Namespace | None:
+    """The arguments of a command; None if there are none, and help was printed instead."""
     parser = _parser()
     if not given:
         parser.print_help()
-        return 0
+        return None
     if not given[0].startswith("-") and given[0] not in COMMANDS:
         raise _unknown_command(given[0])
-    arguments = parser.parse_args(given)
-    return COMMANDS[arguments.command].run(arguments)
+    return parser.parse_args(given)
 
 
 def _unknown_command(name: str) -> InvalidParameter:

@@ -24,6 +24,8 @@ class Command:
     examples: tuple[str, ...]
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
+    interrupted: Callable[[argparse.Namespace, str], str] | None = None  # what became of it since then, in words
+    unwritten: Callable[[argparse.Namespace], str] | None = None  # what became of output that was not delivered
 
 
 def terminal() -> Console:

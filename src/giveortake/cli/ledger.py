@@ -1,4 +1,4 @@
-"""`giveortake ledger`: verify, show and export a ledger, and acknowledge one that was restored."""
+"""`giveortake ledger`: verify, show and export a ledger; what its owner does to it is in `ledger_upkeep`."""
 
 from __future__ import annotations
 
@@ -9,26 +9,28 @@ from contextlib import suppress
 from dataclasses import asdict
 from fractions import Fraction
 from math import floor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
 
 from giveortake import ledger as ledgers
+from giveortake.answers.printable import printable
+from giveortake.cli import ledger_upkeep as upkeep
 from giveortake.cli.command import Command, terminal
-from giveortake.errors import GiveOrTakeError, NotFound
+from giveortake.errors import GiveOrTakeError
 from giveortake.exact import shown
 from giveortake.ledger.canonical import canonical
 from giveortake.ledger.promises import promise_from_json
-from giveortake.privacy.events import Pure, event_from_json
+from giveortake.privacy.events import event_from_json
 
 if TYPE_CHECKING:
     import argparse
 
     from rich.console import Console
 
-    from giveortake.ledger import Entry, Ledger, Standing
+    from giveortake.ledger import Allowance, Entry, Ledger, Standing
+    from giveortake.privacy import Neighbours
 
 _BAR = 8
 _NARROWEST = 9  # of a name
@@ -37,9 +39,9 @@ _STEPS = "▁▂▃▄▅▆▇█"
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do one of the four things."""
-    if arguments.action == "restore":
-        return _restore(arguments)
+    """Do what the action says."""
+    if arguments.action in upkeep.ACTIONS:
+        return upkeep.ACTIONS[arguments.action](arguments)
     with ledgers.open(arguments.path, mark=arguments.mark, create=False, read_only=True) as ledger:
         return {"verify": _verify, "show": _show, "export": _export}[arguments.action](ledger, arguments)
 
@@ -50,7 +52,7 @@ def _verify(ledger: Ledger, arguments: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(asdict(report)) + "\n")
         return 0
     out = terminal()
-    out.print(f"[bold green]whole[/]  {ledger.name}", soft_wrap=True)
+    out.print(Text.assemble(("whole", "bold green"), f"  {printable(ledger.name)}"), soft_wrap=True)
     out.print(
         f"{report.entries} entries follow one another, {report.reservations} reservations were admissible when they "
         f"were made, {report.answers} have an answer, and what {report.levels} levels have spent follows from them."
@@ -65,9 +67,11 @@ def _show(ledger: Ledger, arguments: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(_as_json(ledger, levels, used)) + "\n")
         return 0
     out = terminal()
-    out.print(f"[bold]{ledger.name}[/]  {len(history)} entries\n", soft_wrap=True)
+    out.print(Text.assemble((printable(ledger.name), "bold"), f"  {len(history)} entries\n"), soft_wrap=True)
     out.print(standings(ledger, levels))
     _draw_burn_down(out, levels, used)
+    out.print()
+    print_failures(out, ledger.failures())
     _print_last(out, history, arguments.last)
     return 0
 
@@ -76,30 +80,6 @@ def _export(ledger: Ledger, _arguments: argparse.Namespace) -> int:
     for entry in ledger.history():
         sys.stdout.write(canonical({"entry": json.loads(entry.body), "hash": entry.hash}) + "\n")
     return 0
-
-
-def _restore(arguments: argparse.Namespace) -> int:
-    charge = None if arguments.lost is None else Pure(arguments.lost)
-    export = None if arguments.from_export is None else _lines(arguments.from_export)
-    point = ledgers.restore(arguments.path, mark=arguments.mark, reason=arguments.reason, charge=charge, export=export)
-    out = terminal()
-    with ledgers.open(arguments.path, mark=arguments.mark, create=False) as ledger:
-        if ledger.history()[-1].kind != "restored":
-            out.print(f"The export reaches to entry {point.number}, as far as the mark remembers: nothing is lost.")
-            return 0
-    out.print(f"acknowledged in entry {point.number}: {arguments.reason}")
-    if charge is None:
-        out.print("Every level with a budget is closed until it is set anew with `ledger.change_budget`.")
-    else:
-        out.print(f"ε = {shown(charge.epsilon)} was charged to every level for what may be forgotten.")
-    return 0
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="ascii").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise NotFound(f"{path} cannot be read as an export: {error}") from error
 
 
 def standings(ledger: Ledger, levels: list[Standing]) -> Table:
@@ -112,14 +92,26 @@ def standings(ledger: Ledger, levels: list[Standing]) -> Table:
         table.add_column(heading, no_wrap=True)
     table.add_column("left", justify="right", no_wrap=True)
     for level in levels:
-        whom = Text(level.unit.column or "row")
+        whom = Text(printable(level.unit.column or "row"))
         if level.share is None:
-            table.add_row(level.kind, Text(level.name), whom, "of its people", "", "")
+            table.add_row(level.kind, Text(printable(level.name)), whom, "of its people", "", "")
             continue
         bar = Text(_bar(level.share), style="red" if level.share == 1 else "cyan")
         left = "closed" if level.closed else _left(ledger.affordable(level))
-        table.add_row(level.kind, Text(level.name), whom, Text(promised(level.budget)), bar, left)
+        table.add_row(level.kind, Text(printable(level.name)), whom, Text(promised(level.budget)), bar, left)
     return table
+
+
+def print_failures(out: Console, found: list[Allowance]) -> None:
+    """How many questions of each asker failed and may, one line each, and what that can tell besides the answers."""
+    grid = Table.grid(padding=(0, 2))
+    for each in found:
+        asker = f"{printable(each.name)} ({'analyst' if each.kind == 'analyst' else 'custodian'})"
+        asked = f"{each.questions:,} question{'s' * (each.questions != 1)}"
+        counted = f"{each.failed} of {each.allowed} allowed, among {asked}"
+        grid.add_row(Text(f"  {asker}"), f"{counted}: at most {float(each.bits):.1f} bits that no ε covers")
+    out.print("[bold]Questions that failed[/]  for lack of memory, time or disk (docs/sharp-edges.md)")
+    out.print(grid)
 
 
 def promised(budget: object) -> str:
@@ -136,7 +128,9 @@ def _draw_burn_down(out: Console, levels: list[Standing], used: dict[int, list[t
     for level in levels:
         if level.number in used:
             points = [1 - share for _, share in used[level.number]]
-            grid.add_row(f"  {level.kind}", Text(level.name), Text(sparkline(points), style="cyan"), _last(points))
+            grid.add_row(
+                f"  {level.kind}", Text(printable(level.name)), Text(sparkline(points), style="cyan"), _last(points)
+            )
     out.print("\n[bold]Burn-down[/]  what was left of each budget, charge by charge")
     out.print(grid)
 
@@ -144,12 +138,21 @@ def _draw_burn_down(out: Console, levels: list[Standing], used: dict[int, list[t
 def _print_last(out: Console, history: list[Entry], count: int) -> None:
     last = history[len(history) - min(count, len(history)) :]
     out.print(f"\n[bold]The last {len(last)} entries[/]")
-    out.print(entries(last, out.width))
+    out.print(entries(last, out.width, relations(history)))
 
 
-def entries(history: list[Entry], width: int) -> Table:
+def relations(history: list[Entry]) -> dict[str, Neighbours]:
+    """For the name of every data set, how its population counts neighbours."""
+    people = {e.content["name"]: e.content["budget"]["neighbours"] for e in history if e.kind == "population"}
+    return {e.content["name"]: people[e.content["population"]] for e in history if e.kind == "dataset"}
+
+
+def entries(history: list[Entry], width: int, neighbours: Mapping[str, Neighbours]) -> Table:
     """Entries, one line each, cut to the width."""
-    rows = [(str(entry.number), entry.at[:16].replace("T", " "), entry.kind, _summary(entry)) for entry in history]
+    rows = [
+        (str(entry.number), entry.at[:16].replace("T", " "), entry.kind, printable(_summary(entry, neighbours)))
+        for entry in history
+    ]
     table = Table(pad_edge=False, box=None)
     for name in ("entry", "at", "kind"):
         table.add_column(name, no_wrap=True)
@@ -163,14 +166,14 @@ def entries(history: list[Entry], width: int) -> Table:
     return table
 
 
-def _summary(entry: Entry) -> str:
+def _summary(entry: Entry, neighbours: Mapping[str, Neighbours]) -> str:
     content = entry.content
     match entry.kind:
         case "ledger":
             return "begun"
         case "reserved":
             who = "" if content["analyst"] is None else f"{content['analyst']} asks "
-            return f"{who}{content['dataset']}: {_price(content['event'])}"
+            return f"{who}{content['dataset']}: {price(content['event'], neighbours[content['dataset']])}"
         case "settled":
             return f"the answer to entry {content['reservation']}"
         case "population":
@@ -186,14 +189,14 @@ def _summary(entry: Entry) -> str:
             return str(content.get("reason") or content.get("analyst") or "")
 
 
-def _price(event: dict[str, Any]) -> str:
+def price(event: dict[str, Any], neighbours: Neighbours) -> str:
     """What a charge promises by itself, or what ran if that has no short form.
 
-    >>> _price({"event": "laplace", "version": 1, "noise_multiplier": "10/1"})
+    >>> price({"event": "laplace", "version": 1, "noise_multiplier": "10/1"}, "add-remove")
     'ε = 0.1'
     """
     with suppress(GiveOrTakeError):
-        return promised(event_from_json(json.dumps(event)).guarantee())
+        return promised(event_from_json(json.dumps(event)).guarantee(neighbours=neighbours))
     return _event(event)
 
 
@@ -254,9 +257,22 @@ def _as_json(ledger: Ledger, levels: list[Standing], used: dict[int, list[tuple[
                 "spent": _exact(level.spent),
                 "remaining": _exact(level.remaining),
                 "closed": level.closed,
+                "analysts": "allotted" if level.allotted else "pooled",
+                "allotments": [repr(each) for each in level.allotments],
                 "burn_down": [[number, _exact(share)] for number, share in used.get(level.number, [])],
             }
             for level in levels
+        ],
+        "failures": [
+            {
+                "kind": each.kind,
+                "name": each.name,
+                "failed": each.failed,
+                "k": each.allowed,
+                "N": each.questions,
+                "bits": str(each.bits),
+            }
+            for each in ledger.failures()
         ],
     }
 
@@ -276,34 +292,30 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         ("show", "who may spend what, what is left, how it burned down, and the last entries"),
         ("export", "print every entry as a line of JSON with its hash"),
         ("restore", "accept an old copy as the truth from now on; only the owner can decide that"),
+        ("backup", "copy the ledger as it is at one moment, without its mark"),
+        ("move", "move the ledger to another path, disk or machine on purpose"),
+        ("upgrade", "bring a ledger of an earlier version up to date"),
     ):
         action = actions.add_parser(name, help=words, description=words)
         action.add_argument("path", metavar="PATH", help="the ledger's file, or a PostgreSQL URL")
-        action.add_argument("--mark", metavar="PATH", help="where its high-water mark is kept, if not beside it")
+        action.add_argument("--mark", metavar="PATH", help="where its high-water mark is, if not in the state folder")
         if name in {"verify", "show"}:
             action.add_argument("--json", action="store_true", help="for programs")
         if name == "show":
             action.add_argument("--last", type=int, default=10, metavar="N", help="how many entries to list")
-        if name == "restore":
-            action.add_argument("--reason", required=True, help="what happened; it is kept in the ledger")
-            action.add_argument(
-                "--from-export",
-                type=Path,
-                metavar="FILE",
-                help="write the lost ledger anew from exported entries first",
-            )
-            action.add_argument(
-                "--lost", metavar="EPSILON", help="charge this ε to every level instead of closing every population"
-            )
+        if name in upkeep.ACTIONS:
+            upkeep.add_arguments(name, action)
 
 
 COMMAND = Command(
-    summary="verify, show and export a ledger of budgets and answers",
+    summary="verify, show, back up and move a ledger of budgets and answers",
     description="Look at a ledger: whether it is whole, what is left of every budget, and all that happened.",
     examples=(
         "giveortake ledger verify trips.ledger",
         "giveortake ledger show trips.ledger --last 20",
         "giveortake ledger export trips.ledger > entries.jsonl",
+        "giveortake ledger backup trips.ledger --to /backups/trips.ledger",
+        "giveortake ledger upgrade trips.ledger --check",
     ),
     add_arguments=_add_arguments,
     run=run,

@@ -7,9 +7,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from giveortake.cli import asking
+from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
-from giveortake.errors import InvalidParameter
+from giveortake.cli.interruption import charged_since
+from giveortake.cli.streams import is_closed, report
+from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import shown
 from giveortake.session.configuration import MEMORY
 
@@ -26,15 +28,15 @@ FORMATS = ("table", "csv", "json", "parquet")
 def run(arguments: argparse.Namespace) -> int:
     """Charge, ask, answer; the answer goes to standard output or a file, all else to standard error."""
     kind = _format(arguments)
-    text = asking.question(arguments)
-    with asking.in_options(arguments), ExitStack() as opened:
+    text = session_options.question(arguments)
+    with session_options.in_options(arguments), ExitStack() as opened:
         with _waiting():
-            asking.rehearse(arguments, text)
-            session, book = asking.opened(arguments)
+            session_options.rehearse(arguments, text)
+            session, book = session_options.open_session(arguments)
             opened.enter_context(session)
-            answer = session.sql(text).answer(**asking.spend(arguments), key=arguments.key)
-        _write(answer, kind, arguments.output)
-        sys.stderr.write(_bill(session, answer, book, noted=kind == "table" and arguments.output is None))
+            answer = session.sql(text).answer(**session_options.spend_terms(arguments), key=arguments.key)
+        _write(answer, kind, arguments)
+        report(_bill(session, answer, book, noted=kind == "table" and arguments.output is None))
     return 0
 
 
@@ -55,31 +57,49 @@ def _format(arguments: argparse.Namespace) -> str:
         raise InvalidParameter("--format", kind, "is not for terminals", hint="add --output answer.parquet")
     if arguments.output is not None and not Path(arguments.output).absolute().parent.is_dir():
         raise InvalidParameter("--output", arguments.output, "lies in a folder that does not exist")
+    if arguments.output is not None and Path(arguments.output).is_dir():
+        raise InvalidParameter("--output", arguments.output, "is a folder", hint="name a file in it")
+    if arguments.output is None and is_closed(sys.stdout):
+        raise GiveOrTakeError("standard output is closed, and nobody would see the answer", hint="add --output PATH")
     return kind
 
 
-def _write(answer: Answer, kind: str, output: str | None) -> None:
-    if kind == "parquet":
-        from giveortake.engines.exporting import write_parquet  # noqa: PLC0415 (brings DuckDB)
-
-        write_parquet(answer, Path(str(output)))
-        return
-    if kind == "table" and output is None:
-        terminal().print(answer)
-        return
-    text = str(answer.to_csv()) if kind == "csv" else f"{answer.to_json() if kind == 'json' else repr(answer)}\n"
+def _write(answer: Answer, kind: str, arguments: argparse.Namespace) -> None:
+    output: str | None = arguments.output
     if output is None:
-        sys.stdout.write(text)
+        _print(answer, kind)
         return
     try:
-        Path(output).write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
+        if kind == "parquet":
+            from giveortake.engines.duckdb.parquet import write_parquet  # noqa: PLC0415 (brings DuckDB)
+
+            write_parquet(answer, Path(output))
+        else:
+            Path(output).write_text(_text(answer, kind), encoding="utf-8", newline="")
+    except (OSError, InvalidParameter) as error:
+        problem = error.strerror if isinstance(error, OSError) else None
         raise InvalidParameter(
-            "--output",
-            output,
-            f"cannot be written: {error.strerror}",
-            hint="the answer is in the ledger: ask the same again, for free, and write it elsewhere",
+            "--output", output, f"cannot be written{f': {problem}' if problem else ''}", hint=_kept(arguments)
         ) from None
+
+
+def _kept(arguments: argparse.Namespace) -> str:
+    """Where an answer is that nobody has seen."""
+    if session_options.ledger_place(arguments) == MEMORY:
+        return "the ledger was in memory, so the answer is lost; --ledger PATH keeps it"
+    return "the answer is in the ledger: ask the same again, for free, and write it elsewhere"
+
+
+def _print(answer: Answer, kind: str) -> None:
+    if kind == "table":
+        terminal().print(answer)
+    else:
+        sys.stdout.write(_text(answer, kind))
+    sys.stdout.flush()  # a full disk says so now, while the bill has not been written
+
+
+def _text(answer: Answer, kind: str) -> str:
+    return str(answer.to_csv()) if kind == "csv" else f"{answer.to_json() if kind == 'json' else repr(answer)}\n"
 
 
 def _bill(session: Session, answer: Answer, book: str, *, noted: bool) -> str:
@@ -109,7 +129,7 @@ def _waiting() -> Iterator[None]:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    asking.add_arguments(parser)
+    session_options.add_arguments(parser)
     parser.add_argument("--key", metavar="TEXT", help="makes a retry safe: one key is charged once")
     parser.add_argument("--format", choices=FORMATS, help="by the name of --output, or a table")
     parser.add_argument("--output", metavar="PATH", help="write the answer there instead of to the terminal")
@@ -119,7 +139,7 @@ COMMAND = Command(
     summary="ask a table behind a budget, in SQL",
     description=(
         "Put a table behind a privacy budget and ask it a question in SQL. What was spent is kept in FILE.ledger, so\n"
-        "that the next call knows. Exit codes: 0 answered, 2 refused (the reason is on standard error)."
+        "that the next call knows. Exit codes: 0 answered, 2 refused (standard error says why), 130 interrupted."
     ),
     examples=(
         'giveortake query trips.parquet "SELECT COUNT(*) FROM trips" --unit user_id --budget 1 --epsilon 0.1',
@@ -127,4 +147,6 @@ COMMAND = Command(
     ),
     add_arguments=_add_arguments,
     run=run,
+    interrupted=charged_since,
+    unwritten=_kept,
 )

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from giveortake.cli import asking
+from giveortake.answers.printable import printable
+from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.exact import shown
 
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the quote; a ledger that is not there yet is not begun for it."""
-    text = asking.question(arguments)
-    with asking.in_options(arguments), ExitStack() as opened:
-        session, _ = asking.opened(arguments, leave_no_trace=True)
+    text = session_options.question(arguments)
+    with session_options.in_options(arguments), ExitStack() as opened:
+        session, _ = session_options.open_session(arguments, leave_no_trace=True)
         opened.enter_context(session)
-        quote = session.sql(text).quote(**asking.spend(arguments))
+        quote = session.sql(text).quote(**session_options.spend_terms(arguments))
         if arguments.format == "json":
             sys.stdout.write(json.dumps(_as_json(session, quote), ensure_ascii=False) + "\n")
         else:
@@ -41,12 +42,12 @@ def show(out: Console, session: Session, quote: Quote) -> None:
     table = Table("column", pad_edge=False, box=None)
     table.add_column(f"give or take, with {shown(100 * quote.confidence)} %", justify="right")
     for name, margin in quote.margins.items():
-        table.add_row(Text(name), _margin(margin))
+        table.add_row(Text(printable(name)), _margin(margin))
     out.print(table)
     out.print()
     facts = Table.grid(padding=(0, 2))
     for label, text in _facts(session, quote):
-        facts.add_row(Text(label, style="bold"), Text(text))
+        facts.add_row(Text(label, style="bold"), Text(printable(text)))
     out.print(facts)
 
 
@@ -91,7 +92,7 @@ def _as_json(session: Session, quote: Quote) -> dict[str, Any]:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    asking.add_arguments(parser)
+    session_options.add_arguments(parser)
     parser.add_argument("--format", choices=("table", "json"), default="table", help="json is for programs")
 
 

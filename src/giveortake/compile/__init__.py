@@ -4,10 +4,10 @@ Everything here is a function of the question, the schema and the custodian's bo
 """
 
 from giveortake.compile.caps import Caps
-from giveortake.compile.measurement import Measurement, composed, measurement
+from giveortake.compile.measurement import Measurement, composed, event_of, measurement
 from giveortake.compile.outputs import Evaluated, evaluated
 from giveortake.compile.releases import Release, combined
-from giveortake.compile.spends import Spend, spend_of
+from giveortake.compile.spends import Spend, Terms, spend_of
 
 __all__ = [
     "Caps",
@@ -15,9 +15,11 @@ __all__ = [
     "Measurement",
     "Release",
     "Spend",
+    "Terms",
     "combined",
     "composed",
     "evaluated",
+    "event_of",
     "measurement",
     "spend_of",
 ]

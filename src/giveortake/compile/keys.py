@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from giveortake.engines import Found, Keys
-from giveortake.engines.tally import WIDEST
+from giveortake.engines.questions import WIDEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,18 +6,18 @@ import hashlib
 import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from giveortake import exact
-from giveortake.compile.measures import Measure, Measures, Stability
-from giveortake.compile.releases import Release, nodes_of
-from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
-from giveortake.engines.printer import require_printable
+from giveortake.compile.aggregates import Measures
+from giveortake.compile.inquiry import Inquiry
+from giveortake.compile.releases import Release
+from giveortake.compile.stability import Stability
+from giveortake.engines import KeyColumn, Keys, Persons
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
-from giveortake.mechanisms import DiscoveredHistogram, Gaussian, Laplace
+from giveortake.mechanisms import DiscoveredHistogram
 from giveortake.plan import Measured
 from giveortake.plan.domains import MOST_KEYS
 from giveortake.privacy import ApproxDP, events, gaussian_mu
@@ -25,21 +25,20 @@ from giveortake.privacy import ApproxDP, events, gaussian_mu
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import numpy.typing as npt
-
     from giveortake.compile.caps import Caps
+    from giveortake.compile.measures import Measure
     from giveortake.compile.outputs import Formula
     from giveortake.compile.spends import Spend
     from giveortake.engines import Engine
-    from giveortake.mechanisms import Sensitive
+    from giveortake.engines.questions import Asked
+    from giveortake.mechanisms.additive import RoundedNoise
     from giveortake.plan import Question, Value
     from giveortake.privacy import Guarantee, Unit
     from giveortake.privacy.events import Event
     from giveortake.privacy.units import Neighbours
     from giveortake.randomness import Entropy
 
-    Noise: TypeAlias = Laplace | Gaussian
-
+_MOST_NOISE = 10**100  # in steps; intervals are computed in doubles
 _MEAN_OF_PURE = Fraction(12534, 10000)  # μ of an ε-DP release is at most this times ε: √(2π)/2, rounded up
 
 
@@ -67,7 +66,7 @@ class Measurement:
     stability: Stability
     measures: tuple[Measure, ...]
     formulas: tuple[tuple[str, Formula], ...]
-    noises: tuple[Noise, ...]
+    noises: tuple[RoundedNoise, ...]
     selection: Selection | None
     columns: tuple[KeyColumn, ...]
 
@@ -90,7 +89,7 @@ class Measurement:
         return self._event(tuple(again.listed), selection)
 
     def _event(self, measures: tuple[Measure, ...], selection: Selection | None) -> Event:
-        parts = [measure_event(each, noise) for each, noise in zip(measures, self.noises, strict=True)]
+        parts = [each.event(noise) for each, noise in zip(measures, self.noises, strict=True)]
         if selection is not None:
             parts.insert(0, selection.event())
         return composed(parts)
@@ -110,17 +109,33 @@ class Measurement:
         content = [
             self.question.relation.to_json(),
             [[name, key.to_json()] for name, key in self.question.keys],
-            [_described(each) for each in self.measures],
+            [each.to_json() for each in self.measures],
             [self.caps.groups, self.caps.rows, self.caps.total],
             self.stability.neighbours,
         ]
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
+
+    def named(self, spend: Spend) -> list[Any]:
+        """What names the question at a price."""
+        return [self.digest(), spend.to_json()]
 
     # -- running it ---------------------------------------------------------------------------------------------
 
     def keys(self) -> Keys:
         """All keys, where they are known."""
         return Keys(self.columns)
+
+    def asked(self) -> Iterator[Asked]:
+        """Everything that an engine will be asked for, with the keys that are known."""
+        if self.selection is not None:
+            yield Persons(self.question.relation, Keys(self.columns), self.selection.touched)
+        yield from self._inquiry(self.keys()).questions()
+
+    def _inquiry(self, keys: Keys) -> Inquiry:
+        inquiry = Inquiry(self.question.relation, keys, self.stability.bounding)
+        for index, measure in enumerate(self.measures):
+            measure.ask(inquiry, index)
+        return inquiry
 
     def find_keys(self, engine: Engine, entropy: Entropy | None = None) -> Iterator[list[tuple[Value, ...]]]:
         """The keys that enough units have, by a noisy count: in order, some at a time."""
@@ -135,45 +150,12 @@ class Measurement:
 
     def releases(self, engine: Engine, keys: Keys, size: int, entropy: Entropy | None = None) -> Iterator[Release]:
         """The same for so many keys at a time. Each part is drawn when it is taken, once."""
-        linear = [i for i, each in enumerate(self.measures) if each.kind not in {"bins", "distinct"}]
-        asked: list[tuple[list[int], Iterator[Sensitive[Any]]]] = []
-        if linear:
-            tally = Tally(self.question.relation, keys, self._summands(linear), self.stability.bounding)
-            asked.append((linear, engine.in_parts(tally, size)))
-        for index, each in enumerate(self.measures):
-            if each.kind == "bins":
-                asked.append(([index], (part.map(_trees) for part in engine.in_parts(self._bins(each, keys), size))))
-            elif each.kind == "distinct":
-                assert each.of is not None  # noqa: S101 (distinct values of something)
-                distinct = Distinct(self.question.relation, keys, each.of, self.stability.bounding)
-                asked.append(([index], (part.map(_alone) for part in engine.in_parts(distinct, size))))
-        for parts in zip(*(iterator for _, iterator in asked), strict=True):
-            arrays: dict[int, npt.NDArray[Any]] = {}
-            for (indices, _), part in zip(asked, parts, strict=True):
-                for place, index in enumerate(indices):
-                    noisy = self.noises[index].release(part.map(itemgetter(place)), entropy)
-                    arrays[index] = np.asarray(noisy)
-            yield Release(tuple(arrays[index] for index in range(len(self.measures))), self.noises)
-
-    def _summands(self, linear: list[int]) -> tuple[Summand, ...]:
-        chosen = [self.measures[index] for index in linear]
-        return tuple(
-            Summand(each.kind, each.of, each.quantum, each.fineness)  # type: ignore[arg-type]
-            for each in chosen
-        )
-
-    def _bins(self, measure: Measure, keys: Keys) -> Bins:
-        assert measure.of is not None  # noqa: S101 (bins of something)
-        return Bins(
-            self.question.relation,
-            keys,
-            measure.of,
-            measure.low,
-            measure.width,
-            2**measure.levels,
-            self.stability.bounding,
-            measure.fineness,
-        )
+        for parts in self._inquiry(keys).parts(engine, size):
+            drawn = {
+                index: np.asarray(self.noises[index].release(self.measures[index].prepared(exact), entropy))
+                for index, exact in parts.items()
+            }
+            yield Release(tuple(drawn[index] for index in range(len(self.measures))), self.noises)
 
 
 def measurement(
@@ -198,27 +180,18 @@ def measurement(
     formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
     _hidden_formulas(question, found)
     measures = tuple(found.listed)
-    asked = [*(column.expression for column in columns), *(each.of for each in measures if each.of is not None)]
-    require_printable(question.relation, asked)
     selection, rest = _selection(stability, question, spend, len(measures)) if discovered else (None, spend)
+    if not measures:
+        raise QueryRefused(
+            "nothing has to be measured: the bounds alone decide the answer",
+            hint="values between equal bounds vary by 0; ask for something else beside it, such as COUNT(*)",
+        )
     noises = _noises(measures, rest)
+    if any(each.scale_in_steps > _MOST_NOISE for each in noises):
+        raise InvalidParameter("epsilon", str(spend), "is so small that the noise has no bound", hint="spend more")
     made = Measurement(question, caps, stability, measures, formulas, noises, selection, columns)
     _require_within(made, spend)
     return made
-
-
-def _trees(leaves: npt.NDArray[np.int64]) -> list[npt.NDArray[Any]]:
-    return [nodes_of(leaves)]
-
-
-def _alone(counts: npt.NDArray[np.int64]) -> list[npt.NDArray[Any]]:
-    return [counts]
-
-
-def measure_event(measure: Measure, noise: Noise) -> Event:
-    """What releasing one measure costs; a tree is released level by level."""
-    single = noise.event(measure.l1 if isinstance(noise, Laplace) else measure.l2)
-    return single if measure.levels == 1 else events.Repeated(single, measure.levels)
 
 
 def _hidden_formulas(question: Question, found: Measures) -> None:
@@ -227,15 +200,10 @@ def _hidden_formulas(question: Question, found: Measures) -> None:
         found.formula(Measured(aggregate))
 
 
-def _noises(measures: tuple[Measure, ...], spend: Spend) -> tuple[Noise, ...]:
+def _noises(measures: tuple[Measure, ...], spend: Spend) -> tuple[RoundedNoise, ...]:
     """Every measure gets an equal share, every level of a tree an equal share of that."""
     count = len(measures)
-    if spend.is_pure:
-        assert spend.epsilon is not None  # noqa: S101 (is_pure)
-        share = spend.epsilon / count
-        return tuple(Laplace(each.l1 * each.levels / share) for each in measures)
-    mu = spend.gaussian()
-    return tuple(Gaussian(each.l2 * exact.sqrt_up(Fraction(count * each.levels)) / mu) for each in measures)
+    return tuple(spend.noise(each.l1, each.l2, count * each.levels) for each in measures)
 
 
 def _selection(stability: Stability, question: Question, spend: Spend, measures: int) -> tuple[Selection, Spend]:
@@ -309,18 +277,14 @@ def _single_events(event: Event) -> Iterable[Event]:
             yield event
 
 
+def event_of(asked: Iterable[Measurement]) -> Event:
+    """Everything that several measurements release, as one event."""
+    return composed(each.event for each in asked)
+
+
 def composed(parts: Iterable[Event]) -> Event:
     """Several events as one, flat."""
     flat: list[Event] = []
     for part in parts:
         flat.extend(part.events if isinstance(part, events.Composed) else [part])
     return flat[0] if len(flat) == 1 else events.Composed(flat)
-
-
-def _described(measure: Measure) -> list[Any]:
-    of = None if measure.of is None else measure.of.to_json()
-    quantum = measure.quantum
-    lattice = (
-        None if quantum is None else [str(quantum.granularity), str(quantum.low), str(quantum.high), quantum.shift]
-    )
-    return [measure.kind, of, lattice, measure.fineness, measure.levels, str(measure.low), str(measure.width)]

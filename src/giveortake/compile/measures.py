@@ -1,295 +1,353 @@
-"""Which integers have to be measured for an answer, how much one unit moves them, and how answers follow from them."""
+"""The integers that are measured for an answer.
+
+Each kind of measure knows how an engine is asked for it, how much one unit moves it, what it is called, and how
+releases of it are read.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log2
-from typing import TYPE_CHECKING, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
 
-from giveortake.compile.outputs import Apply, Formula, Linear, QuantileOf, Ratio
-from giveortake.engines.printer import power_of_two_at_least
-from giveortake.engines.tally import Bounding, Quantum
+import numpy as np
+
+from giveortake import engines
+from giveortake.compile.releases import Combined
+from giveortake.engines import Summand
+from giveortake.engines.questions import Quantum
 from giveortake.errors import QueryRefused
-from giveortake.exact import sqrt_up
-from giveortake.plan import AggregateKind, Call, Column, Kind, Measured, Quotient
-from giveortake.plan import Literal as Constant
+from giveortake.exact import power_of_two_at_least
+from giveortake.mechanisms.trees import levels_of, size_of
+from giveortake.plan import Column, Kind
+from giveortake.privacy import events
 
 if TYPE_CHECKING:
-    from giveortake.compile.caps import Caps
-    from giveortake.plan import Aggregate, Domain, Expression, Question
-    from giveortake.plan.aggregates import Output
-    from giveortake.privacy.units import Neighbours
+    import numpy.typing as npt
 
-MeasureKind: TypeAlias = Literal["rows", "values", "persons", "sum", "distinct", "bins"]
+    from giveortake.compile.inquiry import Inquiry
+    from giveortake.compile.stability import Stability
+    from giveortake.mechanisms import Sensitive
+    from giveortake.mechanisms.additive import RoundedNoise
+    from giveortake.mechanisms.tails import Tail
+    from giveortake.plan import Domain, Expression
+    from giveortake.privacy.events import Event
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
 
 STEPS = 2**30  # that the greatest value of a real column has
 FINE = 2**10  # parts into which a contribution is cut where only a part of it may count
 DEPTH = 10  # levels of the tree of bins, so 1,024 bins at most
 
 
-@final
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """Integers, one for each key (and bin), of which one unit moves all together by at most `l1` and `l2` steps.
+class Measure(ABC):
+    """Integers, one for each key (and bin), of which one unit moves all together by at most `l1` and `l2` steps."""
 
-    One step is worth `granularity`. Bins form a tree of `levels` levels, each of which has these sensitivities.
-    """
-
-    kind: MeasureKind
-    of: Expression | None
-    granularity: Fraction
     l1: Fraction
     l2: Fraction
-    quantum: Quantum | None = None
-    fineness: int = 1
-    levels: int = 1
-    low: Fraction = Fraction(0)
-    width: Fraction = Fraction(1)
+
+    kind: ClassVar[str]  # as ledgers name it
+    averages: ClassVar[bool] = True  # whether several releases of it average to a better one
+
+    @property
+    @abstractmethod
+    def granularity(self) -> Fraction:
+        """What one step is worth."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """For recipes."""
+
+    @property
+    def levels(self) -> int:
+        """How many times over it is released; each time it has these sensitivities."""
+        return 1
+
+    @abstractmethod
+    def ask(self, inquiry: Inquiry, index: int) -> None:
+        """Say what an engine has to be asked for it; `index` is its place among the measures."""
+
+    def prepared(self, exact: Sensitive[Any]) -> Sensitive[Any]:
+        """What the engine said, as noise is added to it."""
+        return exact
+
+    def event(self, noise: RoundedNoise) -> Event:
+        """What it costs to release it with that noise."""
+        return noise.event_within(self.l1, self.l2)
+
+    def described(self, noise: RoundedNoise) -> str:
+        """Its noise in words."""
+        return noise.told(self.granularity)
+
+    def of_no_keys(self) -> npt.NDArray[np.int64]:
+        """What is released where there are no keys."""
+        return np.zeros(0, dtype=np.int64)
+
+    def combined(
+        self, steps: Floats, tails: tuple[Tail, ...], only: tuple[npt.NDArray[Any], RoundedNoise] | None
+    ) -> Combined:
+        """The average of releases, in steps, read as values. `only` is the one release, if there was but one."""
+        unit = float(self.granularity)
+        if only is not None and self.granularity == 1:
+            return Combined(steps, tails, unit / 2, *only)
+        return Combined(steps * unit, tails, unit / 2)
+
+    @abstractmethod
+    def to_json(self) -> list[Any]:
+        """What names it in a ledger. This is a stored format: what is written for a measure never changes."""
+
+    def _written(
+        self,
+        of: Expression | None = None,
+        lattice: list[Any] | None = None,
+        fineness: int = 1,
+        bins: tuple[int, Fraction, Fraction] = (1, Fraction(0), Fraction(1)),
+    ) -> list[Any]:
+        levels, low, width = bins
+        written = None if of is None else of.to_json()
+        return [self.kind, written, lattice, fineness, levels, str(low), str(width)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted(Measure):
+    """A number of rows or persons, each of which may count in parts of 1 / `fineness`."""
+
+    fineness: int
+
+    kind: ClassVar[Literal["rows", "persons"]]
+
+    @property
+    def granularity(self) -> Fraction:
+        return Fraction(1, self.fineness)
 
     @property
     def name(self) -> str:
-        """For recipes."""
-        named = "" if self.of is None else f" of {_named(self.of)}"
-        return {"rows": "number of rows", "persons": "number of persons"}.get(self.kind, f"{self.kind}{named}")
+        return f"number of {self.kind}"
+
+    def ask(self, inquiry: Inquiry, index: int) -> None:
+        inquiry.add_summand(index, Summand(self.kind, fineness=self.fineness))
+
+    def to_json(self) -> list[Any]:
+        return self._written(fineness=self.fineness)
+
+
+@dataclass(frozen=True, slots=True)
+class _OfValues(Measure):
+    """Something about the values of an expression."""
+
+    of: Expression
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind} of {self.of.name if isinstance(self.of, Column) else 'an expression'}"
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Stability:
-    """How a unit's rows reach the aggregates: `rows` of them at most, or bounded by `bounding`."""
+class RowCount(_Counted):
+    """The number of rows."""
 
-    rows: int | None
-    bounding: Bounding | None
-    neighbours: Neighbours
-    grouped: bool
-    keys: int | None
+    kind: ClassVar[Literal["rows", "persons"]] = "rows"
 
     @classmethod
-    def of(cls, question: Question, caps: Caps, neighbours: Neighbours, keys: int | None) -> Stability:
-        """Derived from the structure of the question; where that bounds nothing, the caps do."""
-        relation = question.relation
-        grouped = bool(question.keys)
-        bounding = None
-        if relation.most_rows is None:
-            groups = 1 if not grouped else caps.groups if keys is None else max(1, min(caps.groups, keys))
-            bounding = Bounding(groups, caps.rows)
-        return cls(relation.most_rows, bounding, neighbours, grouped, keys)
-
-    @property
-    def scales(self) -> bool:
-        """Whether a contribution may have to be cut to a part of itself."""
-        return self.bounding is not None
-
-    @property
-    def touched(self) -> int:
-        """How many keys one unit can have."""
-        if self.bounding is not None:
-            return self.bounding.groups
-        assert self.rows is not None  # noqa: S101 (one of the two bounds rows)
-        return self.rows if self.keys is None else max(1, min(self.rows, self.keys))
-
-    def sensitivity(self, least: int, most: int, *, binned: bool = False) -> tuple[Fraction, Fraction]:
-        """L1 and L2 of sums of values between `least` and `most` steps.
-
-        Guarantee (seed 003, global sensitivity of count and bounded sum; seed 001, histograms under both relations):
-        with X = max(|least|, |most|), a unit of at most s rows moves sums by at most s·X when it is added or removed;
-        for bounded persons see `giveortake.engines.tally`. When a unit is changed, it is removed and another added:
-        twice that. One row that is changed moves X in two groups, so 2X in L1 and √2·X in L2, or stays in its group
-        and moves most − least there; that alone if there is but one group. Any row may be left out or have no value,
-        whatever the schema says (a missing value is found where none was declared, 1/x is missing where x is zero
-        against its bounds), so that zero is always among the values.
-        """
-        reach = max(abs(least), abs(most))
-        spread = max(most, 0) - min(least, 0)
-        changed = self.neighbours == "change-one"
-        alone = not self.grouped and not binned
-        if self.bounding is not None:
-            groups, rows = self.bounding.groups, self.bounding.rows
-            if changed and alone:
-                return Fraction(rows * spread), Fraction(rows * spread)
-            twice = 2 if changed else 1
-            return Fraction(twice * groups * rows * reach), twice * rows * reach * sqrt_up(Fraction(groups))
-        assert self.rows is not None  # noqa: S101 (one of the two bounds rows)
-        if not changed:
-            return Fraction(self.rows * reach), Fraction(self.rows * reach)
-        if self.rows > 1:
-            return Fraction(2 * self.rows * reach), Fraction(2 * self.rows * reach)
-        if alone:
-            return Fraction(spread), Fraction(spread)
-        return Fraction(2 * reach), max(reach * sqrt_up(Fraction(2)), Fraction(spread))
-
-    def of_persons(self, fineness: int) -> tuple[Fraction, Fraction]:
-        """L1 and L2 of numbers of persons: one for each group that they touch."""
-        touched = self.touched if self.grouped else 1
-        twice = 2 if self.neighbours == "change-one" and self.grouped else 1
-        return Fraction(twice * touched * fineness), twice * fineness * sqrt_up(Fraction(touched))
-
-    def of_distinct(self) -> tuple[Fraction, Fraction]:
-        """L1 and L2 of numbers of distinct values: one for each value that a unit has in a group."""
-        twice = 2 if self.neighbours == "change-one" else 1
-        if self.bounding is not None:
-            groups, rows = self.bounding.groups, self.bounding.rows
-            return Fraction(twice * groups * rows), twice * rows * sqrt_up(Fraction(groups))
-        assert self.rows is not None  # noqa: S101 (one of the two bounds rows)
-        return Fraction(twice * self.rows), Fraction(twice * self.rows)
+    def within(cls, stability: Stability) -> RowCount:
+        """The number of rows of a question with that stability."""
+        fine = _fineness(stability)
+        return cls(*stability.sensitivity(0, fine), fine)
 
 
 @final
-@dataclass(slots=True)
-class Measures:
-    """The measures of a question, each once, and the formula of every output."""
+@dataclass(frozen=True, slots=True)
+class ValueCount(_OfValues):
+    """The number of values that are not missing, each of which may count in parts of 1 / `fineness`."""
 
-    question: Question
-    stability: Stability
-    listed: list[Measure] = field(default_factory=list)
+    fineness: int
 
-    def formula(self, output: Output) -> Formula:
-        """How an output follows from the measures."""
-        match output:
-            case Fraction():
-                return Linear({}, output)
-            case Measured():
-                return self._aggregate(output.aggregate)
-            case Quotient():
-                return _arithmetic(output.operation, self.formula(output.left), self.formula(output.right))
+    kind: ClassVar[str] = "values"
 
-    def _aggregate(self, aggregate: Aggregate) -> Formula:
-        of = aggregate.of
-        match aggregate.kind:
-            case AggregateKind.COUNT_ROWS:
-                return self._linear(self._rows(), whole=True)
-            case AggregateKind.COUNT_VALUES:
-                return self._linear(self._values(_some(of)), whole=True)
-            case AggregateKind.COUNT_PERSONS:
-                return self._linear(self._persons(), whole=True)
-            case AggregateKind.COUNT_DISTINCT:
-                return self._linear(self._distinct(_some(of)), whole=True)
-            case AggregateKind.SUM:
-                return self._linear(
-                    self._sum(_some(of), centred=False), whole=self._domain(_some(of)).kind is Kind.INTEGER
-                )
-            case AggregateKind.MEAN:
-                return self._mean(_some(of))
-            case AggregateKind.VARIANCE:
-                return self._variance(_some(of))
-            case AggregateKind.DEVIATION:
-                return Apply("sqrt", (self._variance(_some(of)),))
-            case AggregateKind.QUANTILE:
-                measure = self._bins(_some(of))
-                domain = self._domain(_some(of))
-                whole = domain.kind is Kind.INTEGER and self.listed[measure].width == 1
-                return QuantileOf(measure, aggregate.quantile or Fraction(0), whole)
-        raise QueryRefused(f"the {aggregate.kind} is not released")
+    @classmethod
+    def within(cls, stability: Stability, of: Expression) -> ValueCount:
+        """The number of values in a question with that stability."""
+        fine = _fineness(stability)
+        return cls(*stability.sensitivity(0, fine), of, fine)
 
-    def _mean(self, of: Expression) -> Ratio:
-        """The sum over the number of values.
+    @property
+    def granularity(self) -> Fraction:
+        return Fraction(1, self.fineness)
 
-        Where only the mean is asked for, values count from the middle of the bounds: half the sensitivity, same mean.
-        """
-        domain = self._domain(of)
-        low, high = _bounds(domain)
-        asked = any(each.kind is AggregateKind.SUM and each.of == of for each in self.question.aggregates())
-        number = self._linear(self._values(of))
-        index = self._sum(of, centred=not asked)
-        total = self._linear(index)
-        quantum = self.listed[index].quantum
-        assert quantum is not None  # noqa: S101 (sums have one)
-        centre = quantum.shift * quantum.granularity
-        return Ratio(total.plus(number.times(centre)), number, low, high, _moved(quantum, domain))
+    def ask(self, inquiry: Inquiry, index: int) -> None:
+        inquiry.add_summand(index, Summand("values", self.of, fineness=self.fineness))
 
-    def _variance(self, of: Expression) -> Formula:
-        """E(x − c)² − (E(x − c))² around the middle c of the bounds."""
-        domain = self._domain(of)
-        low, high = _bounds(domain)
-        middle = (low + high) / 2
-        reach = (high - low) / 2
-        if reach == 0:
-            return Linear({}, Fraction(0))
-        away = Call("subtract", (of, Constant(middle)))
-        square = Call("clamp", (Call("multiply", (away, away)), Constant(Fraction(0)), Constant(reach**2)))
-        mean = self._mean(of)
-        number = self._linear(self._values(of))
-        index = self._sum(square, centred=True)
-        quantum = self.listed[index].quantum
-        assert quantum is not None  # noqa: S101 (sums have one)
-        total = self._linear(index).plus(number.times(quantum.shift * quantum.granularity))
-        squares = Ratio(total, number, Fraction(0), reach**2, _moved(quantum, self._domain(square)))
-        return Apply(
-            "spread", (squares, Ratio(mean.over.plus(number.times(-middle)), number, -reach, reach, mean.slack))
-        )
+    def to_json(self) -> list[Any]:
+        return self._written(self.of, fineness=self.fineness)
 
-    # -- measures, each made once -------------------------------------------------------------------------------
 
-    def _rows(self) -> int:
-        fine = FINE if self.stability.scales else 1
-        l1, l2 = self.stability.sensitivity(0, fine)
-        return self._add(Measure("rows", None, Fraction(1, fine), l1, l2, fineness=fine))
+@final
+@dataclass(frozen=True, slots=True)
+class PersonCount(_Counted):
+    """The number of persons."""
 
-    def _values(self, of: Expression) -> int:
-        if not self._domain(of).nullable:
-            return self._rows()
-        fine = FINE if self.stability.scales else 1
-        l1, l2 = self.stability.sensitivity(0, fine)
-        return self._add(Measure("values", of, Fraction(1, fine), l1, l2, fineness=fine))
+    kind: ClassVar[Literal["rows", "persons"]] = "persons"
 
-    def _persons(self) -> int:
-        if self.question.relation.person is None:
-            return self._rows()
-        fine = FINE if self.stability.scales and self.stability.grouped else 1
-        l1, l2 = self.stability.of_persons(fine)
-        return self._add(Measure("persons", None, Fraction(1, fine), l1, l2, fineness=fine))
+    @classmethod
+    def within(cls, stability: Stability) -> PersonCount:
+        """The number of persons in a question with that stability; in one group nobody is counted in part."""
+        fine = _fineness(stability) if stability.grouped else 1
+        return cls(*stability.of_persons(fine), fine)
 
-    def _distinct(self, of: Expression) -> int:
-        if self._domain(of).kind is Kind.REAL:
+
+@final
+@dataclass(frozen=True, slots=True)
+class ValueSum(_OfValues):
+    """The sum of values, each a whole number of steps of a lattice; a step may count in parts of 1 / `fineness`."""
+
+    quantum: Quantum
+    fineness: int
+
+    kind: ClassVar[str] = "sum"
+
+    @classmethod
+    def within(cls, stability: Stability, of: Expression, domain: Domain, *, centred: bool) -> ValueSum:
+        """The sum of values of that domain; `centred` counts them from the middle of their bounds."""
+        quantum = quantum_of(domain, centred=centred)
+        coarse = quantum.granularity * 2**20 > quantum.high - quantum.low
+        fine = _fineness(stability) if coarse else 1
+        l1, l2 = stability.sensitivity(fine * quantum.least, fine * quantum.most)
+        l1, l2 = max(l1, Fraction(1)), max(l2, Fraction(1))  # a column that can hold but one value
+        return cls(l1, l2, of, quantum, fine)
+
+    @property
+    def granularity(self) -> Fraction:
+        return self.quantum.granularity / self.fineness
+
+    @property
+    def centre(self) -> Fraction:
+        """The value that counts as zero."""
+        return self.quantum.shift * self.quantum.granularity
+
+    def moved(self, domain: Domain) -> Fraction:
+        """How far a value may be from its place on the lattice; those that lie on it by their type are not moved."""
+        quantum = self.quantum
+        on_it = quantum.is_whole or (domain.kind is Kind.DECIMAL and domain.step == quantum.granularity)
+        return Fraction(0) if on_it else quantum.granularity / 2
+
+    def ask(self, inquiry: Inquiry, index: int) -> None:
+        inquiry.add_summand(index, Summand("sum", self.of, self.quantum, self.fineness))
+
+    def to_json(self) -> list[Any]:
+        quantum = self.quantum
+        lattice = [str(quantum.granularity), str(quantum.low), str(quantum.high), quantum.shift]
+        return self._written(self.of, lattice, self.fineness)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DistinctCount(_OfValues):
+    """The number of distinct values."""
+
+    kind: ClassVar[str] = "distinct"
+
+    @classmethod
+    def within(cls, stability: Stability, of: Expression, domain: Domain) -> DistinctCount:
+        """The number of distinct values of that domain."""
+        if domain.kind is Kind.REAL:
             raise QueryRefused(
                 "real numbers are not counted as distinct values", hint="COUNT(DISTINCT BUCKET(x, width))"
             )
-        l1, l2 = self.stability.of_distinct()
-        return self._add(Measure("distinct", of, Fraction(1), l1, l2))
+        return cls(*stability.of_distinct(), of)
 
-    def _sum(self, of: Expression, *, centred: bool) -> int:
-        domain = self._domain(of)
-        quantum = quantum_of(domain, centred=centred)
-        fine = FINE if self.stability.scales and quantum.granularity * 2**20 > quantum.high - quantum.low else 1
-        l1, l2 = self.stability.sensitivity(fine * quantum.least, fine * quantum.most)
-        l1, l2 = max(l1, Fraction(1)), max(l2, Fraction(1))  # a column that can hold but one value
-        return self._add(Measure("sum", of, quantum.granularity / fine, l1, l2, quantum, fine))
+    @property
+    def granularity(self) -> Fraction:
+        return Fraction(1)
 
-    def _bins(self, of: Expression) -> int:
-        domain = self._domain(of)
-        low, high = _bounds(domain)
+    def ask(self, inquiry: Inquiry, index: int) -> None:
+        inquiry.add(index, engines.Distinct(inquiry.relation, inquiry.keys, self.of, inquiry.bounding))
+
+    def to_json(self) -> list[Any]:
+        return self._written(self.of)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BinCounts(_OfValues):
+    """How many values fall into each of 2^`depth` bins, and all sums of their tree: level by level.
+
+    A value may count in parts of 1 / `fineness`.
+    """
+
+    fineness: int
+    depth: int
+    low: Fraction
+    width: Fraction
+
+    kind: ClassVar[str] = "bins"
+    averages: ClassVar[bool] = False
+
+    @classmethod
+    def within(cls, stability: Stability, of: Expression, domain: Domain) -> BinCounts:
+        """Bins between the bounds of a domain: one for each whole number if there are few, else 1,024."""
+        low, high = domain.ends()
         if domain.kind is Kind.INTEGER and high - low < 2**DEPTH:
-            low, width, levels = Fraction(ceil(low)), Fraction(1), max(1, ceil(log2(int(high - low) + 1)))
+            low, width, depth = Fraction(ceil(low)), Fraction(1), max(1, ceil(log2(int(high - low) + 1)))
         else:
-            width, levels = max((high - low) / 2**DEPTH, Fraction(1, 2**60)), DEPTH
-        fine = FINE if self.stability.scales else 1
-        l1, l2 = self.stability.sensitivity(0, fine, binned=True)
-        return self._add(
-            Measure("bins", of, Fraction(1, fine), l1, l2, fineness=fine, levels=levels, low=low, width=width)
+            width, depth = max((high - low) / 2**DEPTH, Fraction(1, 2**60)), DEPTH
+        fine = _fineness(stability)
+        return cls(*stability.sensitivity(0, fine, binned=True), of, fine, depth, low, width)
+
+    @property
+    def granularity(self) -> Fraction:
+        return Fraction(1, self.fineness)
+
+    @property
+    def levels(self) -> int:
+        return self.depth
+
+    def ask(self, inquiry: Inquiry, index: int) -> None:
+        question = engines.Bins(
+            inquiry.relation,
+            inquiry.keys,
+            self.of,
+            self.low,
+            self.width,
+            2**self.depth,
+            inquiry.bounding,
+            self.fineness,
         )
+        inquiry.add(index, question)
 
-    def _add(self, measure: Measure) -> int:
-        if measure not in self.listed:
-            self.listed.append(measure)
-        return self.listed.index(measure)
+    def prepared(self, exact: Sensitive[Any]) -> Sensitive[Any]:
+        return exact.tree()
 
-    def _linear(self, index: int, *, whole: bool = False) -> Linear:
-        return Linear({index: Fraction(1)}, Fraction(0), whole)
+    def event(self, noise: RoundedNoise) -> Event:
+        single = noise.event_within(self.l1, self.l2)
+        return single if self.depth == 1 else events.Repeated(single, self.depth)
 
-    def _domain(self, of: Expression) -> Domain:
-        return of.domain(self.question.relation.schema)
+    def described(self, noise: RoundedNoise) -> str:
+        told = noise.told(self.granularity)
+        return told if self.depth == 1 else f"{told}, on each of {self.depth} levels of a tree of bins"
 
+    def of_no_keys(self) -> npt.NDArray[np.int64]:
+        return np.zeros((0, size_of(self.depth)), dtype=np.int64)
 
-def _moved(quantum: Quantum, domain: Domain) -> Fraction:
-    """How far a value may be from its place on the lattice; those that lie on it by their type are not moved."""
-    on_it = quantum.is_whole or (domain.kind is Kind.DECIMAL and domain.step == quantum.granularity)
-    return Fraction(0) if on_it else quantum.granularity / 2
+    def combined(
+        self, steps: Floats, tails: tuple[Tail, ...], only: tuple[npt.NDArray[Any], RoundedNoise] | None
+    ) -> Combined:
+        unit = float(self.granularity)
+        levels = levels_of(steps * unit)
+        low, width = float(self.low), float(self.width)
+        return Combined(np.zeros(len(steps)), tails, unit / 2, levels=levels, low=low, width=width)
+
+    def to_json(self) -> list[Any]:
+        return self._written(self.of, fineness=self.fineness, bins=(self.depth, self.low, self.width))
 
 
 def quantum_of(domain: Domain, *, centred: bool) -> Quantum:
     """The lattice of a bounded number: whole numbers, a decimal's own scale, or a power of two far below the bounds."""
-    low, high = _bounds(domain)
+    low, high = domain.ends()
     if domain.kind is Kind.INTEGER:
         first, last = Fraction(ceil(low)), Fraction(high.numerator // high.denominator)
         if first > last:
@@ -305,38 +363,5 @@ def quantum_of(domain: Domain, *, centred: bool) -> Quantum:
     return Quantum(plain.granularity, plain.low, plain.high, shift, plain.is_whole)
 
 
-def _arithmetic(operation: str, left: Formula, right: Formula) -> Formula:
-    """Sums, multiples and quotients of linear formulas stay exact ones; the rest is bounded part by part."""
-    constant = right.constant if isinstance(right, Linear) and not right.weights else None
-    if operation in {"add", "subtract"} and isinstance(left, Linear) and isinstance(right, Linear):
-        return left.plus(right.times(Fraction(-1 if operation == "subtract" else 1)))
-    if isinstance(left, Linear) and not left.weights and constant is None:
-        if operation in {"multiply", "add"}:
-            return _arithmetic(operation, right, left)
-        if operation == "subtract" and isinstance(right, Ratio):
-            return right.times(Fraction(-1)).shifted(left.constant)
-    if operation in {"multiply", "divide"} and constant is not None:
-        if operation == "divide" and constant == 0:
-            raise QueryRefused("an answer is divided by zero")
-        factor = constant if operation == "multiply" else 1 / constant
-        if isinstance(left, Linear | Ratio):
-            return left.times(factor)
-    if operation == "divide" and isinstance(left, Linear) and isinstance(right, Linear):
-        return Ratio(left, right, None, None, Fraction(0))
-    if operation in {"add", "subtract"} and isinstance(left, Ratio) and constant is not None:
-        return left.shifted(-constant if operation == "subtract" else constant)
-    return Apply(operation, (left, right))
-
-
-def _bounds(domain: Domain) -> tuple[Fraction, Fraction]:
-    assert domain.low is not None and domain.high is not None  # noqa: S101, PT018 (checked when the plan was made)
-    return domain.low, domain.high
-
-
-def _some(of: Expression | None) -> Expression:
-    assert of is not None  # noqa: S101 (the aggregate is of something)
-    return of
-
-
-def _named(of: Expression) -> str:
-    return of.name if isinstance(of, Column) else "an expression"
+def _fineness(stability: Stability) -> int:
+    return FINE if stability.scales else 1

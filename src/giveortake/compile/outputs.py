@@ -6,17 +6,19 @@ first two the law of the noise is known and the intervals use it; for the rest t
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.compile import tails
-from giveortake.compile.quantiles import quantile_band
+from giveortake.compile.quantiles import quantile_band, rank_margin
+from giveortake.mechanisms import tails
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
@@ -29,9 +31,36 @@ _HALVINGS = 44  # of a stretch that ends are searched in
 _DOUBLINGS = 80
 
 
+@dataclass(frozen=True, slots=True)
+class _Formula(ABC):
+    """How a column of an answer follows from the measures."""
+
+    @abstractmethod
+    def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+        """The values for `size` keys, and intervals that miss with probability at most `miss` each."""
+
+    def margin(self, measures: Mapping[int, Combined], miss: float, number: float | None) -> float | None:
+        """Half the width of its interval, where no row decides it; `number` is that of the values, if it is known."""
+        return None
+
+    def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str | None:
+        """What can be said of it where rows decide it."""
+        return None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a number of things."""
+        return False
+
+    @property
+    def leaves(self) -> int:
+        """How many intervals it takes, which share the confidence."""
+        return 1
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class Linear:
+class Linear(_Formula):
     """Σ weight · measure + constant; `whole` says that it counts things."""
 
     weights: Mapping[int, Fraction]
@@ -51,10 +80,22 @@ class Linear:
         weights = {index: weight * factor for index, weight in self.weights.items() if weight * factor}
         return Linear(weights, self.constant * factor, self.whole and factor.denominator == 1)
 
+    def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+        return _linear(self, measures, miss, size)
+
+    def margin(self, measures: Mapping[int, Combined], miss: float, number: float | None) -> float:
+        half = margin(self, measures, miss)
+        split = any(measures[index].whole_values is None for index in self.weights)
+        return math.floor(half + 1.5) if self.whole and split else half  # both ends are rounded outwards
+
+    @property
+    def counts(self) -> bool:
+        return self.whole
+
 
 @final
 @dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(_Formula):
     """over / under, known to lie between `low` and `high` if they are given; `slack` is what rounding may add."""
 
     over: Linear
@@ -75,27 +116,59 @@ class Ratio:
         high = None if self.high is None else self.high + constant
         return Ratio(self.over.plus(self.under.times(constant)), self.under, low, high, self.slack)
 
+    def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+        return _ratio(self, measures, miss, size)
+
+    def margin(self, measures: Mapping[int, Combined], miss: float, number: float | None) -> float | None:
+        return None if number is None else self._margin(measures, miss, number)
+
+    def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str:
+        return f"{self._margin(measures, miss, 1.0):.4g} / n"
+
+    def _margin(self, measures: Mapping[int, Combined], miss: float, number: float) -> float:
+        """About half the width of the interval, were `under` equal to that number."""
+        ends = [end for end in (self.low, self.high) if end is not None] or [Fraction(0), Fraction(1)]
+        widest = max(margin(self.over.plus(self.under.times(-end)), measures, miss) for end in ends)
+        return widest / number + float(self.slack)
+
 
 @final
 @dataclass(frozen=True, slots=True)
-class QuantileOf:
+class QuantileOf(_Formula):
     """A quantile of the values in bins."""
 
     measure: int
     quantile: Fraction
     whole: bool
 
+    def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+        low, value, high = quantile_band(measures[self.measure], self.quantile, miss)
+        if self.whole:
+            return Evaluated(*(np.rint(each).astype(np.int64) for each in (value, low, high)))
+        return Evaluated(value, low, high)
+
+    def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str:
+        return f"the values up to {rank_margin(measures[self.measure], miss):,.4g} ranks away"
+
 
 @final
 @dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(_Formula):
     """A function of formulas: arithmetic, a square root, or the spread a − b² of two moments."""
 
     function: str
     parts: tuple[Formula, ...]
 
+    def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+        parts = [part.evaluate(measures, miss / self.leaves, size) for part in self.parts]
+        return _FUNCTIONS[self.function](*map(_floats, parts))
 
-Formula: TypeAlias = "Linear | Ratio | QuantileOf | Apply"
+    @property
+    def leaves(self) -> int:
+        return sum(part.leaves for part in self.parts)
+
+
+Formula: TypeAlias = Linear | Ratio | QuantileOf | Apply
 
 
 @final
@@ -116,49 +189,27 @@ def evaluated(formula: Formula, measures: Mapping[int, Combined], miss: float, s
     level, as in Fieller's theorem [Fie54]: the test is exact for each r, so the set misses the true quotient with
     probability `miss`. Functions of several intervals hold together by the union bound.
     """
-    match formula:
-        case Linear():
-            return _linear(formula, measures, miss, size)
-        case Ratio():
-            return _ratio(formula, measures, miss, size)
-        case QuantileOf():
-            low, value, high = quantile_band(measures[formula.measure], formula.quantile, miss)
-            if formula.whole:
-                return Evaluated(*(np.rint(each).astype(np.int64) for each in (value, low, high)))
-            return Evaluated(value, low, high)
-        case Apply():
-            parts = [evaluated(part, measures, miss / _leaves(formula), size) for part in formula.parts]
-            return _applied(formula.function, parts)
+    return formula.evaluate(measures, miss, size)
 
 
 def margin(formula: Linear, measures: Mapping[int, Combined], miss: float) -> float:
     """The half-width of the interval of a linear formula: no row decides it."""
     if not formula.weights:
         return 0.0
-    terms, slack = _terms(formula, measures)
-    return tails.quantile(terms, miss) + slack
+    strays, slack = _strays(formula, measures)
+    return tails.quantile(strays, miss) + slack
 
 
-def ratio_margin(formula: Ratio, measures: Mapping[int, Combined], miss: float, number: float) -> float:
-    """About half the width of the interval of a quotient, were `under` equal to that number."""
-    ends = [end for end in (formula.low, formula.high) if end is not None] or [Fraction(0), Fraction(1)]
-    widest = max(margin(formula.over.plus(formula.under.times(-end)), measures, miss) for end in ends)
-    return widest / number + float(formula.slack)
-
-
-def _leaves(formula: Formula) -> int:
-    return sum(_leaves(part) for part in formula.parts) if isinstance(formula, Apply) else 1
-
-
-def _terms(formula: Linear, measures: Mapping[int, Combined]) -> tuple[list[tails.Term], float]:
-    terms: list[tails.Term] = []
+def _strays(formula: Linear, measures: Mapping[int, Combined]) -> tuple[list[tails.Tail], float]:
+    """The noises that a linear formula adds up, and how far rounding may move it."""
+    found: list[tails.Tail] = []
     slack = 0.0
     for index, weight in formula.weights.items():
         combined = measures[index]
         size = abs(float(weight))
-        terms += [tails.Term(each.family, each.scale * size) for each in combined.terms]
+        found += [each.times(size) for each in combined.tails]
         slack += combined.slack * size
-    return terms, slack
+    return found, slack
 
 
 def _linear(formula: Linear, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
@@ -232,13 +283,13 @@ class _Test:
 
     def could_be(self, r: Floats) -> npt.NDArray[np.bool_]:
         away = np.abs(self._over - r * self._under)
-        scales: list[tuple[str, Floats]] = []
+        strays: list[tails.Tail] = []
         slack = np.zeros_like(r)
         for combined, above, below in self._parts:
             weight = np.abs(above - r * below)
-            scales += [(term.family, term.scale * weight) for term in combined.terms]
+            strays += [each.times(weight) for each in combined.tails]
             slack = slack + combined.slack * weight
-        return tails.plausible(away - slack, scales, self._miss)
+        return tails.plausible(away - slack, strays, self._miss)
 
     def ends(self, start: Floats, low: float, high: float) -> tuple[Floats, Floats]:
         """The r below and above `start`, which could be it, where that stops; the limits where it never does.
@@ -272,25 +323,24 @@ class _Test:
         return far
 
 
-def _applied(function: str, parts: list[Evaluated]) -> Evaluated:
-    a = _floats(parts[0])
-    if function == "sqrt":
-        ends = [np.sqrt(np.maximum(each, 0.0)) for each in (a.values, a.low, a.high)]
-        return Evaluated(*ends)
-    b = _floats(parts[1])
-    if function == "spread":
-        squares = _times(b, b)
-        least = np.where((b.low <= 0) & (b.high >= 0), 0.0, squares.low)
-        value = np.maximum(a.values - b.values**2, 0.0)
-        low, high = np.maximum(a.low - squares.high, 0.0), np.maximum(a.high - least, 0.0)
-        return Evaluated(value, np.minimum(low, value), np.maximum(high, value))
-    if function == "add":
-        return Evaluated(a.values + b.values, a.low + b.low, a.high + b.high)
-    if function == "subtract":
-        return Evaluated(a.values - b.values, a.low - b.high, a.high - b.low)
-    if function == "multiply":
-        return _times(a, b)
-    return _over(a, b)
+def _root(a: Evaluated) -> Evaluated:
+    return Evaluated(*(np.sqrt(np.maximum(each, 0.0)) for each in (a.values, a.low, a.high)))
+
+
+def _spread(a: Evaluated, b: Evaluated) -> Evaluated:
+    squares = _times(b, b)
+    least = np.where((b.low <= 0) & (b.high >= 0), 0.0, squares.low)
+    value = np.maximum(a.values - b.values**2, 0.0)
+    low, high = np.maximum(a.low - squares.high, 0.0), np.maximum(a.high - least, 0.0)
+    return Evaluated(value, np.minimum(low, value), np.maximum(high, value))
+
+
+def _plus(a: Evaluated, b: Evaluated) -> Evaluated:
+    return Evaluated(a.values + b.values, a.low + b.low, a.high + b.high)
+
+
+def _minus(a: Evaluated, b: Evaluated) -> Evaluated:
+    return Evaluated(a.values - b.values, a.low - b.high, a.high - b.low)
 
 
 def _floats(part: Evaluated) -> Evaluated:
@@ -309,3 +359,13 @@ def _over(a: Evaluated, b: Evaluated) -> Evaluated:
         low_end, high_end = np.where(apart, 1 / b.high, -np.inf), np.where(apart, 1 / b.low, np.inf)
         inverse = Evaluated(np.where(b.values != 0, 1 / b.values, np.nan), low_end, high_end)
     return _times(a, inverse)
+
+
+_FUNCTIONS: dict[str, Callable[..., Evaluated]] = {
+    "sqrt": _root,
+    "spread": _spread,
+    "add": _plus,
+    "subtract": _minus,
+    "multiply": _times,
+    "divide": _over,
+}

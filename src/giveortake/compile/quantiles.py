@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from giveortake.compile import tails
+from giveortake.mechanisms import tails
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -20,15 +20,6 @@ if TYPE_CHECKING:
     from giveortake.compile.releases import Combined
 
     Floats: TypeAlias = npt.NDArray[np.float64]
-
-
-def tree_levels(leaves: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
-    """Sums over pairs, pairs of pairs, …: levels of 2, 4, 8, … nodes, the leaves last. The root is left out."""
-    levels = [leaves]
-    while levels[0].shape[1] > 2:
-        finer = levels[0]
-        levels.insert(0, finer[:, 0::2] + finer[:, 1::2])
-    return levels
 
 
 def quantile_band(bins: Combined, quantile: Fraction, miss: float) -> tuple[Floats, Floats, Floats]:
@@ -55,12 +46,8 @@ def quantile_band(bins: Combined, quantile: Fraction, miss: float) -> tuple[Floa
 def rank_margin(bins: Combined, miss: float) -> float:
     """By how many values the count at a border may be off, so that both ends of a quantile hold: no row decides it."""
     depth = len(bins.levels)
-    return tails.quantile(_difference_terms(bins, depth), miss / depth) + bins.slack * 2 * depth
-
-
-def _difference_terms(bins: Combined, depth: int) -> list[tails.Term]:
-    """The noise of D at a border: a node of each level and one more of the first, weighted by at most one."""
-    return [tails.Term(each.family, each.scale) for each in bins.terms for _ in range(depth + 1)]
+    nodes = depth + 1  # that the difference at a border takes: one of each level and one more, weighted by at most one
+    return tails.quantile([tail for tail in bins.tails for _ in range(nodes)], miss / depth) + bins.slack * 2 * depth
 
 
 def _descend(levels: list[Floats], q: float, shift: float) -> Floats:

@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.compile.quantiles import tree_levels
-from giveortake.compile.tails import Term
 from giveortake.errors import LedgerDamaged
-from giveortake.mechanisms import Gaussian, Laplace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,9 +18,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.compile.measures import Measure
+    from giveortake.mechanisms.additive import RoundedNoise
+    from giveortake.mechanisms.tails import Tail
 
     Floats: TypeAlias = npt.NDArray[np.float64]
-    Noise: TypeAlias = Laplace | Gaussian
 
 
 @final
@@ -32,14 +30,14 @@ class Release:
     """Noisy integers, one array for each measure (keys × nodes of the tree for bins), and the noise they got."""
 
     arrays: tuple[npt.NDArray[Any], ...]
-    noises: tuple[Noise, ...]
+    noises: tuple[RoundedNoise, ...]
 
     def to_json(self) -> list[Any]:
         """Compact and exact."""
         return [_packed(array) for array in self.arrays]
 
     @classmethod
-    def from_json(cls, content: Any, noises: tuple[Noise, ...]) -> Release:
+    def from_json(cls, content: Any, noises: tuple[RoundedNoise, ...]) -> Release:
         """What `to_json` wrote."""
         if not isinstance(content, list) or len(content) != len(noises):
             raise LedgerDamaged("a stored answer does not have the measures of its question")
@@ -52,10 +50,10 @@ class Combined:
     """One measure in units of its values: what all releases together say, and what noise is left in it."""
 
     values: Floats
-    terms: tuple[Term, ...]
+    tails: tuple[Tail, ...]
     slack: float
     whole_values: npt.NDArray[Any] | None = None
-    noise: Noise | None = None
+    noise: RoundedNoise | None = None
     levels: list[Floats] = field(default_factory=list)
     low: float = 0.0
     width: float = 1.0
@@ -71,74 +69,41 @@ def combined(measures: Sequence[Measure], releases: Sequence[Release]) -> Mappin
     return {index: _combined(measure, index, releases) for index, measure in enumerate(measures)}
 
 
-def without_data(measures: Sequence[Measure], noises: Sequence[Noise]) -> Mapping[int, Combined]:
+def without_data(measures: Sequence[Measure], noises: Sequence[RoundedNoise]) -> Mapping[int, Combined]:
     """The noise alone, for margins before anything is released."""
-    empty = tuple(
-        np.zeros((0, 2 ** (each.levels + 1) - 2) if each.kind == "bins" else 0, dtype=np.int64) for each in measures
-    )
-    return combined(measures, [Release(empty, tuple(noises))])
+    return combined(measures, [Release(tuple(each.of_no_keys() for each in measures), tuple(noises))])
 
 
 def _combined(measure: Measure, index: int, releases: Sequence[Release]) -> Combined:
     unit = float(measure.granularity)
     present = [(release.arrays[index], release.noises[index]) for release in releases]
-    weights = [1 / variance(noise) for _, noise in present]
+    weights = [1 / noise.tail.variance for _, noise in present]
     shares = [weight / sum(weights) for weight in weights]
-    values = sum(
+    steps = sum(
         (np.asarray(array, dtype=np.float64) * share for (array, _), share in zip(present, shares, strict=True))
     )
-    assert isinstance(values, np.ndarray)  # noqa: S101 (there is at least one release)
-    terms = tuple(term(noise, unit * share) for (_, noise), share in zip(present, shares, strict=True))
-    slack = unit / 2
-    if measure.kind == "bins":
-        nodes = values * unit
-        return Combined(
-            np.zeros(len(nodes)),
-            terms,
-            slack,
-            levels=_levels_of(nodes),
-            low=float(measure.low),
-            width=float(measure.width),
-        )
-    if len(present) == 1 and measure.granularity == 1:
-        return Combined(values, terms, slack, present[0][0], present[0][1])
-    return Combined(values * unit, terms, slack)
-
-
-def term(noise: Noise, unit: float) -> Term:
-    """The noise of one release in other units."""
-    if isinstance(noise, Laplace):
-        return Term("laplace", float(noise.scale) * unit)
-    return Term("normal", float(noise.sigma) * unit)
-
-
-def variance(noise: Noise) -> float:
-    """The variance of the continuous law, in steps."""
-    return 2 * float(noise.scale) ** 2 if isinstance(noise, Laplace) else float(noise.sigma) ** 2
-
-
-def nodes_of(leaves: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """All levels of the tree side by side: 2, 4, 8, … columns."""
-    return np.concatenate(tree_levels(leaves), axis=1)
-
-
-def _levels_of(nodes: Floats) -> list[Floats]:
-    levels, start, width = [], 0, 2
-    while start < nodes.shape[1]:
-        levels.append(nodes[:, start : start + width])
-        start, width = start + width, width * 2
-    return levels
+    assert isinstance(steps, np.ndarray)  # noqa: S101 (there is at least one release)
+    tails = tuple(noise.tail.times(unit * share) for (_, noise), share in zip(present, shares, strict=True))
+    return measure.combined(steps, tails, present[0] if len(present) == 1 else None)
 
 
 def _packed(array: npt.NDArray[Any]) -> Any:
     if array.dtype == object:
-        return [str(value) for value in array.ravel().tolist()]
+        listed = [str(value) for value in array.ravel().tolist()]
+        return listed if array.ndim == 1 else {"shape": list(array.shape), "wide": listed}
     raw = np.ascontiguousarray(array.astype("<i8")).tobytes()
     return {"shape": list(array.shape), "int64": base64.b64encode(zlib.compress(raw, 1)).decode()}
 
 
 def _unpacked(content: Any) -> npt.NDArray[Any]:
     if isinstance(content, list):
-        return np.array([int(value) for value in content], dtype=object)
+        return _wide(content)
+    if "wide" in content:
+        return _wide(content["wide"]).reshape(content["shape"])
     raw = zlib.decompress(base64.b64decode(content["int64"]))
     return np.frombuffer(raw, dtype="<i8").astype(np.int64).reshape(content["shape"])
+
+
+def _wide(listed: list[str]) -> npt.NDArray[Any]:
+    """Whole numbers of more than 64 bits."""
+    return np.array([int(value) for value in listed], dtype=object)

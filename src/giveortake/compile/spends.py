@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
+from giveortake.answers.spend_terms import TERMS
 from giveortake.errors import InvalidParameter
+from giveortake.mechanisms import Gaussian, Laplace
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, gaussian_mu
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from giveortake.exact import Number
+    from giveortake.mechanisms.additive import RoundedNoise
     from giveortake.privacy import Guarantee
+
+_USUAL_CONFIDENCE = Fraction(95, 100)
 
 
 @final
@@ -42,6 +50,16 @@ class Spend:
             return exact.sqrt_down(2 * self.rho)
         assert self.epsilon is not None and self.delta is not None  # noqa: S101, PT018 (is_pure was asked before)
         return gaussian_mu(self.epsilon, self.delta)
+
+    def noise(self, l1: Fraction, l2: Fraction, parts: int) -> RoundedNoise:
+        """The least noise, for integers that one unit moves by at most so much, that costs one of `parts` equal parts.
+
+        ε adds, and so does μ².
+        """
+        if self.is_pure:
+            assert self.epsilon is not None  # noqa: S101 (is_pure)
+            return Laplace(l1 * parts / self.epsilon)
+        return Gaussian(l2 * exact.sqrt_up(Fraction(parts)) / self.gaussian())
 
     def promise(self) -> Guarantee:
         """What is spent at most, apart from `keys`."""
@@ -78,9 +96,46 @@ def spend_of(
     if not given:
         return None
     return Spend(
-        None if epsilon is None else exact.positive("epsilon", epsilon),
+        None if epsilon is None else exact.spendable("epsilon", epsilon),
         None if delta is None else exact.open_probability("delta", delta),
-        None if rho is None else exact.positive("rho", rho),
-        None if mu is None else exact.positive("mu", mu),
+        None if rho is None else exact.spendable("rho", rho),
+        None if mu is None else exact.spendable("mu", mu),
         None if key_delta is None else exact.open_probability("key_delta", key_delta),
     )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What `SpendTerms` say, checked: a spend, or a margin to be reached; how sure; and what is known beforehand."""
+
+    spend: Spend | None
+    margin: Number | None
+    confidence: Fraction
+    key_delta: Fraction | None
+    n: Number | None
+
+    @classmethod
+    def of(
+        cls, said: Mapping[str, Any], *, confidence: Fraction = _USUAL_CONFIDENCE, without: Collection[str] = ()
+    ) -> Terms:
+        """The terms as they were said; `without` are those that have no meaning where they were said."""
+        taken = [name for name in TERMS if name not in without]
+        given = {name: value for name, value in said.items() if value is not None or name not in TERMS}
+        for name, value in given.items():
+            if name not in taken:
+                raise _unknown(name, value, taken)
+        spend = spend_of(*(given.get(name) for name in ("epsilon", "delta", "rho", "mu", "key_delta")))
+        if spend is not None and "margin" in given:
+            raise InvalidParameter("margin", given["margin"], "decides the spend; do not state both")
+        if "confidence" in given:
+            confidence = exact.open_probability("confidence", given["confidence"])
+        keys = exact.open_probability("key_delta", given["key_delta"]) if "key_delta" in given else None
+        return cls(spend, given.get("margin"), confidence, keys, given.get("n"))
+
+
+def _unknown(name: str, value: object, taken: Collection[str]) -> InvalidParameter:
+    problem = "has no meaning here" if name in TERMS else "is no term of a spend"
+    close = get_close_matches(name, taken, n=1)
+    meant = f"did you mean {close[0]}=? " if close and name not in TERMS else ""
+    return InvalidParameter(name, value, problem, hint=f"{meant}the terms are {', '.join(taken)}")

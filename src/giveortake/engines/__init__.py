@@ -1,19 +1,40 @@
 """Engines: where the rows are. An engine returns exact integers, wrapped so that only a mechanism can look at them."""
 
-from giveortake.engines.engine import Engine, Source
-from giveortake.engines.tally import Bins, Bounding, Distinct, Found, KeyColumn, Keys, Persons, Quantum, Summand, Tally
+from giveortake.engines.protocol import Backend, Engine, FoundUnits, Limits, Source
+from giveortake.engines.public_tables import PublicColumn, PublicContent, PublicRows, read_public_table
+from giveortake.engines.questions import (
+    Asked,
+    Bins,
+    Bounding,
+    Distinct,
+    Found,
+    KeyColumn,
+    Keys,
+    Persons,
+    Quantum,
+    Summand,
+    Tally,
+)
 
 __all__ = [
+    "Asked",
+    "Backend",
     "Bins",
     "Bounding",
     "Distinct",
     "Engine",
     "Found",
+    "FoundUnits",
     "KeyColumn",
     "Keys",
+    "Limits",
     "Persons",
+    "PublicColumn",
+    "PublicContent",
+    "PublicRows",
     "Quantum",
     "Source",
     "Summand",
     "Tally",
+    "read_public_table",
 ]

@@ -1,13 +1,14 @@
 """Parameters as exact fractions.
 
 A float means its shortest decimal representation, so that `0.1` is one tenth and three charges of `0.1` fit a
-budget of `0.3`. Everything that is not a plain finite number is refused with the name of the parameter.
+budget of `0.3`. Everything that is not a plain finite number is refused with the name of the parameter; so is a number
+of more than 4,300 digits, before anything is computed with it: time and memory stay bounded by what is read.
 """
 
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, Inexact, InvalidOperation
 from fractions import Fraction
 from numbers import Rational
 from typing import Any, TypeAlias
@@ -21,7 +22,13 @@ Number: TypeAlias = int | Rational | Decimal | str | float
 LEAST = Fraction(1, 10**300)
 GREATEST = Fraction(10**300)
 _SURELY_SUPPORTED = 995  # 2^-996 and 2^996 lie inside the range
-_MOST_DIGITS = 400  # "1e999999999" must not become a number of a billion digits
+_MOST_MAGNITUDE = 400  # "1e999999999" must not become a number of a billion digits
+MOST_DIGITS = 4300  # of a numerator or a denominator: Python writes no longer whole number
+_MOST_BITS = 14_284  # 2^14284 has no more digits than that
+MOST_SPENT = Fraction(10**9)
+_SHORT_BITS = 2048  # behind the binary point of what `shorter_up` rounds: 2^-1000 of the least number that is supported
+_TOO_LONG = f"has more than {MOST_DIGITS:,} digits"
+_ALL_DIGITS = Context(prec=1000, traps=[Inexact])
 
 
 def rational(name: str, value: Number) -> Fraction:
@@ -30,6 +37,23 @@ def rational(name: str, value: Number) -> Fraction:
     >>> rational("epsilon", 0.1), rational("epsilon", "1/3"), rational("epsilon", "1e-6")
     (Fraction(1, 10), Fraction(1, 3), Fraction(1, 1000000))
     """
+    number = _read(name, value)
+    if is_long(number):
+        raise InvalidParameter(name, value, _TOO_LONG, hint="round it")
+    return number
+
+
+def is_long(number: Fraction) -> bool:
+    """Whether a fraction has more digits than are read."""
+    return max(number.numerator.bit_length(), number.denominator.bit_length()) > _MOST_BITS
+
+
+def shorter_up(number: Fraction) -> Fraction:
+    """The number itself, or if it has more digits than are read, one just above it that has not."""
+    return Fraction(ceiling(number * (1 << _SHORT_BITS)), 1 << _SHORT_BITS) if is_long(number) else number
+
+
+def _read(name: str, value: Number) -> Fraction:
     if type(value) is Fraction:
         return value
     if type(value) is int:
@@ -78,6 +102,19 @@ def positive(name: str, value: Number) -> Fraction:
     magnitude = number.numerator.bit_length() - number.denominator.bit_length()  # spares comparing 300 digits
     if abs(magnitude) > _SURELY_SUPPORTED and not LEAST <= number <= GREATEST:
         raise InvalidParameter(name, value, "is outside the supported range from 1e-300 to 1e300")
+    return number
+
+
+def spendable(name: str, value: Number) -> Fraction:
+    """What one release may spend: a positive number up to 10⁹. Beyond it there is no noise worth the name.
+
+    >>> spendable("epsilon", 10**10)
+    Traceback (most recent call last):
+    giveortake.errors.InvalidParameter: epsilon = 10000000000 is above 10⁹, and such a promise protects nobody
+    """
+    number = positive(name, value)
+    if number > MOST_SPENT:
+        raise InvalidParameter(name, value, "is above 10⁹, and such a promise protects nobody")
     return number
 
 
@@ -162,13 +199,19 @@ def _without_trailing_zeros(text: str) -> str:
 def _from_decimal(name: str, value: Decimal, original: object) -> Fraction:
     if not value.is_finite():
         raise InvalidParameter(name, original, "is not finite")
-    if value and abs(value.adjusted()) > _MOST_DIGITS:
+    if not value:
+        return Fraction(0)  # "0e-999999999" is zero, too
+    if abs(value.adjusted()) > _MOST_MAGNITUDE:
         raise InvalidParameter(name, original, "is outside the supported range from 1e-300 to 1e300")
+    if len(value.as_tuple().digits) > MOST_DIGITS:
+        raise InvalidParameter(name, original, _TOO_LONG, hint="round it")
     return Fraction(value)
 
 
 def _from_text(name: str, text: str) -> Fraction:
     hint = 'write a decimal or a fraction, such as "0.1", "1e-6" or "1/3"'
+    if any(len(part) > MOST_DIGITS for part in text.split("/", 2)):
+        raise InvalidParameter(name, text, _TOO_LONG, hint=hint)
     try:
         if "/" in text:
             return Fraction(text)
@@ -179,3 +222,24 @@ def _from_text(name: str, text: str) -> Fraction:
         if isinstance(error, InvalidParameter):
             raise
         raise InvalidParameter(name, text, "is not a number", hint=hint) from None
+
+
+def exact_decimal(value: Fraction) -> Decimal:
+    """A fraction that has finitely many decimals, all of them.
+
+    >>> exact_decimal(Fraction(5, 4))
+    Decimal('1.25')
+    """
+    return _ALL_DIGITS.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def power_of_two_at_least(number: Fraction) -> Fraction:
+    """The least power of two that is at least a positive number.
+
+    >>> power_of_two_at_least(Fraction(5)), power_of_two_at_least(Fraction(1, 3))
+    (Fraction(8, 1), Fraction(1, 2))
+    """
+    power = Fraction(2) ** (number.numerator.bit_length() - number.denominator.bit_length() - 1)
+    while power < number:
+        power *= 2
+    return power

@@ -5,42 +5,10 @@
 (amount > 0)
 """
 
-from giveortake.frame.aggregates import (
-    Agg,
-    Check,
-    count,
-    count_distinct,
-    count_if,
-    maximum,
-    mean,
-    median,
-    minimum,
-    quantile,
-    stddev,
-    sum,  # noqa: A004 (read as gt.sum)
-    variance,
-)
+from giveortake.frame import aggregates
+from giveortake.frame.aggregates import *  # noqa: F403 (each of them, by its own list)
 from giveortake.frame.expressions import Expr, col, lit, when
 from giveortake.frame.table import Grouped, Table
 
-__all__ = [
-    "Agg",
-    "Check",
-    "Expr",
-    "Grouped",
-    "Table",
-    "col",
-    "count",
-    "count_distinct",
-    "count_if",
-    "lit",
-    "maximum",
-    "mean",
-    "median",
-    "minimum",
-    "quantile",
-    "stddev",
-    "sum",
-    "variance",
-    "when",
-]
+__all__ = ["Expr", "Grouped", "Table", "col", "lit", "when"]
+__all__ += aggregates.__all__

@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, final
 
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import Number, rational
 from giveortake.frame.expressions import Expr, Operand, column_or_expression, node_of
-from giveortake.plan import Aggregate, AggregateKind, Call, Column, Literal, Measured, Quotient, Relation
-from giveortake.plan.aggregates import Condition
+from giveortake.plan import Aggregate, AggregateKind, Measured, Quotient, Relation
+from giveortake.plan.aggregates import AGGREGATES, Condition
 
 if TYPE_CHECKING:
     from decimal import Decimal
+    from fractions import Fraction
 
     from giveortake.plan.aggregates import Output
 
 Term: TypeAlias = "Agg | int | float | Fraction | Decimal"
-_EXTREMES = {AggregateKind.MINIMUM: Fraction(0), AggregateKind.MAXIMUM: Fraction(1)}
+
+__all__ = [
+    "Agg",
+    "Check",
+    "count",
+    "count_distinct",
+    "count_if",
+    "maximum",
+    "mean",
+    "median",
+    "minimum",
+    "quantile",
+    "stddev",
+    "sum",
+    "variance",
+]
 
 
 @final
@@ -111,32 +126,32 @@ def count_distinct(of: str | Expr) -> Agg:
 
 def count_if(condition: Operand) -> Agg:
     """The number of rows for which a condition is true."""
-    return _of(AggregateKind.COUNT_VALUES, Expr(Call("case", (node_of(condition), Literal(1), Literal(None)))))
+    return _aggregate("count_if", Expr(node_of(condition)))
 
 
 def sum(of: str | Expr) -> Agg:  # noqa: A001 (read as gt.sum)
     """The sum."""
-    return _of(AggregateKind.SUM, of)
+    return _aggregate("sum", of)
 
 
 def mean(of: str | Expr) -> Agg:
     """The mean."""
-    return _of(AggregateKind.MEAN, of)
+    return _aggregate("mean", of)
 
 
 def variance(of: str | Expr) -> Agg:
     """The variance."""
-    return _of(AggregateKind.VARIANCE, of)
+    return _aggregate("variance", of)
 
 
 def stddev(of: str | Expr) -> Agg:
     """The standard deviation."""
-    return _of(AggregateKind.DEVIATION, of)
+    return _aggregate("stddev", of)
 
 
 def median(of: str | Expr) -> Agg:
     """The value in the middle."""
-    return quantile(of, Fraction(1, 2))
+    return _aggregate("median", of)
 
 
 def quantile(of: str | Expr, fraction: Number) -> Agg:
@@ -150,16 +165,21 @@ def quantile(of: str | Expr, fraction: Number) -> Agg:
 
 def minimum(of: str | Expr) -> Agg:
     """The least value: of a person's own rows exactly, of everybody's as the quantile 0."""
-    return _of(AggregateKind.MINIMUM, of)
+    return _aggregate("minimum", of)
 
 
 def maximum(of: str | Expr) -> Agg:
     """The greatest value: of a person's own rows exactly, of everybody's as the quantile 1."""
-    return _of(AggregateKind.MAXIMUM, of)
+    return _aggregate("maximum", of)
 
 
 def _of(kind: AggregateKind, of: str | Expr | None = None) -> Agg:
     return Agg(Measured(Aggregate(kind, None if of is None else column_or_expression(of))))
+
+
+def _aggregate(name: str, of: str | Expr) -> Agg:
+    """What the plan's table of aggregates knows by that name."""
+    return Agg(Measured(AGGREGATES[name].of(column_or_expression(of))))
 
 
 def _term(value: Term) -> Output:
@@ -186,20 +206,11 @@ def released(node: Output, relation: Relation) -> Output:
     """Aggregates as they are released: extremes are quantiles, distinct persons are persons."""
     match node:
         case Measured():
-            return Measured(_released(node.aggregate, relation))
+            return Measured(node.aggregate.released(relation.person))
         case Quotient():
             return Quotient(node.operation, released(node.left, relation), released(node.right, relation))
         case _:
             return node
-
-
-def _released(aggregate: Aggregate, relation: Relation) -> Aggregate:
-    if aggregate.kind in _EXTREMES:
-        return Aggregate(AggregateKind.QUANTILE, aggregate.of, _EXTREMES[aggregate.kind])
-    person = relation.person
-    if aggregate.kind is AggregateKind.COUNT_DISTINCT and person is not None and aggregate.of == Column(person):
-        return Aggregate(AggregateKind.COUNT_PERSONS)
-    return aggregate
 
 
 def released_condition(condition: Condition, relation: Relation) -> Condition:

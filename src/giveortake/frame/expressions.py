@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import rational
 from giveortake.plan import Call, Column, Expression, Literal, Value
+from giveortake.plan.functions import CASTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,16 +19,6 @@ if TYPE_CHECKING:
 Plain: TypeAlias = "int | float | Fraction | Decimal | str | bool | dt.date | dt.datetime | None"
 Operand: TypeAlias = "Expr | Plain"
 
-_CASTS = {
-    "double": "to_real",
-    "float": "to_real",
-    "bigint": "to_integer",
-    "integer": "to_integer",
-    "int": "to_integer",
-    "varchar": "to_text",
-    "text": "to_text",
-    "date": "to_date",
-}
 _SIGNS = {
     "add": "+",
     "subtract": "-",
@@ -272,9 +263,9 @@ class Expr:
 
     def cast(self, to: str) -> Expr:
         """The value as a "double", "bigint", "varchar" or "date"."""
-        if to not in _CASTS:
-            raise QueryRefused(f"cast to {to!r} is not available", hint=f"one of: {', '.join(_CASTS)}")
-        return _call(_CASTS[to], self)
+        if to not in CASTS:
+            raise QueryRefused(f"cast to {to!r} is not available", hint=f"one of: {', '.join(CASTS)}")
+        return _call(CASTS[to], self)
 
 
 @final

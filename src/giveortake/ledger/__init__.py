@@ -10,10 +10,29 @@
 """
 
 from giveortake.ledger.entries import Entry
-from giveortake.ledger.ledger import Ledger, Standing
+from giveortake.ledger.failures import Allowance
+from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.opening import open_ledger as open  # noqa: A004 (gt.ledger.open is its name)
+from giveortake.ledger.relocation import backup, move
 from giveortake.ledger.restoring import restore
 from giveortake.ledger.spending import Reservation
+from giveortake.ledger.standings import Standing
+from giveortake.ledger.tables import Registered
+from giveortake.ledger.upgrade import pending, upgrade
 from giveortake.ledger.verifying import Verification
 
-__all__ = ["Entry", "Ledger", "Reservation", "Standing", "Verification", "open", "restore"]
+__all__ = [
+    "Allowance",
+    "Entry",
+    "Ledger",
+    "Registered",
+    "Reservation",
+    "Standing",
+    "Verification",
+    "backup",
+    "move",
+    "open",
+    "pending",
+    "restore",
+    "upgrade",
+]

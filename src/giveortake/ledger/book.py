@@ -5,87 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
-from giveortake.errors import LedgerDamaged, LedgerRolledBack, NotFound
+from giveortake.errors import AccessDenied, LedgerDamaged, LedgerRolledBack, LedgerTooNew, NotFound
+from giveortake.ledger.allotments import larger
 from giveortake.ledger.canonical import canonical, digest
-from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, Entry, Point
+from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, UPGRADE, Entry, Point
+from giveortake.ledger.levels import FAILURES, DataSet, Grant, Level, Paid, Reserved
 from giveortake.ledger.promises import promise_from_json
 from giveortake.privacy import Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from giveortake.privacy import Guarantee, Neighbours
+    from giveortake.privacy import Neighbours
 
 _HASH = 32  # bytes
 Found = TypeVar("Found")
-
-
-@final
-@dataclass(slots=True)
-class Level:
-    """Something that charges are counted against. Its number is that of the entry that made it."""
-
-    number: int
-    kind: str
-    name: str
-    unit: Unit
-    neighbours: Neighbours
-    budget: Guarantee | None
-    approval: Guarantee | None
-    snapshot: str | None = None  # the hash of its filter's state
-    closed: int | None = None  # the entry that closed it
-
-
-@final
-@dataclass(slots=True)
-class DataSet:
-    """A table of a population, and the versions it has had."""
-
-    level: Level
-    population: str
-    unit: Unit
-    rows_per_person: int | None
-    domains: Any
-    versions: list[tuple[str, str | None]]  # name and fingerprint, oldest first
-
-    @property
-    def version(self) -> str:
-        """The version that questions are answered from now."""
-        return self.versions[-1][0]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """That an analyst may ask some data sets of one population, together within one cap."""
-
-    level: Level
-    analyst: str
-    datasets: tuple[str, ...]
-
-
-@final
-@dataclass(slots=True)
-class Reserved:
-    """One reservation, and the entry that holds its answer, once there is one."""
-
-    number: int
-    analyst: str | None
-    dataset: str
-    version: str
-    question: str | None
-    levels: tuple[int, ...]
-    answer: int | None
-    lost: int | None = None  # the restoration after which nobody knows whether it was answered
-
-
-@final
-@dataclass(slots=True)
-class Paid:
-    """A stored answer, and the levels that have paid for it."""
-
-    answer: int
-    levels: set[int]
 
 
 @final
@@ -102,9 +36,12 @@ class Book:
     fingerprints: dict[str, str] = field(default_factory=dict)
     keys: dict[tuple[str | None, str], int] = field(default_factory=dict)
     reservations: dict[int, Reserved] = field(default_factory=dict)
-    paid: dict[str, Paid] = field(default_factory=dict)
+    ids: dict[str, int] = field(default_factory=dict)
+    paid: dict[tuple[str | None, str], Paid] = field(default_factory=dict)  # by who may see it, and the question
+    unsettled: dict[tuple[str | None, str], int] = field(default_factory=dict)  # by who asked it, and the question
     waiting: dict[str, int] = field(default_factory=dict)  # requests that need approval, by their digest
     approved: dict[str, int] = field(default_factory=dict)  # and those that have it
+    moved: int | None = None  # the entry that says that the mark left its place beside the ledger
     lost: int | None = None  # the last restoration after which nobody knows what was spent
     _hashes: bytearray = field(default_factory=bytearray)
 
@@ -125,8 +62,10 @@ class Book:
         if (entry.number == 1) != (entry.kind == "ledger"):
             raise LedgerDamaged(f"entry {entry.number} cannot be of kind {entry.kind!r}", hint=RESTORE)
         handler = getattr(self, f"_{entry.kind}", None)
-        if entry.kind not in KINDS or handler is None:
-            raise LedgerDamaged(f"entry {entry.number} is of the unknown kind {entry.kind!r}", hint=RESTORE)
+        if entry.kind not in KINDS or handler is None:  # its hash is right, so somebody meant it
+            raise LedgerTooNew(
+                f"entry {entry.number} is of the kind {entry.kind!r}, which this giveortake does not know", hint=UPGRADE
+            )
         try:
             handler(entry.number, entry.content)
             for level, snapshot in entry.content.get("snapshots", {}).items():
@@ -160,6 +99,33 @@ class Book:
         """A data set."""
         return self._found("data set", name, self.datasets)
 
+    def dataset_for(self, name: str, analyst: str | None) -> DataSet:
+        """A data set that an analyst may ask. One of somebody else is as unknown as one that never was."""
+        if analyst is None:
+            return self.dataset(name)
+        if analyst in self.revoked:
+            raise AccessDenied(f"the analyst {analyst!r} was revoked", hint="ask the custodian")
+        if not self.grants_of(analyst, name):
+            own = sorted({each for grant in self.grants_of(analyst) for each in grant.datasets})
+            raise NotFound(
+                f"there is no data set {name!r} for the analyst {analyst!r}",
+                hint=f"there are: {', '.join(own) or 'none'}",
+            )
+        return self.dataset(name)
+
+    def capped_above(self, datasets: Iterable[str]) -> list[Level]:
+        """The levels that an allotment is taken from: its population, and those of its data sets that have a cap."""
+        sets = [self.datasets[name] for name in datasets]
+        return [self.populations[sets[0].population], *(each.level for each in sets if each.level.budget is not None)]
+
+    def paid_key(self, content: dict[str, Any]) -> tuple[str | None, str] | None:
+        """Under what a stored answer is found again: where analysts have allotments, only by who paid for it."""
+        question = question_digest(content)
+        if question is None:
+            return None
+        above = self.populations[self.datasets[content["dataset"]].population]
+        return content["analyst"] if above.allotted else None, question
+
     def grants_of(self, analyst: str, dataset: str | None = None) -> list[Grant]:
         """What an analyst was granted, on one data set or on any."""
         return [
@@ -178,7 +144,7 @@ class Book:
 
     def _ledger(self, _number: int, content: dict[str, Any]) -> None:
         if content["format"] != FORMAT:
-            raise LedgerDamaged(f"the format {content['format']!r} is unknown")
+            raise LedgerTooNew(f"this giveortake does not know the format {content['format']!r}", hint=UPGRADE)
         self.ledger = content["ledger"]
 
     def _population(self, number: int, content: dict[str, Any]) -> None:
@@ -196,6 +162,12 @@ class Book:
         )
         self._version(number, content)
 
+    def _rekeyed(self, _number: int, content: dict[str, Any]) -> None:
+        versions = self.datasets[content["name"]].versions
+        place = [name for name, _ in versions].index(content["version"])
+        versions[place] = content["version"], content["fingerprint"]
+        self.fingerprints.setdefault(content["fingerprint"], content["name"])
+
     def _version(self, _number: int, content: dict[str, Any]) -> None:
         self.datasets[content["name"]].versions.append((content["version"], content["fingerprint"]))
         if content["fingerprint"] is not None:
@@ -205,6 +177,23 @@ class Book:
         datasets = tuple(content["datasets"])
         level = self._level(number, "analyst", content, self.datasets[datasets[0]].level.neighbours)
         self.grants[content["name"], datasets] = Grant(level, content["name"], datasets)
+        self._allot(level, content)
+
+    def _allot(self, level: Level, content: dict[str, Any]) -> None:
+        """Count what a grant takes from the levels above it."""
+        assert level.budget is not None or "above" not in content  # noqa: S101 (what takes nothing has no budget)
+        for above, taken in content.get("above", {}).items():
+            giver = self.levels[int(above)]
+            giver.allotments[level.number] = larger(giver.allotments.get(level.number), level.budget)  # type: ignore[arg-type]  # (see above)
+            if "rest" in taken:
+                giver.guarded, giver.initial = promise_from_json(taken["rest"]), taken["filter"]
+            else:
+                giver.granted[level.number] = taken["event"]
+                giver.charged = True
+
+    def grant_of(self, level: Level) -> Grant | None:
+        """The grant that a level belongs to, if it is an analyst's."""
+        return next((grant for grant in self.grants.values() if grant.level is level), None)
 
     def _revoked(self, _number: int, content: dict[str, Any]) -> None:
         self.revoked.add(content["analyst"])
@@ -215,21 +204,34 @@ class Book:
     def _reserved(self, number: int, content: dict[str, Any]) -> None:
         question = question_digest(content)
         answer = content["answered_by"]
+        levels = tuple(map(int, content["levels"]))
+        kind = "population" if content["analyst"] is None else "analyst"
+        own = tuple(level for level in levels if self.levels[level].kind == kind)
         self.reservations[number] = Reserved(
             number,
             content["analyst"],
             content["dataset"],
             content["version"],
             question,
-            tuple(map(int, content["levels"])),
+            levels,
             answer,
+            content.get("id", f"{content['dataset']}/{number}"),  # as 0.1 named them
+            own,
         )
+        self.ids[self.reservations[number].id] = number
+        for level in levels:
+            self.levels[level].charged = True
+        for level in own if answer is None else ():
+            self.levels[level].asked += 1
         if content["key"] is not None:
             if (content["analyst"], content["key"]) in self.keys:
                 raise LedgerDamaged(f"entry {number} uses an idempotency key twice", hint=RESTORE)
             self.keys[content["analyst"], content["key"]] = number
-        if answer is not None and question is not None:
-            self.paid[question].levels.update(self.reservations[number].levels)
+        key = self.paid_key(content)
+        if answer is not None and key is not None:
+            self.paid[key].levels.update(levels)
+        if answer is None and question is not None:
+            self.unsettled[content["analyst"], question] = number
         if self.approved:
             self.approved.pop(approval_digest(content), None)
 
@@ -239,10 +241,30 @@ class Book:
             raise LedgerDamaged(f"entry {number} settles what is not waiting for an answer", hint=RESTORE)
         reserved.answer = number
         if reserved.question is not None:
-            self.paid.setdefault(reserved.question, Paid(number, set(reserved.levels)))
+            above = self.populations[self.datasets[reserved.dataset].population]
+            payer = reserved.analyst if above.allotted else None
+            self.paid.setdefault((payer, reserved.question), Paid(number, set(reserved.levels)))
+            if self.unsettled.get((reserved.analyst, reserved.question)) == reserved.number:
+                del self.unsettled[reserved.analyst, reserved.question]
+
+    def _failed(self, _number: int, content: dict[str, Any]) -> None:
+        reserved = self.reservations[content["reservation"]]
+        reserved.failed = True
+        self._count_failure(reserved)
+
+    def _repeated(self, _number: int, content: dict[str, Any]) -> None:
+        self._count_failure(self.reservations[content["reservation"]])
+
+    def _count_failure(self, reserved: Reserved) -> None:
+        for level in reserved.own:
+            self.levels[level].failed += 1
+            self.levels[level].failed_ever += 1
+
+    def _forgiven(self, _number: int, content: dict[str, Any]) -> None:
+        self.levels[content["level"]].failed = 0
 
     def _requested(self, number: int, content: dict[str, Any]) -> None:
-        self.waiting[approval_digest(content)] = number
+        self.waiting[approval_digest(content)] = content.get("id", number)  # which 0.1 had not
 
     def _approved(self, number: int, content: dict[str, Any]) -> None:
         self.waiting.pop(content["request"], None)
@@ -251,7 +273,15 @@ class Book:
     def _budget(self, _number: int, content: dict[str, Any]) -> None:
         level = self.levels[content["level"]]
         level.budget = promise_from_json(content["budget"])
+        level.guarded, level.initial = level.budget, content["filter"]
         level.closed = None
+        if "rest" in content:
+            level.guarded, level.granted = promise_from_json(content["rest"]), {}
+        self._allot(level, content)
+
+    def _moved(self, number: int, content: dict[str, Any]) -> None:
+        if content["what"] == "mark":
+            self.moved = number
 
     def _restored(self, number: int, content: dict[str, Any]) -> None:
         for level in content["closed"]:
@@ -259,6 +289,9 @@ class Book:
         for reserved in self.reservations.values():
             if reserved.answer is None:
                 reserved.lost = number
+        self.unsettled.clear()
+        for charged in map(int, content["levels"]):
+            self.levels[charged].charged = True
         if content["event"] is None:
             self.lost = number
 
@@ -273,7 +306,12 @@ class Book:
             None if budget is None else promise_from_json(budget),
             None if approval is None else promise_from_json(approval),
             closed=None if budget is None else self.lost,
+            allotted=content.get("analysts") == "allotted",
+            initial=content.get("filter"),
+            failures=content.get("failures", FAILURES),
+            questions=content.get("questions"),
         )
+        level.guarded = level.budget
         self.levels[number] = level
         return level
 
@@ -284,9 +322,14 @@ KINDS = frozenset(
         "approved",
         "budget",
         "dataset",
+        "failed",
+        "forgiven",
         "ledger",
+        "moved",
         "population",
         "readmitted",
+        "rekeyed",
+        "repeated",
         "requested",
         "reserved",
         "restored",

@@ -18,6 +18,7 @@ from giveortake.ledger.store import silent
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from giveortake.ledger.entries import Point
     from giveortake.ledger.marks import Mark
     from giveortake.ledger.store import Notice, Store, Transaction
 
@@ -39,12 +40,13 @@ class Chain:
     ) -> None:
         self.lock = RLock()
         self.read_only = read_only
-        self._store = store
-        self._mark = mark
+        self.store = store
+        self.mark = mark
         self._at = at
         self._now = now
         self._book = Book()
         self._filters = Filters()
+        self._secret: bytes | None = None
         self._process = os.getpid()
         self._closed = False
         self._inside = False  # changed by whoever holds the lock
@@ -53,28 +55,43 @@ class Chain:
     @property
     def name(self) -> str:
         """Where the ledger is."""
-        return self._store.name
+        return self.store.name
+
+    @property
+    def ledger(self) -> str:
+        """The ledger's id."""
+        return self._book.ledger
+
+    @property
+    def head(self) -> Point:
+        """The last entry that was read so far."""
+        return self._book.head
 
     @property
     def length(self) -> int:
         """How many entries have been read so far."""
         return self._book.head.number
 
+    def schema(self) -> int:
+        """The version of the tables."""
+        with self._held(), self.store.reading() as transaction:
+            return transaction.schema()
+
     def close(self) -> None:
         """Let go of the database. Everything is safe already."""
         with self.lock:
             self._refuse_reentry()
             self._closed = True
-            self._store.close()
-            self._mark.close()
+            self.store.close()
+            self.mark.close()
 
     def after_fork(self) -> None:
         """In a child process: begin anew with a lock and a connection of its own."""
         self.lock = RLock()
         self._process = os.getpid()
         self._inside = False
-        self._store.abandon()
-        self._mark.abandon()
+        self.store.abandon()
+        self.mark.abandon()
 
     @contextmanager
     def changing(self) -> Iterator[Draft]:
@@ -84,7 +101,7 @@ class Chain:
                 yield draft
             return
         with self._held():
-            with self._store.writing() as transaction:
+            with self.store.writing() as transaction:
                 self._at("begun")
                 draft = self._caught_up(transaction, writable=True)
                 yield draft
@@ -104,13 +121,13 @@ class Chain:
         is marked here first, in its place in the queue of writers; a ledger that is only read waits, then refuses.
         """
         with self._held(), ExitStack() as stack:
-            draft = self._caught_up(stack.enter_context(self._store.reading()), writable=False)
+            draft = self._caught_up(stack.enter_context(self.store.reading()), writable=False)
             if not self._marked():
                 if self.read_only:
                     self._wait_for_mark()
                 else:
                     stack.close()
-                    transaction = stack.enter_context(self._store.writing())
+                    transaction = stack.enter_context(self.store.writing())
                     draft = self._caught_up(transaction, writable=True)
                     draft.writable = False
             yield draft
@@ -142,20 +159,26 @@ class Chain:
 
         The mark is read before the entries: a ledger that is only being read may then be ahead of it, never behind.
         """
-        mark = self._mark.read()
+        mark = self.mark.read()
         if mark is None:
             raise LedgerMissing(f"the high-water mark of {self.name} is gone", hint=RESTORE)
+        transaction.outdated()  # refuses what a later version has written meanwhile
         self._read(transaction)
         if self._book.ledger != mark.ledger:
             raise LedgerForeign(f"{self.name} is not the ledger that its mark belongs to", hint=RESTORE)
         if not self._book.agrees_with(mark) and writable:
-            self._mark.move(self._book.head)
+            self.mark.move(self._book.head)
             self._at("mark moved")
-        return Draft(self._book, transaction, self._filters, self._now, writable=writable)
+        return Draft(self._book, transaction, self._filters, self._now, writable=writable, secret=self._secret_of)
+
+    def _secret_of(self, create: bool) -> bytes | None:
+        if self._secret is None:
+            self._secret = self.mark.secret(create=create and not self.read_only)
+        return self._secret
 
     def _marked(self) -> bool:
         """Whether the mark has come as far as what was read. It is asked again: the first look came before reading."""
-        mark = self._mark.read()
+        mark = self.mark.read()
         return mark is not None and mark.ledger == self._book.ledger and mark.number >= self._book.head.number
 
     def _wait_for_mark(self) -> None:
@@ -189,7 +212,7 @@ class Chain:
 
     def _move_mark(self) -> None:
         """Move the mark to the ledger's end unless another writer already did; the ledger's own lock orders marks."""
-        mark = self._mark.read()
+        mark = self.mark.read()
         if mark is None or mark.number < self._book.head.number:
-            with self._store.writing() as transaction:
+            with self.store.writing() as transaction:
                 self._caught_up(transaction, writable=True)

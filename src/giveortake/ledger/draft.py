@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, final
@@ -15,10 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from giveortake.accounting.filters import Filter
-    from giveortake.ledger.book import Book, Level
+    from giveortake.ledger.book import Book
     from giveortake.ledger.canonical import Json
+    from giveortake.ledger.levels import Level
     from giveortake.ledger.store import Transaction
     from giveortake.privacy import Guarantee
+
+
+KEYED = "hmac-sha256:"  # how a fingerprint begins that was made with the secret beside the mark
 
 
 def clock() -> str:
@@ -55,7 +60,8 @@ class Filters:
             raise LedgerDamaged(
                 f"what is stored as spent by the {level.kind} {level.name!r} is not what the chain says", hint=RESTORE
             )
-        guard = filter_of(level.budget, snapshot=json.loads(text))
+        assert level.guarded is not None  # noqa: S101 (it has a budget)
+        guard = filter_of(level.guarded, snapshot=json.loads(text))
         self._kept[level.number] = level.snapshot, guard
         return guard
 
@@ -69,7 +75,14 @@ class Draft:
     """Entries that are written and not yet committed."""
 
     def __init__(
-        self, book: Book, transaction: Transaction, filters: Filters, now: Callable[[], str], *, writable: bool
+        self,
+        book: Book,
+        transaction: Transaction,
+        filters: Filters,
+        now: Callable[[], str],
+        *,
+        writable: bool,
+        secret: Callable[[bool], bytes | None] = lambda _create: None,
     ) -> None:
         self.book = book
         self.entries: list[Entry] = []
@@ -78,6 +91,17 @@ class Draft:
         self._filters = filters
         self._now = now
         self.writable = writable
+        self._secret = secret
+
+    def keyed(self, fingerprint: str) -> str | None:
+        """A fingerprint as it is written down: whoever reads the ledger cannot test what the table holds.
+
+        None if there is no secret, and this ledger may only be read.
+        """
+        secret = self._secret(self.writable)
+        if secret is None:
+            return None
+        return KEYED + hmac.new(secret, fingerprint.encode(), "sha256").hexdigest()
 
     def filter_of(self, level: Level) -> Filter | None:
         """The filter of a level. It is shared: copy it before charging it."""

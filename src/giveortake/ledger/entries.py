@@ -70,4 +70,5 @@ def read_entry(number: object, body: object, stored: object, previous: str | Non
     return Entry(number, content["kind"], content["at"], content["previous"], content["content"], text, found)
 
 
+UPGRADE = "upgrade giveortake"
 RESTORE = "docs/how-to-restore-a-ledger.md says how the owner brings a ledger back"

@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import contextmanager
 from fractions import Fraction
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, final
 
-from giveortake.errors import ApprovalRequired, InvalidParameter, LedgerMismatch, NotFound
+from giveortake.errors import ApprovalRequired, InvalidParameter, NotFound
+from giveortake.exact import whole
 from giveortake.ledger import registering, spending
+from giveortake.ledger.canonical import canonical, digest, plain
+from giveortake.ledger.failures import Allowance, allowance
 from giveortake.ledger.spending import Reservation, Waiting
+from giveortake.ledger.standings import Standing, meant, standing_of
+from giveortake.ledger.tables import Registered, people_of, put
 from giveortake.ledger.verifying import Verification, burn_down, verified
+from giveortake.ledger.views import of_analyst
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
-    from giveortake.ledger.book import Book, Level
+    from giveortake.ledger.book import Book
     from giveortake.ledger.chain import Chain
-    from giveortake.ledger.draft import Draft
     from giveortake.ledger.entries import Entry
+    from giveortake.ledger.levels import Level
     from giveortake.privacy import Guarantee, Unit
     from giveortake.privacy.events import Event
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What a level may spend and has spent, at the moment it was asked for. Without a budget it only counts."""
-
-    number: int
-    kind: str
-    name: str
-    unit: Unit
-    budget: Guarantee | None
-    spent: Any
-    remaining: Any
-    share: Fraction | None
-    closed: bool
 
 
 @final
@@ -51,7 +42,7 @@ class Ledger:
     """
 
     def __init__(self, chain: Chain) -> None:
-        self._chain = chain
+        self.chain = chain
         with chain.looking():
             pass  # reads and checks every entry
 
@@ -64,10 +55,21 @@ class Ledger:
         budget: Guarantee | None = None,
         unit: Unit | str | None = None,
         approval_above: Guarantee | None = None,
+        analysts: registering.Analysts | None = None,
+        failures: int | None = None,
+        questions: int | None = None,
     ) -> Standing:
-        """The people protected and their budget: registered now, or found registered exactly so."""
-        with self._chain.changing() as draft:
-            registering.population(draft, name, budget, unit, approval_above)
+        """The people protected and their budget: registered now, or found registered exactly so.
+
+        `analysts` is "allotted" unless said otherwise: each has a budget of their own, taken from this one when it is
+        granted, and nothing that one is told depends on another. "pooled" analysts draw from this budget together, so
+        that each can see from what is left and what is refused how much the others have spent.
+        `failures` and `questions` bound the custodian's own questions, as they do an analyst's.
+        """
+        with self.chain.changing() as draft:
+            registering.population(
+                draft, name, budget, unit, approval_above, analysts=analysts, failures=failures, questions=questions
+            )
         return self._standing(lambda book: book.population(name))
 
     def dataset(
@@ -85,7 +87,7 @@ class Ledger:
         approval_above: Guarantee | None = None,
     ) -> Standing:
         """A table about a population. All its tables share the population's budget; this one may have a cap as well."""
-        with self._chain.changing() as draft:
+        with self.chain.changing() as draft:
             registering.dataset(
                 draft,
                 name,
@@ -101,22 +103,50 @@ class Ledger:
             )
         return self._standing(lambda book: book.dataset(name).level)
 
+    def register(
+        self,
+        name: str,
+        *,
+        budget: Guarantee,
+        unit: Unit | str,
+        domains: object,
+        fingerprint: str,
+        first: str,
+        population: str | None = None,
+        new_population: str | None = None,
+        owner_confirms: str | None = None,
+        failures: int | None = None,
+    ) -> Registered:
+        """Put a table of people with a budget into the ledger, or find it there; other content is a new version.
+
+        Whose people they are is said by `population`, one that is there, or by `new_population`, the owner's word that
+        they are others. Only on a ledger that knows nobody may both be left out; they are called `first` then.
+        """
+        with self.chain.changing() as draft:
+            people = people_of(draft.book, name, population, new_population, first=first)
+            if people in draft.book.populations:
+                failures = None  # what was said first holds
+            registering.population(draft, people, budget, unit, None, failures=failures)
+        with self.chain.changing() as draft:  # the people are there now, and nobody else can take their name
+            said = {"protected": unit, "domains": domains}
+            return put(draft, name, people, fingerprint=fingerprint, owner_confirms=owner_confirms, said=said)
+
     def new_version(
         self, dataset: str, *, version: str, fingerprint: str | None = None, owner_confirms: str | None = None
     ) -> None:
         """The table changed. Answers about the versions add up; stored ones stay answers about the old version."""
-        with self._chain.changing() as draft:
+        with self.chain.changing() as draft:
             registering.new_version(draft, dataset, version, fingerprint, owner_confirms)
 
     def versions(self, dataset: str) -> list[tuple[str, str | None]]:
         """The versions that a data set has had, oldest first, each with the fingerprint of its content."""
-        with self._chain.looking() as draft:
+        with self.chain.looking() as draft:
             return list(draft.book.dataset(dataset).versions)
 
     def holder(self, fingerprint: str) -> tuple[str, str] | None:
         """The data set that a table's content was first registered as, and its population, if it was."""
-        with self._chain.looking() as draft:
-            name = draft.book.fingerprints.get(fingerprint)
+        with self.chain.looking() as draft:
+            name = registering.holder(draft, fingerprint)
             return None if name is None else (name, draft.book.dataset(name).population)
 
     def analyst(
@@ -126,10 +156,19 @@ class Ledger:
         datasets: Iterable[str],
         budget: Guarantee | None = None,
         approval_above: Guarantee | None = None,
+        failures: int | None = None,
+        questions: int | None = None,
     ) -> Standing:
-        """Let an analyst ask these data sets, within one cap for all of them together if a budget is given."""
-        with self._chain.changing() as draft:
-            names = registering.analyst(draft, name, datasets, budget, approval_above)
+        """Let an analyst ask these data sets, within one budget for all of them together.
+
+        It is an allotment: taken from the people's budget now and whole, and from then on the analyst's own, whatever
+        others ask (`analysts="pooled"` people have caps instead, or none). `failures` is how many of their questions
+        may fail before the owner has to look, 3 unless said otherwise, and `questions` how many they may ask at all.
+        """
+        with self.chain.changing() as draft:
+            names = registering.analyst(
+                draft, name, datasets, budget, approval_above, failures=failures, questions=questions
+            )
         return self._standing(lambda book: book.grants[name, names].level)
 
     def revoke(self, analyst: str, *, reason: str) -> None:
@@ -142,23 +181,23 @@ class Ledger:
 
     def change_budget(self, level: Standing, budget: Guarantee, *, reason: str) -> Standing:
         """A new promise to the same people: all history is run again under it, and refused if it does not fit."""
-        with self._chain.changing() as draft:
-            spending.change_budget(draft, _meant(draft.book, level), budget, reason)
+        with self.chain.changing() as draft:
+            spending.change_budget(draft, meant(draft.book, level), budget, reason)
         return self._standing(lambda book: book.levels[level.number])
 
     def affordable(self, level: Standing) -> Fraction | None:
         """The greatest ε, up to rounding, of a pure release that a level would admit now; None if it has no cap."""
-        with self._chain.looking() as draft:
-            meant = _meant(draft.book, level)
-            if meant.closed is not None:
+        with self.chain.looking() as draft:
+            asked = meant(draft.book, level)
+            if asked.closed is not None:
                 return Fraction(0)
-            guard = draft.filter_of(meant)
+            guard = draft.filter_of(asked)
             return None if guard is None else guard.affordable()
 
     def admits(self, event: Event, *, dataset: str, analyst: str | None = None) -> bool:
         """Whether every level would admit an event now; nothing is charged, and the next charge may change it."""
-        with self._chain.looking() as draft:
-            asked = draft.book.dataset(dataset)
+        with self.chain.looking() as draft:
+            asked = draft.book.dataset_for(dataset, analyst)
             return all(
                 level.closed is None
                 and (
@@ -183,9 +222,11 @@ class Ledger:
         """Charge an event to every level, durably, before the data is touched. Nothing refunds it.
 
         `key` is the analyst's idempotency key: the same key and request find the same reservation, and its answer.
-        `question` names what is asked, bounds included: a stored answer to it is free for levels that have paid.
+        `question` names what is asked, bounds included: a stored answer to it is free for levels that have paid, and
+        an analyst who asks it again before it is answered finds the reservation that is there. Reserve inside
+        `ledger.turn`, so that only one of those who ask the same at the same moment goes on to answer it.
         """
-        with self._chain.changing() as draft:
+        with self.chain.changing() as draft:
             found = spending.reserve(
                 draft,
                 event,
@@ -206,15 +247,63 @@ class Ledger:
 
     def settle(self, reservation: Reservation | int, answer: object) -> Any:
         """Keep an answer unless there is one, and return the one that is kept: nothing else may be released."""
-        number = reservation.number if isinstance(reservation, Reservation) else reservation
-        if type(number) is not int:  # True and 4.0 would find the entries 1 and 4
-            raise InvalidParameter("reservation", number, "is neither a reservation nor the number of one")
-        with self._chain.changing() as draft:
+        number = _number(reservation)
+        with self.chain.changing() as draft:
             return spending.settle(draft, number, answer)
+
+    @contextmanager
+    def turn(self, question: str, *, dataset: str, analyst: str | None = None) -> Iterator[None]:
+        """Wait until nobody else, in any thread or process, is about to answer this analyst's same question.
+
+        Whoever reserves inside and finds a reservation that is neither fresh nor settled knows that its executor is
+        gone: it failed or crashed. The turn ends with its process, however that ends.
+        """
+        name = digest(canonical([analyst, dataset, plain("question", question)]))
+        with self.chain.mark.turn(name):
+            yield
+
+    def begin_again(self, reservation: Reservation | int) -> None:
+        """Say that a reservation which is neither fresh nor settled is going to be executed once more.
+
+        Call it before the data is touched again. It counts against the analyst's allowance of failures, because how
+        often a question had to be executed may tell something about rows; AllowanceExceeded if that is used up.
+        """
+        number = _number(reservation)
+        with self.chain.changing() as draft:
+            spending.begin_again(draft, number)
+
+    def fail(self, reservation: Reservation | int) -> None:
+        """Say that the executor ran out of memory, time or disk on a reservation, before anybody is told so.
+
+        Call it when such a failure is about to be raised to the asker, and raise only after it has returned: it is
+        durable then. A crash needs no call. It counts against the allowance of whoever asked.
+        """
+        number = _number(reservation)
+        with self.chain.changing() as draft:
+            spending.fail(draft, number)
+
+    def reset_failures(self, level: Standing, *, reason: str) -> None:
+        """The owner has looked at what failed, and allows as many failures again."""
+        with self.chain.changing() as draft:
+            looked_at = meant(draft.book, level)
+            draft.add("forgiven", {"level": looked_at.number, "reason": registering.named("reason", reason)})
+
+    def failures(self) -> list[Allowance]:
+        """For each analyst, and for the custodian's own questions: what may fail, what has, and what that can tell."""
+        with self.chain.looking() as draft:
+            return [allowance(level) for level in draft.book.levels.values() if level.kind != "data set"]
+
+    def release(self, release: str, *, analyst: str | None = None) -> Reservation:
+        """The reservation that the id of a release names, with its answer; ids of 0.1 are found too.
+
+        With `analyst`, one of somebody else is as unknown as one that never was.
+        """
+        with self.chain.looking() as draft:
+            return spending.released(draft, release, analyst)
 
     def approve(self, request: int, *, reason: str) -> None:
         """The custodian lets one large spend through, once."""
-        with self._chain.changing() as draft:
+        with self.chain.changing() as draft:
             waiting = {number: asked for asked, number in draft.book.waiting.items()}
             if request not in waiting:
                 raise NotFound(f"no request {request} waits for approval", hint=f"waiting: {sorted(waiting) or 'none'}")
@@ -222,20 +311,32 @@ class Ledger:
 
     # -- reading ----------------------------------------------------------------------------------------------
 
-    def levels(self) -> list[Standing]:
-        """Every level, in the order in which they were registered."""
-        with self._chain.looking() as draft:
-            return [_standing(draft, level) for level in draft.book.levels.values()]
+    def levels(self, *, analyst: str | None = None, dataset: str | None = None) -> list[Standing]:
+        """Every level, in the order in which they were registered; or an analyst's own, on one data set or on all."""
+        with self.chain.looking() as draft:
+            if analyst is None:
+                return [standing_of(draft, level) for level in draft.book.levels.values()]
+            if dataset is not None:
+                draft.book.dataset_for(dataset, analyst)
+            return [standing_of(draft, grant.level) for grant in draft.book.grants_of(analyst, dataset)]
 
     def waiting(self) -> list[int]:
         """The requests that wait for approval."""
-        with self._chain.looking() as draft:
+        with self.chain.looking() as draft:
             return sorted(draft.book.waiting.values())
 
     def history(self) -> list[Entry]:
         """Every entry, in order, each checked against its hash and the entry before it."""
-        with self._chain.looking() as draft:
+        with self.chain.looking() as draft:
             return list(draft.history())
+
+    def entries(self, *, analyst: str | None = None, after: int | None = None, limit: int = 1000) -> list[Entry]:
+        """Entries with numbers greater than `after`, at most `limit`; an analyst's are numbered among themselves."""
+        with self.chain.looking() as draft:
+            found: Iterable[Entry] = draft.history()
+            if analyst is not None:
+                found = of_analyst(found, draft.book, analyst)
+            return list(islice((entry for entry in found if entry.number > (after or 0)), whole("limit", limit)))
 
     def burn_down(self) -> dict[int, list[tuple[int, Fraction]]]:
         """For the number of each level: how much of its budget was used, from 0 to 1, after which entry."""
@@ -243,7 +344,7 @@ class Ledger:
 
     def verify(self) -> Verification:
         """Read everything again and derive it anew: hashes, order, every filter decision, every snapshot, the mark."""
-        with self._chain.looking() as draft:  # and derive it after that, so that writers need not wait
+        with self.chain.looking() as draft:  # and derive it after that, so that writers need not wait
             entries, head = list(draft.history()), draft.book.head
             states = {number: draft.state_of(level) for number, level in draft.book.levels.items()}
         return verified(entries, states, head)
@@ -253,11 +354,11 @@ class Ledger:
     @property
     def name(self) -> str:
         """Where the ledger is."""
-        return self._chain.name
+        return self.chain.name
 
     def close(self) -> None:
         """Let go of the database. Everything is safe already."""
-        self._chain.close()
+        self.chain.close()
 
     def __enter__(self) -> Self:
         return self
@@ -268,45 +369,24 @@ class Ledger:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Ledger {self.name}: {self._chain.length} entries>"
+        return f"<Ledger {self.name}: {self.chain.length} entries>"
 
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _grant_or_revoke(self, kind: str, analyst: str, reason: str) -> None:
-        with self._chain.changing() as draft:
+        with self.chain.changing() as draft:
             if not draft.book.grants_of(analyst):
                 raise NotFound(f"the ledger has no analyst {analyst!r}")
             if (analyst in draft.book.revoked) != (kind == "revoked"):
                 draft.add(kind, {"analyst": analyst, "reason": registering.named("reason", reason)})
 
     def _standing(self, find: Callable[[Book], Level]) -> Standing:
-        with self._chain.looking() as draft:
-            return _standing(draft, find(draft.book))
+        with self.chain.looking() as draft:
+            return standing_of(draft, find(draft.book))
 
 
-def _meant(book: Book, standing: Standing) -> Level:
-    """The level that a standing speaks of; one that another ledger gave out is refused."""
-    if not isinstance(standing, Standing):
-        raise InvalidParameter("level", standing, "is not a standing", hint="`ledger.levels()` lists them")
-    level = book.levels.get(standing.number)
-    if level is None or (level.kind, level.name, level.unit) != (standing.kind, standing.name, standing.unit):
-        raise LedgerMismatch(
-            f"the {standing.kind} {standing.name!r} is not level {standing.number} of this ledger",
-            hint="take the standing from the ledger whose budget is to change",
-        )
-    return level
-
-
-def _standing(draft: Draft, level: Level) -> Standing:
-    guard = draft.filter_of(level)
-    return Standing(
-        number=level.number,
-        kind=level.kind,
-        name=level.name,
-        unit=level.unit,
-        budget=level.budget,
-        spent=None if guard is None else guard.spent,
-        remaining=None if guard is None else guard.remaining,
-        share=None if guard is None else guard.share,
-        closed=level.closed is not None,
-    )
+def _number(reservation: Reservation | int) -> int:
+    number = reservation.number if isinstance(reservation, Reservation) else reservation
+    if type(number) is not int:  # True and 4.0 would find the entries 1 and 4
+        raise InvalidParameter("reservation", number, "is neither a reservation nor the number of one")
+    return number

@@ -7,23 +7,26 @@ the mark is moved; a ledger behind its mark has lost entries whose answers may b
 from __future__ import annotations
 
 import json
-import os
 import secrets
-import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from threading import Lock
 from typing import TYPE_CHECKING, Protocol, final
 
 from giveortake.errors import LedgerDamaged, LedgerUnavailable
 from giveortake.ledger.canonical import canonical, digest
 from giveortake.ledger.entries import RESTORE, Point
+from giveortake.ledger.files import content_of, locked, sync, write_once
 from giveortake.ledger.store import silent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from giveortake.ledger.store import Notice
 
+_SECRET = 32  # bytes
 _SLOT = 512  # one sector: a write of it is whole or not there on nearly all disks, and checked where it is not
 
 
@@ -46,6 +49,22 @@ class Mark(Protocol):
         """Begin anew at a point that the owner has acknowledged."""
         ...
 
+    def secret(self, *, create: bool) -> bytes | None:
+        """What fingerprints are keyed with. It lies beside the mark, never in the ledger; None if there is none yet."""
+        ...
+
+    def inherit(self, secret: bytes) -> None:
+        """Take over the secret of the mark in whose place this one comes."""
+        ...
+
+    def turn(self, name: str) -> AbstractContextManager[None]:
+        """Hold what only one thread of one process may hold at a time; it is let go when the process ends, however."""
+        ...
+
+    def remove(self) -> None:
+        """Forget everything: another mark has come in the place of this one."""
+        ...
+
     def abandon(self) -> None:
         """Forget what belongs to the parent process."""
         ...
@@ -61,6 +80,9 @@ class MemoryMark:
 
     def __init__(self) -> None:
         self._point: Point | None = None
+        self._secret = secrets.token_bytes(_SECRET)
+        self._turns: dict[str, Lock] = {}
+        self._lock = Lock()
 
     def read(self) -> Point | None:
         return self._point
@@ -74,6 +96,22 @@ class MemoryMark:
 
     def replace(self, point: Point) -> None:
         self._point = point
+
+    def secret(self, *, create: bool) -> bytes | None:
+        return self._secret
+
+    def inherit(self, secret: bytes) -> None:
+        self._secret = secret
+
+    @contextmanager
+    def turn(self, name: str) -> Iterator[None]:
+        with self._lock:
+            held = self._turns.setdefault(name, Lock())
+        with held:
+            yield
+
+    def remove(self) -> None:
+        self._point = None
 
     def abandon(self) -> None:
         """It was copied with the process."""
@@ -92,34 +130,20 @@ class FileMark:
 
     def __init__(self, path: Path, at: Notice = silent) -> None:
         self.path = path
+        self._secret = path.with_name(f"{path.name}.secret")
         self._at = at
 
     def read(self) -> Point | None:
-        try:
-            content = self.path.read_bytes()
-        except FileNotFoundError:
+        content = content_of(self.path)
+        if content is None:
             return None
-        except OSError as error:
-            raise LedgerUnavailable(f"the mark {self.path} cannot be read: {error.strerror}") from error
         points = [point for slot in (0, 1) if (point := _read_slot(content, slot)) is not None]
         if not points:
             raise LedgerDamaged(f"the high-water mark {self.path} is damaged", hint=RESTORE)
         return max(points, key=lambda point: point.number)
 
     def begin(self, point: Point) -> Point:
-        fresh = self.path.with_name(f"{self.path.name}.{secrets.token_hex(8)}.new")
-        try:
-            with fresh.open("xb") as file:
-                file.write(_slot(point) * 2)
-                _sync(file.fileno())
-            with suppress(FileExistsError):
-                os.link(fresh, self.path)  # whole or not at all, and never over another one
-            _sync_folder(self.path)
-        except OSError as error:
-            raise LedgerUnavailable(f"no mark can be kept at {self.path}: {error.strerror}") from error
-        finally:
-            with suppress(OSError):
-                fresh.unlink(missing_ok=True)
+        write_once(self.path, _slot(point) * 2)
         self._at("mark begun")
         return self.read() or point
 
@@ -132,7 +156,7 @@ class FileMark:
                 file.seek(older * _SLOT)
                 file.write(_slot(point))
                 self._at("mark written")
-                _sync(file.fileno())
+                sync(file.fileno())
         except OSError as error:
             raise LedgerUnavailable(
                 f"the mark {self.path} cannot be written: {error.strerror}",
@@ -143,6 +167,29 @@ class FileMark:
         with suppress(FileNotFoundError):
             self.path.unlink()
         self.begin(point)
+
+    def secret(self, *, create: bool) -> bytes | None:
+        found = content_of(self._secret)
+        if found is None and create:
+            write_once(self._secret, secrets.token_bytes(_SECRET))
+            found = content_of(self._secret)
+        if found is not None and len(found) != _SECRET:
+            raise LedgerDamaged(f"the secret {self._secret} is damaged", hint=RESTORE)
+        return found
+
+    def inherit(self, secret: bytes) -> None:
+        write_once(self._secret, secret)
+
+    @contextmanager
+    def turn(self, name: str) -> Iterator[None]:
+        with locked(self.path.with_name(f"{self.path.name}.{name[:32]}.turn")):
+            yield
+
+    def remove(self) -> None:
+        for path in (self.path, self._secret):
+            path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.path.parent.rmdir()  # unless there is something else
 
     def abandon(self) -> None:
         """Nothing is held between calls."""
@@ -163,21 +210,3 @@ def _read_slot(content: bytes, slot: int) -> Point | None:
     except UnicodeDecodeError:
         return None
     return Point(**json.loads(body)) if body and digest(body) == check else None
-
-
-def _sync(descriptor: int) -> None:
-    if sys.platform == "darwin":
-        import fcntl  # noqa: PLC0415 (not on every platform)
-
-        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-    else:
-        os.fsync(descriptor)
-
-
-def _sync_folder(path: Path) -> None:
-    if os.name == "posix":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

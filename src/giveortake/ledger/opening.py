@@ -10,6 +10,7 @@ from giveortake.errors import HIDDEN, InvalidParameter, LedgerForeign, LedgerMis
 from giveortake.ledger.chain import Chain
 from giveortake.ledger.draft import clock
 from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, Point, entry
+from giveortake.ledger.home import Home
 from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.marks import FileMark, Mark, MemoryMark
 from giveortake.ledger.sqlite import SQLiteStore
@@ -35,7 +36,8 @@ def open_ledger(
     """Open the ledger at a path or a PostgreSQL URL (`?schema=name` chooses one of several); ":memory:" forgets.
 
     A new one is begun if there never was one. `mark` says where the high-water mark is kept, a path or another
-    PostgreSQL URL: beside the file unless said otherwise, best on a disk that is not backed up with the ledger.
+    PostgreSQL URL; unless said otherwise in the state folder (`$GIVEORTAKE_STATE`, or the user's own), under the id of
+    the ledger, and for a ledger in PostgreSQL in a schema beside it.
 
     >>> book = open_ledger(":memory:")
     >>> _ = book.population("patients", budget=gt.PureDP("0.3"), unit="person_id")
@@ -58,16 +60,27 @@ def opened(
     now: Callable[[], str] = clock,
 ) -> Ledger:
     """As `open_ledger`, for tests that watch what happens `at` each step, change the clock or the schema."""
-    store, keeper = places(where, mark, read_only=read_only, migrations=migrations, at=at)
+    store = store_at(where, read_only=read_only, migrations=migrations, at=at)
+    keeper: Mark | None = None
     try:
-        found = _mark_of(store, keeper, create=create and not read_only)
+        home = home_of(store, mark, at)
+        if home is None:
+            keeper = mark_at(where, mark, at)
+            found = _mark_of(store, keeper, create=create and not read_only)
+        else:
+            keeper, found = home.find(store, create=create and not read_only, read_only=read_only)
         if not read_only:
             _prepare(store, found, at, now)
-        return Ledger(Chain(store, keeper, read_only=read_only, at=at, now=now))
+        chain = Chain(store, keeper, read_only=read_only, at=at, now=now)
+        ledger = Ledger(chain)
+        if home is not None and not read_only:
+            home.finish(chain)
     except BaseException:
         store.close()
-        keeper.close()
+        if keeper is not None:
+            keeper.close()
         raise
+    return ledger
 
 
 def _mark_of(store: Store, keeper: Mark, *, create: bool) -> Point:
@@ -89,32 +102,39 @@ def _mark_of(store: Store, keeper: Mark, *, create: bool) -> Point:
     return found
 
 
-def places(where: str | os.PathLike[str], mark: str | os.PathLike[str] | None, **options: Any) -> tuple[Store, Mark]:
-    """Where the ledger and its mark are kept."""
-    at = options.get("at", silent)
+def store_at(where: str | os.PathLike[str], **options: Any) -> Store:
+    """The database of a ledger."""
     address = _address(where)
     if address.startswith(_SERVERS):
-        from giveortake.ledger.postgres import PostgresMark, PostgresStore  # noqa: PLC0415 (an extra, heavy)
+        from giveortake.ledger.postgres import PostgresStore  # noqa: PLC0415 (an extra, heavy)
 
-        keeper: Mark = PostgresMark(address) if mark is None else _mark_at(mark, at)
-        return PostgresStore(address, **options), keeper
+        return PostgresStore(address, **options)
     if address == MEMORY:
-        return SQLiteStore(None, **options), MemoryMark()
+        return SQLiteStore(None, **options)
     path = Path(address).absolute()
     if not path.parent.is_dir():
         raise LedgerUnavailable(f"the folder {path.parent} of the ledger does not exist")
     if path.is_dir():
         raise LedgerForeign(f"{path} is a folder, not a ledger")
-    return SQLiteStore(path, **options), _mark_at(f"{path}.mark" if mark is None else mark, at)
+    return SQLiteStore(path, **options)
 
 
-def _mark_at(place: str | os.PathLike[str], at: Notice) -> Mark:
-    address = _address(place)
-    if address.startswith(_SERVERS):
+def home_of(store: Store, mark: str | os.PathLike[str] | None, at: Notice = silent) -> Home | None:
+    """The state folder for a ledger in a file, unless somebody says where its mark is."""
+    return Home(store.path, at) if isinstance(store, SQLiteStore) and store.path is not None and mark is None else None
+
+
+def mark_at(where: str | os.PathLike[str], mark: str | os.PathLike[str] | None, at: Notice = silent) -> Mark:
+    """A mark that lies where it was said to lie, in memory or in the ledger's own database."""
+    address = _address(where)
+    if address == MEMORY:
+        return MemoryMark()
+    place = address if mark is None else _address(mark)
+    if place.startswith(_SERVERS):
         from giveortake.ledger.postgres import PostgresMark  # noqa: PLC0415 (an extra, heavy)
 
-        return PostgresMark(address)
-    path = Path(address).absolute()
+        return PostgresMark(place)
+    path = Path(place).absolute()
     if not path.parent.is_dir():
         raise LedgerUnavailable(f"the folder {path.parent} of the high-water mark does not exist")
     return FileMark(path, at)

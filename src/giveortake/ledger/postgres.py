@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager
 from functools import partial
+from secrets import token_bytes
 from typing import TYPE_CHECKING, Any, final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
@@ -233,15 +234,16 @@ class PostgresMark(_Connected):
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATION,))
             if not _has_schema(connection, f"{self.schema}_mark"):
                 connection.execute(f'CREATE SCHEMA "{self.schema}_mark"'.encode())
-                connection.execute(
-                    f"CREATE TABLE {self._table} (ledger TEXT PRIMARY KEY, number BIGINT NOT NULL, "
-                    "hash TEXT NOT NULL)".encode()
-                )
-                connection.execute(
-                    f"INSERT INTO {self._table} VALUES (%s, %s, %s)".encode(),  # noqa: S608
-                    (point.ledger, point.number, point.hash),
-                )
+                self._create(connection, point)
         return self.read() or point
+
+    def _create(self, connection: psycopg.Connection[tuple[Any, ...]], point: Point) -> None:
+        columns = "(ledger TEXT PRIMARY KEY, number BIGINT NOT NULL, hash TEXT NOT NULL)"
+        connection.execute(f"CREATE TABLE {self._table} {columns}".encode())
+        connection.execute(
+            f"INSERT INTO {self._table} VALUES (%s, %s, %s)".encode(),  # noqa: S608 (the name was checked)
+            (point.ledger, point.number, point.hash),
+        )
 
     def move(self, point: Point) -> None:
         with self._begun() as connection:
@@ -256,9 +258,45 @@ class PostgresMark(_Connected):
                 )
 
     def replace(self, point: Point) -> None:
+        with self._begun() as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATION,))
+            connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}_mark"'.encode())
+            connection.execute(f"DROP TABLE IF EXISTS {self._table}".encode())
+            self._create(connection, point)
+
+    def secret(self, *, create: bool) -> bytes | None:
+        place = f'"{self.schema}_mark".secret'
+        wanted = f"SELECT secret FROM {place}".encode()  # noqa: S608 (the name was checked)
+        with self._begun() as connection:
+            there = connection.execute("SELECT to_regclass(%s)", (place,)).fetchone() != (None,)
+            if not there and create:
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATION,))
+                connection.execute(f"CREATE TABLE IF NOT EXISTS {place} (secret BYTEA NOT NULL)".encode())
+                if connection.execute(wanted).fetchone() is None:
+                    connection.execute(f"INSERT INTO {place} VALUES (%s)".encode(), (token_bytes(32),))  # noqa: S608
+            found = connection.execute(wanted).fetchone() if there or create else None
+        return None if found is None else bytes(found[0])
+
+    def inherit(self, secret: bytes) -> None:
+        self.secret(create=True)
+        with self._begun() as connection:
+            place = f'"{self.schema}_mark".secret'
+            connection.execute(f"UPDATE {place} SET secret = %s".encode(), (secret,))  # noqa: S608
+
+    @contextmanager
+    def turn(self, name: str) -> Iterator[None]:
+        number = int.from_bytes(bytes.fromhex(name)[:8], "big", signed=True)
         with self._translated():
-            self._connected().execute(f'DROP SCHEMA IF EXISTS "{self.schema}_mark" CASCADE'.encode())
-        self.begin(point)
+            held = psycopg.connect(self.address, autocommit=True, connect_timeout=_PATIENCE)
+            held.execute("SELECT pg_advisory_lock(%s)", (number,))
+        try:
+            yield
+        finally:
+            held.close()  # which lets go of the lock, as the end of the process would
+
+    def remove(self) -> None:
+        with self._begun() as connection:
+            connection.execute(f'DROP SCHEMA IF EXISTS "{self.schema}_mark" CASCADE'.encode())
 
 
 def split(url: str) -> tuple[str, str]:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from giveortake.errors import InvalidParameter, LedgerDamaged, LedgerMismatch, Unprovable
+from giveortake.errors import InvalidParameter, LedgerMismatch, LedgerTooNew, Unprovable
+from giveortake.ledger.entries import UPGRADE
 from giveortake.privacy import (
     ROW,
     ZCDP,
@@ -50,7 +51,7 @@ def promise_from_json(content: dict[str, Any]) -> Guarantee:
     """The promise that `promise_to_json` wrote."""
     kind = content["promise"]
     if kind not in _KINDS:
-        raise LedgerDamaged(f"the ledger holds a budget of the unknown kind {kind!r}")
+        raise LedgerTooNew(f"the ledger holds a budget of the kind {kind!r}, which is unknown here", hint=UPGRADE)
     terms: Any = {"unit": Unit(content["unit"]), "neighbours": content["neighbours"]}
     if kind == "renyi":
         return RenyiDP([(Fraction(order), Fraction(epsilon)) for order, epsilon in content["curve"]], **terms)
@@ -77,6 +78,8 @@ def for_group(event: events.Event, size: int, neighbours: Neighbours) -> events.
 
     Guarantee (group privacy, seed 000 L1.7, seed 002 Prop. 6): k rows are k steps of the neighbouring relation. Noise
     that is calibrated to a sensitivity Δ faces at most kΔ; other events are restated by what they promise to groups.
+    Of a release from one part of the data that is, under change-one, k steps of each of which it promises the weaker
+    of its cases (`InPart.cases`): the rows may lie in k parts, so it adds to the releases from the others.
     """
     if size == 1:
         return event
@@ -95,10 +98,11 @@ def for_group(event: events.Event, size: int, neighbours: Neighbours) -> events.
             return events.Composed([for_group(part, size, neighbours) for part in event.events])
         case events.Repeated():
             return events.Repeated(for_group(event.event, size, neighbours), event.times)
-    return _restated(event.guarantee(neighbours=neighbours).group(size))
+    return restated(event.guarantee(neighbours=neighbours).group(size))
 
 
-def _restated(promise: Guarantee) -> events.Event:
+def restated(promise: Guarantee) -> events.Event:
+    """An event that makes a promise, and nothing better."""
     match promise:
         case PureDP():
             return events.Pure(promise.epsilon)

@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
-from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.exact import whole
 from giveortake.ledger.canonical import Json, canonical, plain
-from giveortake.ledger.draft import new_filter
-from giveortake.ledger.promises import promise_from_json, promise_to_json, protecting
+from giveortake.ledger.differences import other_domains, short
+from giveortake.ledger.draft import KEYED, new_filter
+from giveortake.ledger.grants import take
+from giveortake.ledger.levels import FAILURES
+from giveortake.ledger.promises import promise_to_json, protecting
 from giveortake.privacy import ROW, Guarantee, Unit, unit
 from giveortake.privacy.units import checked_unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    from giveortake.ledger.book import DataSet, Level
+    from giveortake.accounting.filters import Filter
     from giveortake.ledger.draft import Draft
+    from giveortake.ledger.levels import DataSet, Level
+
+Analysts: TypeAlias = Literal["allotted", "pooled"]
 
 _LONGEST = 200
-_MOST_LISTED = 3  # columns that an error names
+_BEFORE_0_2: dict[str, Json] = {"analysts": "pooled", "failures": FAILURES, "questions": None}
 
 
 def population(
-    draft: Draft, name: str, budget: Guarantee | None, protected: Unit | str | None, approval_above: Guarantee | None
+    draft: Draft,
+    name: str,
+    budget: Guarantee | None,
+    protected: Unit | str | None,
+    approval_above: Guarantee | None,
+    *,
+    analysts: Analysts | None = None,
+    failures: int | None = None,
+    questions: int | None = None,
 ) -> None:
     """Register the people protected, or find them registered as said."""
     known = draft.book.populations.get(named("population", name))
-    if known is not None and budget is None and protected is None and approval_above is None:
+    if known is not None and (budget, protected, approval_above, analysts, failures, questions) == (None,) * 6:
         return
     if budget is None:
         if known is None:
@@ -37,10 +50,17 @@ def population(
     _require_promise(budget)
     assert budget is not None  # noqa: S101 (a population always has one)
     whom = _unit(protected) if protected is not None else budget.unit if known is None else known.unit
+    if analysts not in {None, "allotted", "pooled"}:
+        raise InvalidParameter("analysts", analysts, "is neither allotted nor pooled")
     content: dict[str, Json] = {"name": name, **_capped(budget, approval_above, whom)}
+    allowance = _allowance(failures, questions)
     if known is not None:
-        _same(draft, known, content, "population")
+        said = {"analysts": analysts, **allowance}
+        _same(
+            draft, known, content | {field: value for field, value in said.items() if value is not None}, "population"
+        )
     else:
+        content |= {"analysts": analysts or "allotted", "failures": FAILURES, **allowance}
         _add(draft, "population", content, budget, whom)
 
 
@@ -76,13 +96,13 @@ def dataset(
         "rows_per_person": people,
         "domains": plain("domains", domains),
         "version": named("version", version),
-        "fingerprint": None if fingerprint is None else named("fingerprint", fingerprint),
+        "fingerprint": _keyed(draft, fingerprint),
         **_capped(budget, approval_above, whom),
     }
     _same_neighbours(budget, above)
     if known is not None:
         _same(draft, known.level, content, "data set", ignore=("version", "fingerprint"))
-        _same_table(known, name, fingerprint)
+        _same_table(draft, known, name, fingerprint)
         return
     content["owner_confirms"] = _confirmed(draft, name, fingerprint, owner_confirms)
     _add(draft, "dataset", content, budget, whom)
@@ -91,7 +111,7 @@ def dataset(
 def new_version(draft: Draft, name: str, version: str, fingerprint: str | None, owner_confirms: str | None) -> None:
     """The data changed: later answers are about the new version, and compose with the earlier ones."""
     known = draft.book.dataset(named("data set", name))
-    if (version, fingerprint) == known.versions[-1]:
+    if version == known.version and is_same(draft, known.versions[-1][1], fingerprint):
         return
     if version in {earlier for earlier, _ in known.versions}:
         raise LedgerMismatch(f"the data set {name!r} already had a version {version!r}", hint="name it anew")
@@ -100,16 +120,23 @@ def new_version(draft: Draft, name: str, version: str, fingerprint: str | None, 
         {
             "name": name,
             "version": named("version", version),
-            "fingerprint": None if fingerprint is None else named("fingerprint", fingerprint),
+            "fingerprint": _keyed(draft, fingerprint),
             "owner_confirms": _confirmed(draft, name, fingerprint, owner_confirms),
         },
     )
 
 
 def analyst(
-    draft: Draft, name: str, datasets: Iterable[str], budget: Guarantee | None, approval_above: Guarantee | None
+    draft: Draft,
+    name: str,
+    datasets: Iterable[str],
+    budget: Guarantee | None,
+    approval_above: Guarantee | None,
+    *,
+    failures: int | None = None,
+    questions: int | None = None,
 ) -> tuple[str, ...]:
-    """Let an analyst ask some data sets of one population, together within one cap."""
+    """Let an analyst ask some data sets of one population: within an allotment, or, where all are pooled, one cap."""
     book = draft.book
     if named("analyst", name) in book.revoked:
         raise AccessDenied(f"the analyst {name!r} was revoked", hint=f"`ledger.readmit({name!r})` takes that back")
@@ -129,12 +156,46 @@ def analyst(
         "datasets": list(names),
         **_capped(budget, approval_above, above.unit),
     }
+    allowance = _allowance(failures, questions)
     known = book.grants.get((name, names))
     if known is not None:
-        _same(draft, known.level, content, "analyst")
-    else:
-        _add(draft, "analyst", content, budget, above.unit)
+        _same(draft, known.level, content | allowance, "analyst")
+        return names
+    content |= {"failures": FAILURES, **allowance}
+    filters: dict[int, Filter] = {}
+    if above.allotted:
+        content["above"], filters = _allotment(draft, budget, above, names)
+    _add(draft, "analyst", content, budget, above.unit, above=filters)
     return names
+
+
+def _allotment(
+    draft: Draft, budget: Guarantee | None, above: Level, datasets: tuple[str, ...]
+) -> tuple[dict[str, Json], dict[int, Filter]]:
+    if budget is None:
+        raise InvalidParameter(
+            "budget",
+            None,
+            f"is missing: the analysts of {above.name!r} have allotments of their own",
+            hint='pass budget=; or register people with analysts="pooled", where one sees what others spend',
+        )
+    givers = draft.book.capped_above(datasets)
+    for level in givers:
+        if level.unit != above.unit:
+            raise LedgerMismatch(
+                f"the data set {level.name!r} has a cap for {level.unit}, and an allotment protects {above.unit}",
+                hint="leave the cap of the data set out",
+            )
+    return take(draft, draft.next_number(), protecting("budget", budget, above.unit), givers)
+
+
+def _allowance(failures: int | None, questions: int | None) -> dict[str, Json]:
+    said: dict[str, Json] = {}
+    if failures is not None:
+        said["failures"] = whole("failures", failures) if failures != 0 else 0
+    if questions is not None:
+        said["questions"] = whole("questions", questions)
+    return said
 
 
 def named(what: str, name: object) -> str:
@@ -154,12 +215,20 @@ def _capped(budget: Guarantee | None, approval_above: Guarantee | None, whom: Un
     }
 
 
-def _add(draft: Draft, kind: str, content: dict[str, Json], budget: Guarantee | None, whom: Unit) -> None:
-    filters = {}
+def _add(
+    draft: Draft,
+    kind: str,
+    content: dict[str, Json],
+    budget: Guarantee | None,
+    whom: Unit,
+    *,
+    above: Mapping[int, Filter] | None = None,
+) -> None:
+    filters = dict(above or {})
     if budget is not None:
         guard = new_filter(protecting("budget", budget, whom))
         content["filter"] = plain("filter", guard.snapshot())  # what the promise was from the beginning
-        filters = {draft.next_number(): guard}
+        filters[draft.next_number()] = guard
     draft.add(kind, content, filters)
 
 
@@ -168,121 +237,58 @@ def _same(draft: Draft, known: Level, content: dict[str, Json], what: str, ignor
     first: dict[str, Any] = dict(draft.stored(known.number).content)
     first["budget"] = None if known.budget is None else promise_to_json(known.budget)  # it may have been changed since
     for field, value in content.items():
-        if field not in ignore and canonical(first[field]) != canonical(value):
+        if field not in ignore and canonical(first.get(field, _BEFORE_0_2.get(field))) != canonical(value):
             if field == "domains":
-                raise _other_domains(draft, known.name, first, value)
+                raise other_domains(draft, known.name, first, value)
             raise LedgerMismatch(
-                f"the {what} {known.name!r} is in the ledger with another {field}: {_short(first[field])}, "
-                f"not {_short(value)}",
+                f"the {what} {known.name!r} is in the ledger with another {field}: "
+                f"{short(first.get(field, _BEFORE_0_2.get(field)))}, "
+                f"not {short(value)}",
                 hint="open it as it was registered; a budget is changed by `ledger.change_budget`, which is recorded",
             )
 
 
-def _other_domains(draft: Draft, name: str, first: dict[str, Any], domains: object) -> LedgerMismatch:
-    """What differs, column by column, and the ways out."""
-    kept, said = _columns(first["domains"]), _columns(domains)
-    differing = sorted(column for column in kept.keys() | said.keys() if kept.get(column) != said.get(column))
-    listed = [f"{column}: {_difference(kept.get(column), said.get(column))}" for column in differing[:_MOST_LISTED]]
-    more = len(differing) - len(listed)
-    hint = (
-        "domains are frozen; protect the table under another name of the same population: "
-        f'name="{name}2", population="{first["population"]}"'
-    )
-    if not draft.book.reservations:
-        hint += "; or delete the ledger's file and its .mark, since nothing was charged yet"
-    return LedgerMismatch(
-        f"the data set {name!r} is in the ledger with other domains: "
-        f"{'; '.join(listed) or 'other tables'}{f'; and {more} more' if more else ''}",
-        hint=hint,
-    )
+def is_same(draft: Draft, held: str | None, fingerprint: str | None) -> bool:
+    """Whether a fingerprint in the ledger is that of this content; those of 0.1 were not keyed."""
+    if held is None or fingerprint is None:
+        return held is fingerprint
+    return held == (draft.keyed(fingerprint) if held.startswith(KEYED) else fingerprint)
 
 
-def _columns(domains: object) -> dict[str, Any]:
-    """Domains by column; by table and column if there are several tables."""
-    if not isinstance(domains, dict):
-        return {} if domains is None else {"all": domains}
-    tables = [each for each in domains.values() if isinstance(each, dict)]
-    if len(tables) < len(domains) or not all(isinstance(each, dict) for table in tables for each in table.values()):
-        return domains
-    return {
-        (f"{table}.{column}" if len(domains) > 1 else str(column)): domain
-        for table, columns in domains.items()
-        for column, domain in columns.items()
-    }
+def holder(draft: Draft, fingerprint: str | None) -> str | None:
+    """The data set that this content was first registered as."""
+    if fingerprint is None:
+        return None
+    found = draft.book.fingerprints
+    keyed = draft.keyed(fingerprint)
+    return found.get(fingerprint) if keyed is None else found.get(keyed, found.get(fingerprint))
 
 
-def _difference(kept: Any, said: Any) -> str:
-    if kept is None or said is None:
-        return f"the ledger says {_domain(kept)}, you said {_domain(said)}"
-    if isinstance(kept, dict) and isinstance(said, dict):
-        ours, yours = kept.get("categories"), said.get("categories")
-        if isinstance(ours, list) and isinstance(yours, list) and len(ours) + len(yours) > 2 * _MOST_LISTED:
-            gone, new = ([each for each in a if each not in b] for a, b in ((ours, yours), (yours, ours)))
-            if gone or new:
-                return f"the ledger alone lists {_listed(gone)}, you alone {_listed(new)}"
-            if ours != yours:
-                return "the categories have another order"
-    texts = _domain(kept), _domain(said)
-    if texts[0] == texts[1]:
-        texts = _short(kept), _short(said)
-    return f"the ledger says {texts[0]}, you said {texts[1]}"
+def key_again(draft: Draft, name: str, fingerprint: str) -> None:
+    """A fingerprint of 0.1 that was found right is written down keyed, and compared by that from now on."""
+    version, held = draft.book.dataset(name).versions[-1]
+    if held == fingerprint and draft.writable:
+        draft.add("rekeyed", {"name": name, "version": version, "fingerprint": _keyed(draft, fingerprint)})
 
 
-def _domain(domain: Any) -> str:
-    """A domain for people.
-
-    >>> _domain({"kind": "real", "nullable": True, "low": "0", "high": "500"})
-    'real, 0 to 500'
-    >>> _domain({"kind": "date", "nullable": False, "low": "738886", "high": "738887"})
-    'date, 2024-01-01 to 2024-01-02, never missing'
-    >>> _domain({"kind": "text", "nullable": True, "categories": ["north", "south"]})
-    'text, one of north, south'
-    """
-    if domain is None:
-        return "nothing"
-    if not isinstance(domain, dict) or "kind" not in domain:
-        return _short(domain)
-    words = [str(domain["kind"])]
-    if "low" in domain and "high" in domain:
-        ends = [str(domain["low"]), str(domain["high"])]
-        if domain["kind"] == "date":
-            ends = [date.fromordinal(int(end)).isoformat() for end in ends]
-        words.append(" to ".join(ends))
-    if "categories" in domain:
-        words.append(f"one of {_listed(domain['categories'])}")
-    if "longest" in domain:
-        words.append(f"at most {domain['longest']} characters")
-    if "step" in domain:
-        words.append(f"in steps of {domain['step']}")
-    if not domain.get("nullable", True):
-        words.append("never missing")
-    return ", ".join(words)
+def _keyed(draft: Draft, fingerprint: str | None) -> str | None:
+    return None if fingerprint is None else draft.keyed(named("fingerprint", fingerprint))
 
 
-def _listed(values: list[Any]) -> str:
-    shown = ["NULL" if value is None else str(value) for value in values[: 2 * _MOST_LISTED]]
-    return ", ".join(shown) + (", …" if len(values) > len(shown) else "") if shown else "nothing"
-
-
-def _short(value: object, limit: int = 120) -> str:
-    if isinstance(value, dict) and "promise" in value:
-        return str(promise_from_json(value)).partition(" (")[0]
-    text = repr(value)
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
-def _same_table(known: DataSet, name: str, fingerprint: str | None) -> None:
-    held = known.versions[-1][1]
-    if fingerprint is not None and fingerprint != held:
+def _same_table(draft: Draft, known: DataSet, name: str, fingerprint: str | None) -> None:
+    if fingerprint is None:
+        return
+    if not is_same(draft, known.versions[-1][1], fingerprint):
         raise LedgerMismatch(
             f"the table is not the one that {name!r} was registered with (version {known.version!r})",
             hint=f"`ledger.new_version({name!r}, version=…, fingerprint=…)` says that the data changed",
         )
+    key_again(draft, name, fingerprint)
 
 
 def _confirmed(draft: Draft, name: str, fingerprint: str | None, owner_confirms: str | None) -> str | None:
     """The owner's word that the same table under a second name is meant, if it is needed."""
-    other = None if fingerprint is None else draft.book.fingerprints.get(fingerprint)
+    other = holder(draft, fingerprint)
     if other is None or other == name:
         return None
     if owner_confirms is None:

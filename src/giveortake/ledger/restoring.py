@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 from giveortake.errors import LedgerDamaged, LedgerMismatch, LedgerMissing, LedgerRolledBack
 from giveortake.ledger.book import Book
 from giveortake.ledger.canonical import Json, canonical, plain
 from giveortake.ledger.draft import Draft, Filters, clock, snapshot_of
 from giveortake.ledger.entries import NOTHING, Point, read_entry
-from giveortake.ledger.opening import places
+from giveortake.ledger.opening import home_of, mark_at, store_at
 from giveortake.ledger.promises import for_group
 from giveortake.ledger.registering import named
 from giveortake.ledger.verifying import Replay
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
 
-    from giveortake.ledger.book import Level
+    from giveortake.ledger.home import Home
+    from giveortake.ledger.levels import Level
     from giveortake.ledger.marks import Mark
     from giveortake.ledger.store import Store
     from giveortake.privacy.events import Event
@@ -46,20 +47,24 @@ def restore(
     reach as far as the mark remembers, nothing is lost, and nothing is closed or charged.
     """
     named("reason", reason)
-    store, keeper = places(where, mark)
+    store = store_at(where)
+    keeper: Home | _Kept | None = None
     try:
         if export is not None:
             _write_anew(store, export)
         if not store.exists():
             raise LedgerMissing(f"there is no ledger at {store.name}", hint="put the backup there first")
-        remembered = _remembered(keeper)
+        keeper = home_of(store, mark) or _Kept(mark_at(where, mark))
         with store.writing() as transaction:
             if transaction.outdated():
                 transaction.migrate()
             book = Book()
             for each in transaction.entries(1, None):
                 book.apply(each)
-            if _has_forgotten_nothing(book, remembered, store.name):
+            if not book.ledger:
+                raise LedgerDamaged(f"{store.name} holds no entries", hint="put a backup there first")
+            remembered = keeper.remembered(book.ledger)
+            if _has_forgotten_nothing(book, remembered):
                 if export is None:
                     raise LedgerMismatch(f"{store.name} has forgotten nothing that its mark remembers", hint="open it")
                 return book.head
@@ -69,25 +74,33 @@ def restore(
             _acknowledge(draft, reason, remembered, charge)
         for each in draft.entries:
             book.apply(each)
-        keeper.replace(book.head)
+        keeper.accept(book.head)
         return book.head
     finally:
         store.close()
-        keeper.close()
+        if isinstance(keeper, _Kept):
+            keeper.mark.close()
 
 
-def _remembered(keeper: Mark) -> Point | str | None:
-    try:
-        found = keeper.read()
-    except LedgerDamaged:
-        return "damaged"
-    return found
+@final
+class _Kept:
+    """A mark that lies where somebody said, or in the ledger's own database."""
+
+    def __init__(self, mark: Mark) -> None:
+        self.mark = mark
+
+    def remembered(self, _ledger: str) -> Point | str | None:
+        try:
+            return self.mark.read()
+        except LedgerDamaged:
+            return "damaged"
+
+    def accept(self, head: Point) -> None:
+        self.mark.replace(head)
 
 
-def _has_forgotten_nothing(book: Book, remembered: Point | str | None, name: str) -> bool:
+def _has_forgotten_nothing(book: Book, remembered: Point | str | None) -> bool:
     """Whether a ledger reaches as far as its mark remembers, so that there is nothing to acknowledge."""
-    if not book.ledger:
-        raise LedgerDamaged(f"{name} holds no entries", hint="put a backup there first")
     if not isinstance(remembered, Point) or remembered.ledger != book.ledger:
         return False
     try:

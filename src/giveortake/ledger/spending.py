@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import secrets
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import (
     AccessDenied,
+    AllowanceExceeded,
     BudgetExceeded,
     IdempotencyConflict,
     InvalidParameter,
@@ -16,20 +16,25 @@ from giveortake.errors import (
     NotFound,
     PopulationClosed,
 )
-from giveortake.ledger.book import approval_digest, charges, question_digest, request_digest
+from giveortake.ledger.allotments import filter_of_rest, require_addable
+from giveortake.ledger.book import approval_digest, request_digest
 from giveortake.ledger.canonical import Json, plain
 from giveortake.ledger.draft import new_filter
+from giveortake.ledger.grants import history, own_history, take
 from giveortake.ledger.promises import for_group, promise_to_json, protecting
 from giveortake.ledger.registering import named
-from giveortake.privacy.events import Event, event_from_json
+from giveortake.privacy import ApproxDP
+from giveortake.privacy.events import Event
 
 if TYPE_CHECKING:
     from giveortake.accounting.filters import Filter
-    from giveortake.ledger.book import Book, DataSet, Level, Reserved
+    from giveortake.ledger.book import Book
     from giveortake.ledger.draft import Draft
+    from giveortake.ledger.levels import DataSet, Level, Reserved
     from giveortake.privacy import Guarantee
 
 _LONGEST_KEY = 500
+_REQUESTS = 1 << 47
 
 
 @final
@@ -38,7 +43,9 @@ class Reservation:
     """A charge that is durably in the ledger, and its answer if that is there too.
 
     `charged` names the levels that paid for it now; none did when every level had paid for a stored answer before.
-    `fresh` says that this call wrote it, and not an earlier one with the same idempotency key.
+    `fresh` says that this call wrote it, and not an earlier one with the same idempotency key or the same question. One
+    that is neither fresh nor settled was begun before: `ledger.begin_again` comes before it is executed once more.
+    `id` is what the asker may be told of it. It is random: a number would tell how much others have asked.
     """
 
     number: int
@@ -48,6 +55,7 @@ class Reservation:
     fresh: bool
     settled: bool
     answer: Any = None
+    id: str = ""
 
 
 @final
@@ -73,11 +81,12 @@ def reserve(
     """Charge every level that has not paid yet, or none of them.
 
     Guarantee: the decision and the charge are one transaction that no other writer can enter. A level that refuses
-    leaves all levels as they were. The same key and request give the reservation that is there, at no cost.
+    leaves all levels as they were. The same key and request give the reservation that is there, at no cost; so does
+    the same question of the same analyst while it has no answer yet, so that one charge pays for one answer.
     """
     if not isinstance(event, Event):
         raise InvalidParameter("event", event, "is not an event", hint='charge what ran, such as events.Pure("0.1")')
-    asked = draft.book.dataset(dataset)
+    asked = draft.book.dataset_for(dataset, analyst)
     levels = levels_of(draft.book, asked, analyst)
     content: dict[str, Any] = {
         "analyst": analyst,
@@ -94,16 +103,22 @@ def reserve(
         return _again(draft, earlier, content)
     if version is not None and version != asked.version:
         raise LedgerMismatch(f"{dataset!r} is at version {asked.version!r} now, not {version!r}", hint="ask again")
-    answered = question_digest(content)
-    paid = None if answered is None else draft.book.paid.get(answered)
+    found = draft.book.paid_key(content)
+    paid = None if found is None else draft.book.paid.get(found)
     if paid is not None:
         content["answered_by"] = paid.answer
         levels = [level for level in levels if level.number not in paid.levels]
-    waiting = _waiting(draft, levels, event, asked, content)
+    elif key is None and found is not None:
+        begun = draft.book.unsettled.get((analyst, found[1]))
+        if begun is not None and {level.number for level in levels} <= set(draft.book.reservations[begun].levels):
+            return _reservation(draft, begun, fresh=False)
+    waiting = _waiting(draft, _approving(draft.book, asked, levels), event, asked, content)
     if waiting is not None:
         return waiting
     if paid is not None and not levels and key is None:
         return _reservation(draft, draft.stored(paid.answer).content["reservation"], fresh=False)
+    if paid is None:
+        _require_allowance(draft.book, asked, levels, analyst)
     return _charge(draft, levels, event, asked, content)
 
 
@@ -126,33 +141,85 @@ def change_budget(draft: Draft, level: Level, budget: Guarantee, reason: str) ->
     """A new promise in place of the old one: all of the level's history is run again under the new filter.
 
     Guarantee: nothing is admitted anew unless everything admitted before fits the new budget, so a cap is never
-    lowered under what is spent. The old promise is void, which is why this is an entry in the chain.
+    lowered under what is spent. The old promise is void, which is why this is an entry in the chain. What a population
+    has granted stays granted; what a greater allotment takes is taken from the levels above.
     """
     promise = protecting("budget", budget, level.unit)
     if promise.neighbours != level.neighbours:
         raise LedgerMismatch(f"{level.name!r} counts neighbours as {level.neighbours}, and no budget changes that")
-    guard = new_filter(promise)
+    set_aside = bool(level.allotments) and isinstance(promise, ApproxDP)
+    for each in level.allotments.values():
+        require_addable(promise, each)
+    guard = filter_of_rest(promise, level.allotments.values()) if set_aside else new_filter(promise)  # type: ignore[arg-type]  # (approximate)
     content: dict[str, Json] = {
         "level": level.number,
         "budget": promise_to_json(promise),
         "reason": named("reason", reason),
         "filter": plain("filter", guard.snapshot()),
     }
-    for entry in draft.history():
-        for charged, event in charges(entry):
-            if charged == level.number:
-                _rerun(guard, level, entry.number, event_from_dict(event))
-    draft.add("budget", content, {level.number: guard})
+    if set_aside:
+        content["rest"] = promise_to_json(guard.budget)
+    for event in own_history(draft, level) if set_aside else history(draft, level):
+        _rerun(guard, level, event)
+    filters = {level.number: guard}
+    grant = draft.book.grant_of(level)
+    if grant is not None and draft.book.populations[draft.book.datasets[grant.datasets[0]].population].allotted:
+        content["above"], taken = take(draft, level.number, promise, draft.book.capped_above(grant.datasets))
+        filters |= taken
+    draft.add("budget", content, filters)
 
 
-def event_from_dict(content: Any) -> Event:
-    """The event that an entry holds."""
-    return _event(json.dumps(content))
+def fail(draft: Draft, number: int) -> None:
+    """Count a failure that the asker is about to observe."""
+    reserved = _unanswered(draft, number)
+    if reserved is not None:
+        draft.add("failed", {"reservation": number})
 
 
-@lru_cache(maxsize=1024)
-def _event(text: str) -> Event:
-    return event_from_json(text)
+def begin_again(draft: Draft, number: int) -> None:
+    """Count that a reservation which was begun before is executed once more; refused if the allowance is used up."""
+    reserved = _unanswered(draft, number)
+    if reserved is not None:
+        _require_known(reserved)
+        for level in reserved.own:
+            _require_failures_left(draft.book.levels[level], reserved.analyst)
+        draft.add("repeated", {"reservation": number})
+
+
+def _unanswered(draft: Draft, number: int) -> Reserved | None:
+    reserved = draft.book.reservations.get(number)
+    if reserved is None:
+        raise NotFound(f"entry {number} is not a reservation")
+    return reserved if reserved.answer is None else None
+
+
+def _require_allowance(book: Book, asked: DataSet, levels: list[Level], analyst: str | None) -> None:
+    """Refuse whoever has observed too many failures, or asked too many questions. It is not told by anybody else's."""
+    kind = "population" if analyst is None else "analyst"
+    own = [level for level in levels if level.kind == kind] or [book.population(asked.population)]
+    for level in own:
+        _require_failures_left(level, analyst)
+        if level.questions is not None and level.asked >= level.questions:
+            raise AllowanceExceeded(
+                f"{level.questions} questions were allowed, and as many were asked; nothing was charged",
+                hint="stored answers are still given; the custodian may grant more questions",
+            )
+
+
+def _require_failures_left(level: Level, analyst: str | None) -> None:
+    if level.failed >= level.failures:
+        who = "" if analyst is None else f" --analyst {analyst}"
+        raise AllowanceExceeded(
+            f"{level.failed} questions have failed, and {level.failures} may: the custodian has to look first; nothing "
+            "was charged",
+            hint=f"stored answers are still given; `giveortake admin failures reset{who} …` allows more",
+        )
+
+
+def _approving(book: Book, asked: DataSet, levels: list[Level]) -> list[Level]:
+    """The levels whose thresholds count: also those above, which depend on the spend alone."""
+    above = [book.population(asked.population), asked.level]
+    return [*(level for level in above if level not in levels), *levels] if levels else levels
 
 
 def level_event(event: Event, level: Level, asked: DataSet) -> Event:
@@ -164,24 +231,18 @@ def level_event(event: Event, level: Level, asked: DataSet) -> Event:
 
 def levels_of(book: Book, asked: DataSet, analyst: str | None) -> list[Level]:
     """Every level that a question of this analyst to this data set has to be admitted by."""
-    levels = [book.population(asked.population), asked.level]
+    above = [book.population(asked.population), asked.level]
     if analyst is None:
-        return levels
-    if analyst in book.revoked:
-        raise AccessDenied(f"the analyst {analyst!r} was revoked", hint="ask the custodian")
-    grants = book.grants_of(analyst, asked.level.name)
-    if not grants:
-        raise AccessDenied(
-            f"the analyst {analyst!r} may not ask {asked.level.name!r}",
-            hint=f"the custodian admits them by `ledger.analyst({analyst!r}, datasets=[{asked.level.name!r}], …)`",
-        )
-    return [*levels, *(grant.level for grant in grants)]
+        return above
+    book.dataset_for(asked.level.name, analyst)
+    own = [grant.level for grant in book.grants_of(analyst, asked.level.name)]
+    return own if above[0].allotted else [*above, *own]
 
 
 def _again(draft: Draft, earlier: int, content: dict[str, Any]) -> Reservation:
     if request_digest(dict(draft.stored(earlier).content)) != request_digest(content):
         raise IdempotencyConflict(
-            f"the idempotency key {content['key']!r} stands for another request (entry {earlier})",
+            f"the idempotency key {content['key']!r} stands for another request",
             hint="use a new key for a new request",
         )
     _require_known(draft.book.reservations[earlier])
@@ -192,8 +253,7 @@ def _require_known(reserved: Reserved) -> None:
     """An answer that may be in the world already is not given a second time."""
     if reserved.answer is None and reserved.lost is not None:
         raise LedgerMismatch(
-            f"the ledger was restored (entry {reserved.lost}) and may have lost the answer of entry {reserved.number}; "
-            "the charge stands",
+            "the ledger was restored and may have lost the answer; the charge stands",
             hint="ask again with a new key: that is a new charge",
         )
 
@@ -209,7 +269,8 @@ def _waiting(
         if level.approval is not None and not new_filter(level.approval).admits(level_event(event, level, asked)):
             known = draft.book.waiting.get(request)
             if known is None:
-                known = draft.add("requested", {name: content[name] for name in _REQUESTED}).number
+                known = secrets.randbelow(_REQUESTS) + _REQUESTS  # a running number would tell how busy others are
+                draft.add("requested", {"id": known, **{name: content[name] for name in _REQUESTED}})
             return Waiting(known, level.name)
     return None
 
@@ -223,8 +284,8 @@ def _charge(draft: Draft, levels: list[Level], event: Event, asked: DataSet, con
     for level in levels:
         if level.closed is not None:
             raise PopulationClosed(
-                f"the {level.kind} {level.name!r} is closed: the ledger was restored (entry {level.closed}) and what "
-                "was spent before that is not known",
+                f"the {level.kind} {level.name!r} is closed: the ledger was restored and what was spent before that is "
+                "not known",
                 hint="the owner sets a new budget with `ledger.change_budget`",
             )
         seen = level_event(event, level, asked)
@@ -232,6 +293,7 @@ def _charge(draft: Draft, levels: list[Level], event: Event, asked: DataSet, con
         guard = draft.filter_of(level)
         if guard is not None:
             charged[level.number] = _admitted(guard, level, seen)
+    content["id"] = secrets.token_hex(12)
     new = draft.add("reserved", content, charged)
     answer = content["answered_by"]
     return Reservation(
@@ -242,6 +304,7 @@ def _charge(draft: Draft, levels: list[Level], event: Event, asked: DataSet, con
         fresh=True,
         settled=answer is not None,
         answer=None if answer is None else draft.stored(answer).content["answer"],
+        id=content["id"],
     )
 
 
@@ -256,18 +319,17 @@ def _admitted(guard: Filter, level: Level, event: Event) -> Filter:
             cost=refusal.cost,
             remaining=refusal.remaining,
             hint=f"`ledger.affordable({level.kind} {level.name!r})` says which ε still fits; "
-            f"`ledger.change_budget` is the owner's (level {level.number})",
+            "`ledger.change_budget` is the owner's",
         ) from None
     return after
 
 
-def _rerun(guard: Filter, level: Level, number: int, event: Event) -> None:
+def _rerun(guard: Filter, level: Level, event: Event) -> None:
     try:
         guard.charge(event)
     except BudgetExceeded as refusal:
         raise BudgetExceeded(
-            f"the {level.kind} {level.name!r} has spent more than the new budget allows (entry {number} would not "
-            f"be admitted: {refusal.message})",
+            f"the {level.kind} {level.name!r} has spent more than the new budget allows: {refusal.message}",
             cost=refusal.cost,
             remaining=refusal.remaining,
             hint="a cap can be raised, or lowered to what is spent",
@@ -278,8 +340,23 @@ def _reservation(draft: Draft, number: int, *, fresh: bool) -> Reservation:
     reserved = draft.book.reservations[number]
     answer = None if reserved.answer is None else draft.stored(reserved.answer).content["answer"]
     return Reservation(
-        number, reserved.dataset, reserved.version, (), fresh, settled=reserved.answer is not None, answer=answer
+        number,
+        reserved.dataset,
+        reserved.version,
+        (),
+        fresh,
+        settled=reserved.answer is not None,
+        answer=answer,
+        id=reserved.id,
     )
+
+
+def released(draft: Draft, release: str, analyst: str | None) -> Reservation:
+    """The reservation that a release id names, of this analyst; the custodian finds everybody's."""
+    number = draft.book.ids.get(release)
+    if number is None or (analyst is not None and draft.book.reservations[number].analyst != analyst):
+        raise NotFound(f"there is no release {release!r}")
+    return _reservation(draft, number, fresh=False)
 
 
 def _checked_key(key: object) -> str:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, final
 from urllib.parse import quote
 
-from giveortake.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerForeign, LedgerMissing, LedgerUnavailable
+from giveortake.errors import (
+    LedgerBusy,
+    LedgerDamaged,
+    LedgerError,
+    LedgerForeign,
+    LedgerMismatch,
+    LedgerMissing,
+    LedgerUnavailable,
+)
 from giveortake.ledger.entries import RESTORE
+from giveortake.ledger.files import create_private, require_private, sync, sync_folder
 from giveortake.ledger.store import MIGRATIONS, Transaction, silent
 
 if TYPE_CHECKING:
@@ -64,7 +75,9 @@ class SQLiteStore:
 
     @contextmanager
     def create(self) -> Iterator[Transaction]:
-        with self._transaction("BEGIN IMMEDIATE", mode="rwc") as transaction:
+        if self.path is not None:
+            create_private(self.path)
+        with self._transaction("BEGIN IMMEDIATE") as transaction:
             connection = self._connected()
             if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
                 connection.execute(f"PRAGMA application_id = {_APPLICATION}")
@@ -84,6 +97,26 @@ class SQLiteStore:
         with self._transaction("BEGIN") as transaction:
             yield transaction
 
+    def copy_to(self, target: Path) -> None:
+        """A copy of one state, by SQLite's own backup, in a new file for its owner alone: whole or not there."""
+        if target.exists():
+            raise LedgerMismatch(f"there is something at {target} already", hint="choose another path")
+        part = target.with_name(f"{target.name}.{token_hex(8)}.part")
+        create_private(part)
+        try:
+            source = f"file:{quote(str(self.path))}?mode=ro"  # SQLite does not copy from a connection that is writing
+            reader = sqlite3.connect(source, uri=True, timeout=_PATIENCE)
+            with self._translated(), closing(reader), closing(sqlite3.connect(part)) as copy:
+                reader.backup(copy)
+            with part.open("rb") as file:
+                sync(file.fileno())
+            os.link(part, target)  # never over another file
+            sync_folder(target)
+        except OSError as error:
+            raise LedgerUnavailable(f"{target} cannot be written: {error.strerror}") from error
+        finally:
+            part.unlink(missing_ok=True)
+
     def abandon(self) -> None:
         if self._connection is not None:
             _abandoned.append(self._connection)
@@ -96,12 +129,13 @@ class SQLiteStore:
             self._connection = None
 
     @contextmanager
-    def _transaction(self, begin: str, mode: str = "rw") -> Iterator[Transaction]:
+    def _transaction(self, begin: str) -> Iterator[Transaction]:
         with self._translated():
             self._notice_replacement()
-            connection = self._connected(mode)
+            connection = self._connected()
             _begin(connection, begin)
             try:
+                self._refuse_replacement()
                 yield Transaction(partial(self._execute, connection), migrations=self._migrations)
                 self._check_inside(connection)
                 connection.execute("COMMIT")
@@ -113,14 +147,22 @@ class SQLiteStore:
 
     def _notice_replacement(self) -> None:
         """SQLite would go on with a file that was deleted or replaced; what lies at the path now is what counts."""
-        if self.path is None or self._connection is None:
-            return
+        if self._connection is not None and self._was_replaced():
+            self.close()
+
+    def _refuse_replacement(self) -> None:
+        """The same once more, for whoever had to wait for their turn while the ledger was moved away."""
+        if self._was_replaced():
+            raise LedgerMissing(f"the ledger {self.name} was moved or replaced a moment ago", hint="open it again")
+
+    def _was_replaced(self) -> bool:
+        if self.path is None:
+            return False
         try:
             found = self.path.stat()
         except OSError:
             raise LedgerMissing(f"the ledger {self.name} is gone", hint=RESTORE) from None
-        if (found.st_dev, found.st_ino) != self._file:
-            self.close()
+        return (found.st_dev, found.st_ino) != self._file
 
     def _execute(
         self, connection: sqlite3.Connection, statement: str, values: Sequence[Any]
@@ -133,17 +175,19 @@ class SQLiteStore:
         if self._connection is not connection or not connection.in_transaction:
             raise LedgerUnavailable(f"a transaction of {self.name} ended before its time", hint="try again")
 
-    def _connected(self, mode: str = "rw") -> sqlite3.Connection:
+    def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
             if self._lost:
                 raise LedgerUnavailable(
                     "a ledger in memory stays with the process that made it; this is a child of that process",
                     hint="give the ledger a path",
                 )
-            self._connection = self._connect("ro" if self._read_only else mode)
+            self._connection = self._connect("ro" if self._read_only else "rw")
         return self._connection
 
     def _connect(self, mode: str) -> sqlite3.Connection:
+        if self.path is not None:
+            require_private(self.path)
         address = ":memory:" if self.path is None else f"file:{quote(str(self.path))}?mode={mode}"
         connection = sqlite3.connect(
             address, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
@@ -202,6 +246,16 @@ class SQLiteStore:
                     f"{text} cannot be used: {error}", hint="check the disk's space and who may write to the folder"
                 )
         return LedgerDamaged(f"{text} is damaged: {error}", hint=RESTORE)
+
+
+def is_ledger(path: Path) -> bool:
+    """Whether a file says in its header that it is a ledger, without letting SQLite touch it."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(72)
+    except OSError as error:
+        raise LedgerUnavailable(f"{path} cannot be read: {error.strerror}") from error
+    return header[68:] == _APPLICATION.to_bytes(4, "big")
 
 
 def _begin(connection: sqlite3.Connection, begin: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
 
 from giveortake.errors import LedgerDamaged, LedgerTooNew
-from giveortake.ledger.entries import RESTORE, Entry, read_entry
+from giveortake.ledger.entries import RESTORE, UPGRADE, Entry, read_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     Notice: TypeAlias = Callable[[str], None]
     Migrations: TypeAlias = Mapping[int, Sequence[str]]
 
-SCHEMA = 1
-MIGRATIONS: Migrations = {}  # what turns each older schema into the next one; `{s}` stands before a table's name
+SCHEMA = 2
+# What turns each older schema into the next one; `{s}` stands before a table's name. From 1 to 2 the tables stay: the
+# number alone keeps programs out that do not know the newer kinds of entries.
+MIGRATIONS: Migrations = {1: ()}
 
 TABLES = (
     "CREATE TABLE {s}about (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -88,7 +90,7 @@ class Transaction:
         if found > newest:
             raise LedgerTooNew(
                 f"the ledger has schema {found}; this giveortake knows schemas up to {newest}",
-                hint="upgrade giveortake",
+                hint=UPGRADE,
             )
         return found < newest
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from giveortake.accounting.filters import filter as filter_of
-from giveortake.errors import BudgetExceeded, GiveOrTakeError, LedgerDamaged
+from giveortake.errors import BudgetExceeded, GiveOrTakeError, LedgerDamaged, LedgerTooNew
+from giveortake.ledger.allotments import larger, require_addable, require_sound, rest
 from giveortake.ledger.book import Book, charges
 from giveortake.ledger.canonical import digest
 from giveortake.ledger.draft import snapshot_of
 from giveortake.ledger.entries import RESTORE
-from giveortake.ledger.promises import promise_from_json
-from giveortake.ledger.spending import event_from_dict, level_event, levels_of
+from giveortake.ledger.events import event_from_dict
+from giveortake.ledger.promises import promise_from_json, restated
+from giveortake.ledger.spending import level_event, levels_of
+from giveortake.privacy import ApproxDP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.entries import Entry, Point
+    from giveortake.ledger.levels import Level
+    from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
 
 
@@ -85,13 +90,14 @@ class Replay:
             self._check(entry)
         except BudgetExceeded as error:
             raise LedgerDamaged(f"entry {entry.number} exceeds a budget: {error.message}", hint=RESTORE) from error
-        except LedgerDamaged:
+        except (LedgerDamaged, LedgerTooNew):
             raise
         except (GiveOrTakeError, LookupError, TypeError, ValueError) as error:
             raise LedgerDamaged(f"entry {entry.number} cannot be derived again: {error}", hint=RESTORE) from error
         self.book.apply(entry)
         stated = entry.content.get("snapshots", {})
         touched = {level for level, _ in charges(entry)} | {int(level) for level in stated}
+        touched |= {int(level) for level in entry.content.get("above", {})}
         derived = {str(level): digest(snapshot_of(self.guards[level])) for level in touched if level in self.guards}
         if stated != derived:
             raise LedgerDamaged(f"entry {entry.number} misstates what was spent", hint=RESTORE)
@@ -99,13 +105,9 @@ class Replay:
     def _check(self, entry: Entry) -> None:
         content = entry.content
         if "filter" in content:
-            level = content.get("level", entry.number)
-            guard = filter_of(promise_from_json(content["budget"]), snapshot=content["filter"])
-            if guard.share:
-                raise LedgerDamaged(f"entry {entry.number} begins with a filter that has already spent", hint=RESTORE)
-            for event in self._charged.get(level, ()):
-                guard.charge(event)
-            self.guards[level] = guard
+            self._check_filter(content.get("level", entry.number), content, entry.number)
+        if entry.kind in {"analyst", "budget"}:
+            self._check_above(entry)
         if entry.kind == "reserved":
             self._check_levels(entry)
         for level, event in charges(entry):
@@ -114,6 +116,64 @@ class Replay:
             if level in self.guards:
                 self.guards[level].charge(ran)
 
+    def _check_filter(self, number: int, content: Mapping[str, Any], entry: int) -> None:
+        """A filter that begins anew has spent nothing, promises no more than the budget leaves, and admits history."""
+        budget = promise_from_json(content["budget"])
+        guard = filter_of(promise_from_json(content.get("rest", content["budget"])), snapshot=content["filter"])
+        known = self.book.levels.get(number)
+        events = [] if known is None or "rest" in content else [*map(event_from_dict, known.granted.values())]
+        if "rest" in content:
+            require_sound(budget, () if known is None else known.allotments.values(), guard)
+        elif guard.share:
+            raise LedgerDamaged(f"entry {entry} begins with a filter that has already spent", hint=RESTORE)
+        for event in (*events, *self._charged.get(number, ())):
+            guard.charge(event)
+        self.guards[number] = guard
+
+    def _check_above(self, entry: Entry) -> None:
+        """Whether a grant took what it had to take from the levels above it."""
+        content, book = entry.content, self.book
+        number = content.get("level", entry.number)
+        grant = None if entry.kind == "analyst" else book.grant_of(book.levels[number])
+        datasets = content["datasets"] if entry.kind == "analyst" else () if grant is None else grant.datasets
+        above = book.capped_above(datasets) if datasets else []
+        stated = content.get("above", {})
+        if not above or not above[0].allotted:
+            above = []
+        promise = None if content["budget"] is None else promise_from_json(content["budget"])
+        for level in above:
+            if promise is None or level.budget is None:
+                raise LedgerDamaged(f"entry {entry.number} grants without a promise", hint=RESTORE)
+            require_addable(level.budget, promise)
+            counted = larger(level.allotments.get(number), promise)
+            taken = stated.get(str(level.number))
+            if (taken is None) != (counted == level.allotments.get(number)):
+                raise LedgerDamaged(f"entry {entry.number} grants what it does not take", hint=RESTORE)
+            if taken is not None:
+                self._take(level, number, counted, taken)
+        if set(stated) - {str(level.number) for level in above}:
+            raise LedgerDamaged(f"entry {entry.number} takes from levels that are not above it", hint=RESTORE)
+
+    def _take(self, level: Level, number: int, counted: Guarantee, taken: Mapping[str, Any]) -> None:
+        allotments = (level.allotments | {number: counted}).values()
+        if isinstance(level.budget, ApproxDP):
+            rest(level.budget, allotments)
+        if "rest" in taken:
+            if level.charged:
+                raise LedgerDamaged("a race was begun anew after something was charged to it", hint=RESTORE)
+            guard = filter_of(promise_from_json(taken["rest"]), snapshot=taken["filter"])
+            require_sound(level.budget, allotments, guard)  # type: ignore[arg-type]  # (it has a budget)
+            self.guards[level.number] = guard
+            return
+        event = event_from_dict(taken["event"])
+        if event != restated(counted):
+            raise LedgerDamaged("an allotment was charged as something else", hint=RESTORE)
+        granted = {each: event_from_dict(text) for each, text in level.granted.items()} | {number: event}
+        guard = filter_of(level.guarded, snapshot=level.initial)  # type: ignore[arg-type]  # (it has a budget)
+        for each in (*granted.values(), *self._charged.get(level.number, ())):
+            guard.charge(each)
+        self.guards[level.number] = guard
+
     def _check_levels(self, entry: Entry) -> None:
         """Whether exactly the levels that had to pay were charged, each for the event in its own unit."""
         book, content = self.book, entry.content
@@ -121,7 +181,10 @@ class Replay:
         event = event_from_dict(content["event"])
         owed = {level.number: level for level in levels_of(book, asked, content["analyst"])}
         if content["answered_by"] is not None:
-            paid = next(paid for paid in book.paid.values() if paid.answer == content["answered_by"])
+            key = book.paid_key(dict(content))
+            paid = None if key is None else book.paid.get(key)
+            if paid is None or paid.answer != content["answered_by"]:
+                raise LedgerDamaged(f"entry {entry.number} gives out an answer of somebody else", hint=RESTORE)
             owed = {number: level for number, level in owed.items() if number not in paid.levels}
         charged = {level: event_from_dict(part) for level, part in charges(entry)}
         if charged != {number: level_event(event, level, asked) for number, level in owed.items()}:

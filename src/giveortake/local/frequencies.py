@@ -8,7 +8,7 @@ it, binomial (n, q* + f·(p* − q*)), and (count/n − q*)/(p* − q*) is an un
 from __future__ import annotations
 
 from abc import abstractmethod
-from math import ceil
+from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,15 @@ from giveortake.answers import Answer, Column
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.exact import Number, closed_probability, positive, whole
 from giveortake.local.consistency import Consistency, made_consistent
-from giveortake.local.margins import USUAL, FloatArray, Interval, checked_interval, interval_of, quantile
+from giveortake.local.margins import (
+    USUAL,
+    FloatArray,
+    Interval,
+    checked_interval,
+    interval_of,
+    quantile,
+    require_possible,
+)
 from giveortake.local.oracle import Oracle
 from giveortake.local.texts import is_unicode
 from giveortake.mechanisms.categories import checked_categories, positions
@@ -72,12 +80,15 @@ class Supports(Oracle):
         if frequency is not None:
             middle = false + float(closed_probability("frequency", frequency)) * (true - false)
         z = quantile(confidence)
-        textbook = z * z * middle * (1 - middle) / ((true - false) * reach) ** 2
+        gap = (true - false) * reach
+        textbook = z * z * middle * (1 - middle) / (gap * gap) if gap * gap else inf
+        require_possible(textbook, margin)
         if checked_interval(interval) == "normal":
             return max(1, ceil(textbook))
         low, high = 0, int(_COMFORT * textbook) + 10
         while not self._reaches(high, middle, reach, confidence):
             low, high = high, 2 * high
+            require_possible(high, margin)
         while high - low > 1:
             between = (low + high) // 2
             low, high = (low, between) if self._reaches(between, middle, reach, confidence) else (between, high)
@@ -140,6 +151,9 @@ class FrequencyOracle(Supports):
 
     def code(self, value: Any) -> int:
         return int(self.codes([value])[0])
+
+    def is_code(self, code: object) -> bool:
+        return type(code) is int and 0 <= code < len(self.categories)
 
     def codes(self, values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The place of every answer among the categories; an answer outside them is refused, and not quoted."""

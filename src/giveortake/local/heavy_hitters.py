@@ -130,6 +130,13 @@ class HeavyHitters(Supports):
         (text,) = self._padded(checked_texts([value]))
         return text.rstrip(_END)
 
+    def is_code(self, code: object) -> bool:
+        if not isinstance(code, str):
+            return False
+        letters = code.removesuffix(_CUT)
+        lengths = range(self._full + 1) if letters == code else [self._full]
+        return len(letters) in lengths and set(letters) <= set(self.alphabet)
+
     def law(self, value: Any) -> dict[Hashable, Fraction]:
         """Of a survey over a small prime; the usual one has far too many functions to list."""
         texts = self._padded(checked_texts([value]))

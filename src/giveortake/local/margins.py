@@ -23,6 +23,7 @@ FloatArray: TypeAlias = "npt.NDArray[np.float64]"
 Interval: TypeAlias = Literal["guaranteed", "normal"]
 
 USUAL = Fraction(95, 100)
+_MOST_RESPONDENTS = 10**15  # counts up to here are exact in doubles
 _STEPS = 48  # halvings of an interval that is at most 1 wide
 _TINY = 1e-300  # stands for zero in logarithms that are multiplied by zero
 _WIDER = 1e-12  # for what doubles have rounded away
@@ -33,6 +34,12 @@ def checked_interval(interval: Interval) -> Interval:
     if interval not in get_args(Interval):
         raise InvalidParameter("interval", interval, "is unknown", hint='write "guaranteed" or "normal"')
     return interval
+
+
+def require_possible(respondents: float, margin: exact.Number) -> None:
+    """Refuse a margin for which there are not enough people, nor digits in a double."""
+    if not respondents <= _MOST_RESPONDENTS:
+        raise InvalidParameter("margin", margin, "needs more than 10¹⁵ respondents", hint="ask for a wider margin")
 
 
 def quantile(confidence: exact.Number) -> float:

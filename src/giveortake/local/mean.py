@@ -13,7 +13,7 @@ import numpy as np
 from giveortake.answers import Estimate
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.exact import Number, open_probability, positive, rational, whole
-from giveortake.local.margins import USUAL, Interval, checked_interval, interval_of, quantile
+from giveortake.local.margins import USUAL, Interval, checked_interval, interval_of, quantile, require_possible
 from giveortake.local.oracle import Oracle, is_one, read_fraction, registered, source, survey_name, written
 from giveortake.local.rationals import ratio_below, survey_epsilon
 from giveortake.local.reports import whole_numbers
@@ -102,6 +102,9 @@ class Mean(Oracle):
     def code(self, value: Any) -> int:
         return int(self._steps([value])[0])
 
+    def is_code(self, code: object) -> bool:
+        return type(code) is int and 0 <= code <= 1 << _GRID
+
     def law(self, value: Any) -> dict[Hashable, Fraction]:
         level, rest = divmod(int(self._steps([value])[0]) * self.levels, 1 << _GRID)
         up = Fraction(rest, 1 << _GRID)
@@ -173,6 +176,7 @@ class Mean(Oracle):
         low, high = 1, 2
         while not reaches(high):
             low, high = high, 2 * high
+            require_possible(high, margin)
         while high - low > 1:
             between = (low + high) // 2
             low, high = (low, between) if reaches(between) else (between, high)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from giveortake.errors import DamagedReports, ForeignReports, GiveOrTakeError, InvalidParameter
 from giveortake.exact import exp_up, log_up, positive, rational, shown_up
 from giveortake.local.reports import Reports, joined, read_reports
-from giveortake.local.texts import checked_texts
+from giveortake.local.texts import checked_texts, is_unicode
 from giveortake.privacy import PureDP, events
 from giveortake.randomness import SYSTEM_ENTROPY
 
@@ -86,6 +86,10 @@ class Oracle(ABC):
         """What the randomiser takes one answer for: answers with the same code have the same law of reports."""
         (text,) = checked_texts([value])
         return text
+
+    def is_code(self, code: object) -> bool:
+        """Whether some answer has this code."""
+        return isinstance(code, str) and is_unicode(code)
 
     # -- what is promised -------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from giveortake.answers import Answer, Column
-from giveortake.exact import Number, closed_probability, shown
+from giveortake.exact import Number, closed_probability, shown, whole
 from giveortake.local.frequencies import FrequencyOracle, survey_categories
 from giveortake.local.hadamard import HadamardResponse
 from giveortake.local.hashing import LocalHashing
@@ -55,7 +55,7 @@ def plan(
     >>> plan(range(1000), epsilon=1, n=1000).survey.kind
     'local-hashing'
     """
-    known = survey_categories(categories)
+    known, n = survey_categories(categories), whole("n", n)
     share = Fraction(1, len(known)) if frequency is None else frequency
     candidates: dict[str, FrequencyOracle] = {
         "randomized response": RandomizedResponse(known, epsilon, name=name),

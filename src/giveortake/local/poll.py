@@ -109,6 +109,9 @@ class Poll(Supports):
     def code(self, value: Any) -> int:
         return int(self._coded([value])[0])
 
+    def is_code(self, code: object) -> bool:
+        return type(code) is int and code in _YES_OR_NO
+
     def law(self, value: Any) -> dict[Hashable, Fraction]:
         yes = self.support[0 if self._coded([value])[0] else 1]
         return {True: yes, False: 1 - yes}

@@ -16,7 +16,7 @@ from giveortake.errors import DamagedReports, InvalidParameter
 from giveortake.exact import Number, closed_probability, log_up, open_probability, positive, whole
 from giveortake.local.bits import set_bits
 from giveortake.local.decoding import decoded
-from giveortake.local.margins import USUAL, quantile
+from giveortake.local.margins import USUAL, quantile, require_possible
 from giveortake.local.oracle import Oracle, is_one, read_fraction, registered, source, survey_name, written
 from giveortake.local.rationals import ratio_below, survey_epsilon
 from giveortake.local.reports import packed_rows
@@ -240,7 +240,9 @@ class Rappor(Oracle):
     def sample_size(self, margin: Number, confidence: Number = USUAL) -> int:
         """How many respondents make an interval of at most ± margin, by the bound of `variance`."""
         z = Fraction(quantile(confidence))
-        return -int(-(z**2 * self.variance(1, 0) / positive("margin", margin) ** 2) // 1)
+        size = -int(-(z**2 * self.variance(1, 0) / positive("margin", margin) ** 2) // 1)
+        require_possible(size, margin)
+        return size
 
     def checked(self, listed: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
         rows = packed_rows(listed, 8 * _COHORT_BYTES + self.size)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from giveortake.privacy import PureDP
     from giveortake.randomness import Entropy
 
+_FIELDS = {"survey", "memoise", "budget", "memory", "paid", "cohort"}
 _PATTERNS = (
     "with memory, a report that changes tells that the answer did: the promise only compares lifetimes in which "
     "answers repeat in the same places"
@@ -149,6 +150,8 @@ class Respondent:
         """The respondent that `to_json` wrote; a memory that no respondent could have is refused."""
         try:
             document = json.loads(text, object_pairs_hook=without_repetition)
+            if set(document) != _FIELDS:
+                raise DamagedReports("this is not the memory of a respondent")
             survey = from_json(json.dumps(document["survey"]))
             found = cls(survey, memoise=document["memoise"], budget=document["budget"])
             memory, paid, cohort = document["memory"], document["paid"], document["cohort"]
@@ -173,6 +176,8 @@ class Respondent:
             return False
         if self.budget is not None and paid * self.survey.epsilon > self.budget:
             return False
+        if not all(map(self._is_key, memory)):
+            return False
         self.survey.checked(list(memory.values()))
         if isinstance(self.survey, Rappor):
             heads = {int.from_bytes(bytes.fromhex(kept)[:2], "little") for kept in memory.values()}
@@ -186,6 +191,11 @@ class Respondent:
             return False
         self._memory, self._paid, self._cohort = memory, paid, cohort
         return True
+
+    def _is_key(self, key: str) -> bool:
+        """Whether a memory could be kept under this key: the code of an answer, written as `report` writes it."""
+        code = json.loads(key)
+        return self.survey.is_code(code) and json.dumps(code, ensure_ascii=False) == key
 
     def _first(self, value: Any, entropy: Entropy | None) -> Any:
         if not isinstance(self.survey, Rappor):

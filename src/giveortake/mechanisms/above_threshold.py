@@ -42,7 +42,7 @@ class AboveThreshold(Mechanism["Numeric", bool]):
 
     def __init__(self, threshold: Number, epsilon: Number, sensitivity: int = 1) -> None:
         self.threshold = exact.ceiling(exact.rational("threshold", threshold))
-        self.epsilon = exact.positive("epsilon", epsilon)
+        self.epsilon = exact.spendable("epsilon", epsilon)
         self.sensitivity = exact.whole("sensitivity", sensitivity)
         self._lock = Lock()
         self._process = os.getpid()

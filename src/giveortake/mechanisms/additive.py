@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from giveortake.exact import open_probability
 from giveortake.mechanisms import columns
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from giveortake.exact import Number
     from giveortake.mechanisms.columns import Numeric
+    from giveortake.mechanisms.tails import Tail
+    from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
 
 
@@ -40,6 +42,39 @@ class AdditiveNoise(Mechanism["Numeric", "Numeric"]):
         """Release one chunk after another, so that the whole never has to fit into memory."""
         for chunk in chunks:
             yield self.release(chunk, entropy)
+
+
+class RoundedNoise(AdditiveNoise):
+    """Noise of a continuous law, rounded to whole steps, with all that is said about it in quotes and margins.
+
+    On integers, value + round(Z) is round(value + Z): post-processing of the continuous mechanism.
+    """
+
+    __slots__ = ()
+
+    label: ClassVar[str]  # the law, as it is told
+
+    @property
+    @abstractmethod
+    def scale_in_steps(self) -> Fraction:
+        """The scale of the law; the standard deviation of a normal one."""
+
+    @property
+    @abstractmethod
+    def tail(self) -> Tail:
+        """How far the continuous law strays, in steps."""
+
+    @abstractmethod
+    def event_within(self, l1: Fraction, l2: Fraction) -> Event:
+        """What a release is when one unit moves the integers by at most so much in L1, and so much in L2."""
+
+    def told(self, step: Fraction) -> str:
+        """The noise in words, where one step is worth so much.
+
+        >>> gt.mechanisms.Laplace(10).told(Fraction(1, 2))
+        'Laplace noise of scale 5'
+        """
+        return f"{self.label} noise of scale {float(self.scale_in_steps * step):.6g}"
 
 
 def miss_probability(confidence: Number) -> Fraction:

@@ -14,6 +14,7 @@ from giveortake.errors import InvalidParameter
 from giveortake.mechanisms.categories import discovered_counts
 from giveortake.mechanisms.laplace import Laplace
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened
+from giveortake.mechanisms.scales import scale_for
 from giveortake.privacy import events
 
 if TYPE_CHECKING:
@@ -56,10 +57,14 @@ class DiscoveredHistogram(Mechanism[Iterable[Any], dict[Any, int]]):
     ) -> DiscoveredHistogram:
         """The least threshold, at the least noise, that keeps (ε, δ); s and k of the guarantee as in `event`."""
         spread = exact.at_least("sensitivity", sensitivity)
-        scale = spread / exact.positive("epsilon", epsilon)
+        scale = scale_for(sensitivity, epsilon)
         chance = exact.open_probability("delta", delta) / _lone_values(lone_values, spread)
         # P[noise ≥ m] = ½ exp(−(m − ½) / scale) for m ≥ 1, and a lone value is shown when noise ≥ threshold − 1.
         least = max(1, exact.ceiling(Fraction(1, 2) + scale * exact.log_up(1 / (2 * chance))))
+        if least >= exact.GREATEST:
+            raise InvalidParameter(
+                "epsilon", epsilon, "asks for a threshold beyond the supported range", hint="ask for more epsilon"
+            )
         return cls(scale, least + 1)
 
     def event(self, sensitivity: Number = 1, *, lone_values: int | None = None) -> events.DiscoveredKeys:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from giveortake import exact
 from giveortake.errors import InvalidParameter
-from giveortake.mechanisms.additive import AdditiveNoise, miss_probability
+from giveortake.mechanisms.additive import RoundedNoise, miss_probability
 from giveortake.mechanisms.mechanism import source
+from giveortake.mechanisms.tails import NormalTail
 from giveortake.privacy import events, gaussian_mu
 from giveortake.randomness import rounded_normal
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Gaussian(AdditiveNoise):
+class Gaussian(RoundedNoise):
     """Add normal noise, rounded to whole steps, to an integer or an integer vector.
 
     Guarantee [DRS22]: for L2 sensitivity d, a release is (d / sigma)-GDP, exactly: rounding on the integers is
@@ -34,6 +35,7 @@ class Gaussian(AdditiveNoise):
 
     sigma: Fraction
 
+    label: ClassVar[str] = "Gaussian"
     citation: ClassVar[str] = "Balle, Wang: Improving the Gaussian mechanism for differential privacy, ICML 2018"
 
     def __init__(self, sigma: Number) -> None:
@@ -59,6 +61,17 @@ class Gaussian(AdditiveNoise):
     def event(self, sensitivity: Number = 1) -> events.Gaussian:
         """A Gaussian release of that L2 sensitivity."""
         return events.Gaussian(self.sigma / exact.at_least("sensitivity", sensitivity))
+
+    def event_within(self, l1: Fraction, l2: Fraction) -> events.Gaussian:
+        return self.event(l2)
+
+    @property
+    def scale_in_steps(self) -> Fraction:
+        return self.sigma
+
+    @property
+    def tail(self) -> NormalTail:
+        return NormalTail(float(self.sigma))
 
     def noise(self, size: int, entropy: Entropy | None = None) -> IntArray:
         """Independent draws of the noise alone: P[k] = Φ((k+½)/σ) − Φ((k−½)/σ)."""
@@ -91,10 +104,12 @@ def mu_of(epsilon: Number | None, delta: Number | None, rho: Number | None, mu: 
                 "is missing: Gaussian noise keeps no pure promise",
                 hint='pass delta="1e-6", or use gt.laplace',
             )
-        return gaussian_mu(epsilon, delta)
+        return gaussian_mu(exact.spendable("epsilon", epsilon), delta)
     if delta is not None:
         raise InvalidParameter("delta", delta, "goes with epsilon only")
-    return exact.positive("mu", mu) if mu is not None else _mu_of_rho(exact.positive("rho", 0 if rho is None else rho))
+    if mu is not None:
+        return exact.spendable("mu", mu)
+    return _mu_of_rho(exact.spendable("rho", 0 if rho is None else rho))
 
 
 @lru_cache(maxsize=1024)

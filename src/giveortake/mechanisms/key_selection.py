@@ -40,7 +40,7 @@ class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
     )
 
     def __init__(self, epsilon: Number, delta: Number) -> None:
-        object.__setattr__(self, "epsilon", exact.positive("epsilon", epsilon))
+        object.__setattr__(self, "epsilon", exact.spendable("epsilon", epsilon))
         object.__setattr__(self, "delta", exact.open_probability("delta", delta))
 
     def event(self, sensitivity: Number = 1) -> events.DiscoveredKeys:

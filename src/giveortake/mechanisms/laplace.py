@@ -7,8 +7,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, final
 
 from giveortake.exact import at_least, ceiling, log_up, positive
-from giveortake.mechanisms.additive import AdditiveNoise, miss_probability
+from giveortake.mechanisms.additive import RoundedNoise, miss_probability
 from giveortake.mechanisms.mechanism import source
+from giveortake.mechanisms.scales import scale_for
+from giveortake.mechanisms.tails import LaplaceTail
 from giveortake.privacy import events
 from giveortake.randomness import rounded_laplace
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Laplace(AdditiveNoise):
+class Laplace(RoundedNoise):
     """Add Laplace noise, rounded to whole steps, to an integer or an integer vector.
 
     Guarantee [DMNS06]: for L1 sensitivity d, a release is (d / scale)-DP. On integers, value + round(Z) is
@@ -34,6 +36,7 @@ class Laplace(AdditiveNoise):
 
     scale: Fraction
 
+    label: ClassVar[str] = "Laplace"
     citation: ClassVar[str] = "Dwork, McSherry, Nissim, Smith: Calibrating noise to sensitivity, TCC 2006"
 
     def __init__(self, scale: Number) -> None:
@@ -42,11 +45,22 @@ class Laplace(AdditiveNoise):
     @classmethod
     def calibrated(cls, *, epsilon: Number, sensitivity: Number = 1) -> Laplace:
         """The noise for integers of that L1 sensitivity that is ε-DP."""
-        return cls(at_least("sensitivity", sensitivity) / positive("epsilon", epsilon))
+        return cls(scale_for(sensitivity, epsilon))
 
     def event(self, sensitivity: Number = 1) -> events.Laplace:
         """A Laplace release of that L1 sensitivity."""
         return events.Laplace(self.scale / at_least("sensitivity", sensitivity))
+
+    def event_within(self, l1: Fraction, l2: Fraction) -> events.Laplace:
+        return self.event(l1)
+
+    @property
+    def scale_in_steps(self) -> Fraction:
+        return self.scale
+
+    @property
+    def tail(self) -> LaplaceTail:
+        return LaplaceTail(float(self.scale))
 
     def noise(self, size: int, entropy: Entropy | None = None) -> IntArray:
         """Independent draws of the noise alone: P[k] = F((k+½)/scale) − F((k−½)/scale)."""

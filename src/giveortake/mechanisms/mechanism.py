@@ -6,14 +6,13 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, final
 
 from giveortake.errors import SensitiveValue
+from giveortake.mechanisms.trees import nodes_of
 from giveortake.randomness import SYSTEM_ENTROPY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from giveortake.exact import Number
     from giveortake.privacy.events import Event
-    from giveortake.randomness import Entropy
+    from giveortake.randomness import Entropy, IntArray
 
 Private = TypeVar("Private")
 Other = TypeVar("Other")
@@ -43,7 +42,10 @@ class Mechanism(ABC, Generic[Private_contra, Public_co]):
 
 @final
 class Sensitive(Generic[Private]):
-    """A value that prints as `<sensitive>` and opens for a mechanism only: a guard against accidents, not malice."""
+    """A value that prints as `<sensitive>` and opens for a mechanism only: a guard against accidents, not malice.
+
+    What may be made of it has a name here and stays sensitive. No function of a caller's ever sees the value.
+    """
 
     __slots__ = ("_hidden",)
 
@@ -59,9 +61,15 @@ class Sensitive(Generic[Private]):
             )
         return self._hidden
 
-    def map(self, function: Callable[[Private], Other]) -> Sensitive[Other]:
-        """What a function makes of the value, sensitive as before."""
-        return Sensitive(function(self._hidden))
+    def item(self: Sensitive[list[Other]], place: int) -> Sensitive[Other]:
+        """One of the values in a list, whose length is no secret; sensitive as before."""
+        if not isinstance(self._hidden, list):
+            raise SensitiveValue("only a list of sensitive values has items")
+        return Sensitive(self._hidden[place])
+
+    def tree(self: Sensitive[IntArray]) -> Sensitive[IntArray]:
+        """An array of bins with all sums of its tree (see `trees`), sensitive as before."""
+        return Sensitive(nodes_of(self._hidden))
 
     def __repr__(self) -> str:
         return "<sensitive>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _FAINTEST_LAPLACE = Fraction(1, 1400)  # below these scales, in steps, noise is nothing but zeros:
 _FAINTEST_NORMAL = Fraction(1, 74)  # P[noise ≠ 0] < 1e-300
+_GREATEST_DOUBLE = Fraction(sys.float_info.max)
 
 
 @final
@@ -44,6 +46,10 @@ class Plan:
         moved = Fraction(0) if self.lattice.contains(whole=self.whole) else unit / 2
         total = self.noise.margin(confidence) * unit + moved
         if self.is_float:
+            if total > _GREATEST_DOUBLE:
+                raise InvalidParameter(
+                    "noise", exact.shown(total), "has no bound that a double holds", hint="ask for more epsilon"
+                )
             nearest = float(total)
             return nearest if nearest >= total else math.nextafter(nearest, math.inf)
         return total.numerator if total.denominator == 1 else total
@@ -51,7 +57,7 @@ class Plan:
 
 def laplace_plan(column: Column, sensitivity: Number, epsilon: Number, granularity: Number | None) -> Plan:
     """Laplace noise that is ε-DP for that L1 sensitivity."""
-    spread, promise = exact.at_least("sensitivity", sensitivity), exact.positive("epsilon", epsilon)
+    spread, promise = exact.at_least("sensitivity", sensitivity), exact.spendable("epsilon", epsilon)
     return _laplace_plan(_Kind.of(column), spread, promise, _unit(granularity))
 
 
@@ -75,8 +81,9 @@ class _Kind(NamedTuple):
 @lru_cache(maxsize=1024)
 def _laplace_plan(kind: _Kind, sensitivity: Fraction, epsilon: Fraction, granularity: Fraction | None) -> Plan:
     lattice = _lattice(granularity, kind.whole, sensitivity, sensitivity / epsilon, Fraction(max(kind.size, 1)))
-    scale = lattice.l1_steps(sensitivity, whole=kind.whole, size=kind.size) / epsilon
-    _require_usual(scale, _FAINTEST_LAPLACE)
+    steps = lattice.l1_steps(sensitivity, whole=kind.whole, size=kind.size)
+    scale = steps / epsilon
+    _require_usual(scale, steps, _FAINTEST_LAPLACE)
     return Plan(lattice, Laplace(scale), kind.whole, kind.is_float)
 
 
@@ -84,8 +91,9 @@ def _laplace_plan(kind: _Kind, sensitivity: Fraction, epsilon: Fraction, granula
 def _gaussian_plan(kind: _Kind, sensitivity: Fraction, mu: Fraction, granularity: Fraction | None) -> Plan:
     root = exact.sqrt_up(Fraction(kind.size)) if kind.size > 1 else Fraction(1)
     lattice = _lattice(granularity, kind.whole, sensitivity, sensitivity / mu, root)
-    sigma = lattice.l2_steps(sensitivity, whole=kind.whole, size=kind.size) / mu
-    _require_usual(sigma, _FAINTEST_NORMAL)
+    steps = lattice.l2_steps(sensitivity, whole=kind.whole, size=kind.size)
+    sigma = steps / mu
+    _require_usual(sigma, steps, _FAINTEST_NORMAL)
     return Plan(lattice, Gaussian(sigma), kind.whole, kind.is_float)
 
 
@@ -101,15 +109,18 @@ def _unit(granularity: Number | None) -> Fraction | None:
     return None if granularity is None else exact.positive("granularity", granularity)
 
 
-def _require_usual(scale: Fraction, faintest: Fraction) -> None:
-    """Refuse noise that rounds to nothing, or that is beyond all measure."""
+def _require_usual(scale: Fraction, steps: Fraction, faintest: Fraction) -> None:
+    """Refuse noise that rounds to nothing because no step was protected, or that is beyond all measure.
+
+    A promise that is so weak that its noise rounds to zero is kept as it was asked for; see `exact.spendable`.
+    """
     told = f"{exact.shown(scale)} steps of the lattice"
-    if scale < faintest:
+    if scale < faintest and steps < 1:
         raise InvalidParameter(
             "noise",
             told,
             "leaves no noise: it would round to zero",
-            hint="ask for less epsilon, or a finer granularity",
+            hint="whole numbers change by 1 or more; ask for a finer granularity, or state the sensitivity in full",
         )
     if scale > exact.GREATEST:
         raise InvalidParameter(

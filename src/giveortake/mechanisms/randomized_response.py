@@ -45,7 +45,7 @@ class RandomizedResponse(Mechanism[Any, Any]):
     )
 
     def __init__(self, epsilon: Number, categories: Sequence[Hashable] = (False, True)) -> None:
-        object.__setattr__(self, "epsilon", exact.positive("epsilon", epsilon))
+        object.__setattr__(self, "epsilon", exact.spendable("epsilon", epsilon))
         object.__setattr__(self, "categories", checked_categories(categories, least=2))
 
     def event(self, sensitivity: Number = 1) -> events.RandomizedResponse:

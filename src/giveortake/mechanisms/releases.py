@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from giveortake import exact
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import columns
 from giveortake.mechanisms.discovered_histogram import DiscoveredHistogram, require_delta
@@ -14,6 +13,7 @@ from giveortake.mechanisms.gaussian import mu_of
 from giveortake.mechanisms.histogram import Histogram
 from giveortake.mechanisms.plans import gaussian_plan, laplace_plan
 from giveortake.mechanisms.randomized_response import RandomizedResponse
+from giveortake.mechanisms.scales import scale_for
 from giveortake.privacy.units import checked_neighbours
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def exponential(
     'green'
     """
     options = list(candidates)
-    spread, promise = exact.at_least("sensitivity", sensitivity), exact.positive("epsilon", epsilon)
+    selection = Exponential.calibrated(epsilon=epsilon, sensitivity=sensitivity)
     scores = columns.read("utilities", utilities)
     if scores.shape is None or scores.numbers.size != len(options):
         raise InvalidParameter(
@@ -117,7 +117,7 @@ def exponential(
             f"<{scores.numbers.size} numbers>",
             f"does not give one number for each of {len(options)} candidates",
         )
-    return options[Exponential.calibrated(epsilon=promise, sensitivity=spread).release(scores.numbers)]
+    return options[selection.release(scores.numbers)]
 
 
 def randomized_response(answer: Any, *, epsilon: Number, categories: Sequence[Hashable] = (False, True)) -> Any:
@@ -146,12 +146,12 @@ def histogram(
     ['a', 'b', 'c']
     """
     changed = 1 if checked_neighbours(neighbours) == "add-remove" else 2
-    promise = exact.positive("epsilon", epsilon)
+    scale = scale_for(changed, epsilon)
     if categories is None:
         chance = require_delta(delta)
         return DiscoveredHistogram.calibrated(
-            epsilon=promise, delta=chance, sensitivity=changed, lone_values=1
+            epsilon=epsilon, delta=chance, sensitivity=changed, lone_values=1
         ).release(values)
     if delta is not None:
         raise InvalidParameter("delta", delta, "is not needed when the categories are listed", hint="leave delta out")
-    return Histogram(categories, changed / promise).release(values)
+    return Histogram(categories, scale).release(values)

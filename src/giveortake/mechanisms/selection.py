@@ -7,10 +7,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from giveortake.errors import InvalidParameter
-from giveortake.exact import GREATEST, at_least, log_up, positive, whole
+from giveortake.exact import GREATEST, log_up, whole
 from giveortake.mechanisms import columns
 from giveortake.mechanisms.additive import miss_probability
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
+from giveortake.mechanisms.scales import scale_for
 from giveortake.randomness import noisy_argmax
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class NoisySelection(Mechanism["Numeric", int]):
     @classmethod
     def calibrated(cls, *, epsilon: Number, sensitivity: Number = 1) -> Self:
         """The selection by utilities of that sensitivity that is ε-DP."""
-        return cls(2 * at_least("sensitivity", sensitivity) / positive("epsilon", epsilon))
+        return cls(scale_for(sensitivity, epsilon, factor=2))
 
     @abstractmethod
     def __init__(self, scale: Number) -> None: ...

@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import QueryRefused
+from giveortake.plan.costs import require_short_texts
 from giveortake.plan.domains import Domain, Kind
-from giveortake.plan.expressions import Column, Expression, require_shallow
+from giveortake.plan.expressions import Call, Column, Expression, Literal, require_shallow
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from giveortake.plan.relations import Relation
     from giveortake.plan.tables import Schema
 
@@ -32,13 +36,13 @@ class AggregateKind(StrEnum):
     MAXIMUM = "maximum"
 
 
-_NEED_BOUNDS = {
-    AggregateKind.SUM,
-    AggregateKind.MEAN,
-    AggregateKind.VARIANCE,
-    AggregateKind.DEVIATION,
-    AggregateKind.QUANTILE,
+_COUNTS = {  # which need no bounds
+    AggregateKind.COUNT_ROWS,
+    AggregateKind.COUNT_VALUES,
+    AggregateKind.COUNT_PERSONS,
+    AggregateKind.COUNT_DISTINCT,
 }
+_EXTREMES = {AggregateKind.MINIMUM: Fraction(0), AggregateKind.MAXIMUM: Fraction(1)}
 _FEATURES = {
     AggregateKind.COUNT_ROWS,
     AggregateKind.COUNT_VALUES,
@@ -67,13 +71,9 @@ class Aggregate:
 
     def require_releasable(self, schema: Schema) -> None:
         """Refuse what cannot be released with a finite amount of noise, before any data is touched."""
-        if self.kind in {AggregateKind.MINIMUM, AggregateKind.MAXIMUM}:
+        if self.kind in _EXTREMES:
             raise QueryRefused("the least and the greatest value are single persons' values", hint="take a quantile")
-        if self.of is None:
-            return
-        domain = self.of.domain(schema)
-        if self.kind in _NEED_BOUNDS:
-            _require_bounded(self.kind, self.of, domain)
+        self._require_bounds(schema)
 
     def require_feature(self, schema: Schema) -> None:
         """Refuse what is not computed within one person's rows."""
@@ -82,30 +82,90 @@ class Aggregate:
                 f"the {self.kind} is not available within one person's rows",
                 hint="COUNT, SUM, AVG, MIN, MAX and COUNT(DISTINCT …) are",
             )
+        self._require_bounds(schema)
+
+    def _require_bounds(self, schema: Schema) -> None:
         if self.of is None:
             return
         domain = self.of.domain(schema)
-        if self.kind in {AggregateKind.SUM, AggregateKind.MEAN, AggregateKind.MINIMUM, AggregateKind.MAXIMUM}:
+        if self.kind not in _COUNTS:
             _require_bounded(self.kind, self.of, domain)
 
     def feature_domain(self, schema: Schema, most_rows: int | None) -> Domain:
         """What one person's value may be, of rows with that schema of which a person has at most so many."""
         rows = None if most_rows is None else Fraction(most_rows)
-        if self.kind in {AggregateKind.COUNT_ROWS, AggregateKind.COUNT_VALUES, AggregateKind.COUNT_DISTINCT}:
+        if self.kind in _COUNTS:
             return Domain(Kind.INTEGER, Fraction(0), rows, nullable=False)
         assert self.of is not None  # noqa: S101 (the others are of something)
-        inside = self.of.domain(schema)
-        assert inside.low is not None and inside.high is not None  # noqa: S101, PT018 (checked by require_feature)
+        least, greatest = self.of.domain(schema).ends()
         if self.kind is AggregateKind.SUM:
-            low = None if rows is None else min(Fraction(0), rows * inside.low)
-            high = None if rows is None else max(Fraction(0), rows * inside.high)
+            low = None if rows is None else min(Fraction(0), rows * least)
+            high = None if rows is None else max(Fraction(0), rows * greatest)
             return Domain(Kind.REAL, low, high, nullable=True)
-        return Domain(Kind.REAL, inside.low, inside.high, nullable=True)
+        return Domain(Kind.REAL, least, greatest, nullable=True)
+
+    def released(self, person: str | None) -> Aggregate:
+        """As it is released: extremes are quantiles, and distinct values of the person's column are persons."""
+        if self.kind in _EXTREMES:
+            return Aggregate(AggregateKind.QUANTILE, self.of, _EXTREMES[self.kind])
+        if self.kind is AggregateKind.COUNT_DISTINCT and person is not None and self.of == Column(person):
+            return Aggregate(AggregateKind.COUNT_PERSONS)
+        return self
+
+    def where(self, condition: Expression) -> Aggregate:
+        """The same of the rows for which a condition is true."""
+        match self.kind:
+            case AggregateKind.COUNT_PERSONS:
+                raise QueryRefused(
+                    "COUNT(DISTINCT person) with FILTER is not answered", hint="put the condition into WHERE"
+                )
+            case AggregateKind.COUNT_ROWS:
+                return count_if(condition)
+            case _:
+                assert self.of is not None  # noqa: S101 (the others are of something)
+                return Aggregate(self.kind, _when(condition, self.of), self.quantile)
 
     def to_json(self) -> Any:
         """Nothing but lists, numbers and text."""
         of = None if self.of is None else self.of.to_json()
         return [str(self.kind), of, None if self.quantile is None else str(self.quantile)]
+
+
+def count_if(condition: Expression) -> Aggregate:
+    """The number of rows for which a condition is true."""
+    return Aggregate(AggregateKind.COUNT_VALUES, _when(condition, Literal(1)))
+
+
+def _when(condition: Expression, value: Expression) -> Expression:
+    return Call("case", (condition, value, Literal(None)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AggregateFunction:
+    """An aggregate of one expression, as both languages know it."""
+
+    sql: tuple[str, ...]  # how SQL spells it
+    label: str  # what a column is called to which the question gives no name
+    of: Callable[[Expression], Aggregate]
+
+
+AGGREGATES = {  # by the names that frames give them; counts of rows and distinct values and quantiles have own forms
+    "sum": AggregateFunction(("SUM",), "sum", partial(Aggregate, AggregateKind.SUM)),
+    "mean": AggregateFunction(("AVG", "MEAN"), "avg", partial(Aggregate, AggregateKind.MEAN)),
+    "variance": AggregateFunction(
+        ("VARIANCE", "VAR_POP", "VAR_SAMP"), "variance", partial(Aggregate, AggregateKind.VARIANCE)
+    ),
+    "stddev": AggregateFunction(
+        ("STDDEV", "STDDEV_POP", "STDDEV_SAMP"), "stddev", partial(Aggregate, AggregateKind.DEVIATION)
+    ),
+    "minimum": AggregateFunction(("MIN",), "min", partial(Aggregate, AggregateKind.MINIMUM)),
+    "maximum": AggregateFunction(("MAX",), "max", partial(Aggregate, AggregateKind.MAXIMUM)),
+    "median": AggregateFunction(
+        ("MEDIAN",), "median", partial(Aggregate, AggregateKind.QUANTILE, quantile=Fraction(1, 2))
+    ),
+    "count_if": AggregateFunction(("COUNT_IF", "COUNTIF"), "count_if", count_if),
+}
 
 
 @final
@@ -183,8 +243,17 @@ class Question:
                     f"`{self.relation.person}` names persons, and answers are never about one",
                     hint="group by person inside a subquery and aggregate outside",
                 )
-        for aggregate in self.aggregates():
+        aggregates = self.aggregates()
+        for aggregate in aggregates:
             aggregate.require_releasable(schema)
+        measured = (aggregate.of for aggregate in aggregates if aggregate.of is not None)
+        require_short_texts(self.relation, [*(key for _, key in self.keys), *measured])
+
+    @property
+    def finds_keys(self) -> bool:
+        """Whether some keys are not known beforehand."""
+        schema = self.relation.schema
+        return any(key.domain(schema).keys() is None for _, key in self.keys)
 
     def aggregates(self) -> list[Aggregate]:
         """Every aggregate that the answer is computed from, once each, in the order in which they are named."""

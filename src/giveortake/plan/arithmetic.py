@@ -47,7 +47,7 @@ def multiply(call: Call, domains: list[Domain]) -> Domain:
     a, b = numbers(call, domains)
     if not (a.is_bounded and b.is_bounded):
         return Domain(Kind.REAL, nullable=True)
-    corners = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]  # type: ignore[operator]
+    corners = [x * y for x in a.ends() for y in b.ends()]
     return number_between(min(corners), max(corners), nullable=any_nullable(domains), integer=is_int(a) and is_int(b))
 
 
@@ -56,7 +56,7 @@ def divide(call: Call, domains: list[Domain]) -> Domain:
     a, b = numbers(call, domains)
     if not (a.is_bounded and b.is_bounded) or b.low <= 0 <= b.high:  # type: ignore[operator]
         return Domain(Kind.REAL, nullable=True)
-    corners = [x / y for x in (a.low, a.high) for y in (b.low, b.high)]  # type: ignore[operator]
+    corners = [x / y for x in a.ends() for y in b.ends()]
     return number_between(min(corners), max(corners), nullable=any_nullable(domains))
 
 
@@ -65,16 +65,11 @@ def modulo(call: Call, domains: list[Domain]) -> Domain:
     a, b = numbers(call, domains)
     if not is_int(a) or not is_int(b):
         raise QueryRefused("the remainder % is for whole numbers with bounds", hint="FLOOR(x) and CLAMP give both")
-    (low, high), (least, greatest) = _ends(a), _ends(b)
+    (low, high), (least, greatest) = a.ends(), b.ends()
     most = max(abs(least), abs(greatest)) - 1
     nullable = any_nullable(domains) or least <= 0 <= greatest
     zero = Fraction(0)
     return Domain(Kind.INTEGER, min(max(low, -most), zero), max(min(high, most), zero), nullable=nullable)
-
-
-def _ends(domain: Domain) -> tuple[Fraction, Fraction]:
-    assert domain.low is not None and domain.high is not None  # noqa: S101, PT018 (bounded)
-    return domain.low, domain.high
 
 
 def negate(call: Call, domains: list[Domain]) -> Domain:
@@ -88,9 +83,9 @@ def absolute(call: Call, domains: list[Domain]) -> Domain:
     (a,) = numbers(call, domains)
     if not a.is_bounded:
         return Domain(Kind.REAL, low=Fraction(0), nullable=True)
-    assert a.low is not None and a.high is not None  # noqa: S101, PT018 (bounded)
-    inside = a.low <= 0 <= a.high
-    ends = sorted([abs(a.low), abs(a.high)])
+    low, high = a.ends()
+    inside = low <= 0 <= high
+    ends = sorted([abs(low), abs(high)])
     return number_between(Fraction(0) if inside else ends[0], ends[1], nullable=a.nullable, integer=is_int(a))
 
 
@@ -103,10 +98,10 @@ def rounded(rounding: Callable[[Fraction], int]) -> Rule:
             raise QueryRefused(
                 f"{call.name.upper()} needs a bounded number", hint="narrow it first: CLAMP(x, lower, upper)"
             )
-        if max(abs(a.low), abs(a.high)) > SAFE_INTEGER:  # type: ignore[arg-type]
+        low, high = a.ends()
+        if max(abs(low), abs(high)) > SAFE_INTEGER:
             raise QueryRefused(f"{call.name.upper()} needs numbers below 2^53", hint="CLAMP(x, lower, upper)")
-        low, high = Fraction(rounding(a.low)), Fraction(rounding(a.high))  # type: ignore[arg-type]
-        return Domain(Kind.INTEGER, low, high, nullable=a.nullable)
+        return Domain(Kind.INTEGER, Fraction(rounding(low)), Fraction(rounding(high)), nullable=a.nullable)
 
     return rule
 
@@ -175,9 +170,10 @@ def extreme(pick: Callable[[Fraction, Fraction], Fraction]) -> Rule:
         numbers(call, domains)
         if not all(domain.is_bounded for domain in domains):
             return Domain(Kind.REAL, nullable=True)
-        low, high = domains[0].low, domains[0].high
+        low, high = domains[0].ends()
         for domain in domains[1:]:
-            low, high = pick(low, domain.low), pick(high, domain.high)  # type: ignore[arg-type]
+            least, greatest = domain.ends()
+            low, high = pick(low, least), pick(high, greatest)
         return number_between(low, high, nullable=any_nullable(domains), integer=all(is_int(each) for each in domains))
 
     return rule
@@ -193,7 +189,7 @@ def bucket(call: Call, domains: list[Domain]) -> Domain:
         raise QueryRefused("BUCKET needs a bounded number", hint="BUCKET(CLAMP(x, lower, upper), width)")
     if 10**9 % width.denominator:
         raise QueryRefused("BUCKET needs a width with at most nine decimals")
-    first, last = math.floor(a.low / width), math.floor(a.high / width)  # type: ignore[operator]
+    first, last = (math.floor(end / width) for end in a.ends())
     if max(abs(first), abs(last)) > SAFE_INTEGER:
         raise QueryRefused("BUCKET needs a width of at least 2^-53 of the bounds", hint="take a greater width")
     if last - first >= _MOST_BUCKETS:

@@ -86,8 +86,7 @@ def require_few_steps(relation: Relation) -> None:
 
     def size(node: Relation) -> int:
         if id(node) not in sizes:
-            inside = [getattr(node, name, None) for name in ("source", "left", "right")]
-            sizes[id(node)] = 1 + sum(size(each) for each in inside if isinstance(each, Relation))
+            sizes[id(node)] = 1 + sum(map(size, node.sources))
         return sizes[id(node)]
 
     if size(relation) > _MOST_STEPS:

@@ -71,13 +71,17 @@ def _hull(call: Call, parts: list[Expression] | tuple[Expression, ...], values: 
     if len(kinds) > 1 and not all(kind.is_number for kind in kinds):
         raise QueryRefused(f"{call.name.upper()} mixes {' and '.join(sorted(kinds))} values")
     if not all(kind.is_number for kind in kinds):
-        return Domain(
-            present[0].kind, categories=_union(present, missing=len(present) < len(values)), nullable=nullable
-        )
+        listed = _union(present, missing=len(present) < len(values))
+        return Domain(present[0].kind, categories=listed, nullable=nullable, made=_longest(present))
     low = None if any(domain.low is None for domain in present) else min(domain.low for domain in present)  # type: ignore[type-var]
     high = None if any(domain.high is None for domain in present) else max(domain.high for domain in present)  # type: ignore[type-var]
     whole = kinds == {Kind.INTEGER}
     return Domain(Kind.INTEGER if whole else Kind.REAL, low, high, nullable=nullable)
+
+
+def _longest(domains: list[Domain]) -> int | None:
+    """The width of the widest text, of texts."""
+    return max(domain.width for domain in domains) if domains[0].kind is Kind.TEXT else None
 
 
 def _union(domains: list[Domain], *, missing: bool) -> tuple[Value, ...] | None:

@@ -16,6 +16,7 @@ from giveortake.exact import rational, whole
 Value: TypeAlias = "int | Fraction | str | bool | dt.date | dt.datetime | None"
 
 MOST_CHARACTERS = 1_000_000  # engines fail on rows, not on questions, where places are beyond 32 bits
+USUAL_CHARACTERS = 4_096  # that are read of a text whose domain states no maximum
 MOST_KEYS = 1_000_000  # keys of one answer
 _MOST_ENUMERATED = 5_000  # whole numbers or days that bounds alone make into keys
 _INT64 = 1 << 63
@@ -44,7 +45,8 @@ class Domain:
     """The values that a column may hold. What lies outside is clamped (numbers) or left out (keys), never trusted.
 
     `low` and `high` bound numbers, and dates as days since the year 1; `categories` lists keys; `step` is the lattice
-    that a decimal lies on.
+    that a decimal lies on. `longest` is the maximum length of a text that was declared, `made` that of one which a
+    function makes.
     """
 
     kind: Kind
@@ -54,11 +56,30 @@ class Domain:
     nullable: bool = True
     step: Fraction | None = None
     longest: int | None = None
+    made: int | None = None
+
+    @property
+    def width(self) -> int:
+        """The most characters that a text can have. What is stored beyond them is cut off where it is read.
+
+        A stored text that is longer than every category is still longer once it is cut, and so is none of them.
+        """
+        if self.made is not None:
+            return self.made
+        if self.longest is not None:
+            return self.longest
+        listed = (len(each) + 1 for each in self.categories or () if isinstance(each, str))
+        return max(USUAL_CHARACTERS, *listed) if self.categories else USUAL_CHARACTERS
 
     @property
     def is_bounded(self) -> bool:
         """Whether it is a number between two bounds."""
         return self.kind.is_number and self.low is not None and self.high is not None
+
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """Both bounds of a number that has them."""
+        assert self.low is not None and self.high is not None  # noqa: S101, PT018 (checked when the plan was made)
+        return self.low, self.high
 
     def keys(self) -> tuple[Value, ...] | None:
         """Every value, if they are known beforehand and few enough to be listed; a missing value comes last.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
@@ -20,20 +21,20 @@ DEEPEST = 100  # expressions nest no deeper than this
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(ABC):
     """A column, a literal, or a function of expressions."""
 
+    @abstractmethod
     def domain(self, schema: Schema) -> Domain:
         """What values it may have on rows of that schema, or a refusal that says what does not fit."""
-        raise NotImplementedError
 
+    @abstractmethod
     def columns(self) -> Iterator[str]:
         """The columns it reads."""
-        raise NotImplementedError
 
+    @abstractmethod
     def to_json(self) -> Any:
         """Nothing but lists, numbers and text; equal expressions have equal JSON."""
-        raise NotImplementedError
 
 
 @final
@@ -85,7 +86,7 @@ class Literal(Expression):
             case Fraction():
                 return Domain(Kind.REAL, self.value, self.value, nullable=False)
             case str():
-                return Domain(Kind.TEXT, categories=(self.value,), nullable=False)
+                return Domain(Kind.TEXT, categories=(self.value,), nullable=False, made=len(self.value))
             case dt.datetime():
                 return Domain(Kind.TIMESTAMP, categories=(self.value,), nullable=False)
             case dt.date():

@@ -1,4 +1,6 @@
-"""The functions that a question may use, each with the domain of its result.
+"""The functions of a row that a question may use, in SQL and in frames, each with the domain of its result.
+
+Both languages read this table; the one of functions of many rows is `AGGREGATES`.
 
 Guarantee: the domain of a call contains its value on every row whose columns keep their domains, so bounds that are
 derived here may be used as sensitivities; what they are used for is clamped to them once more all the same. Every
@@ -25,11 +27,15 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Function:
-    """How many arguments a function takes, and the domain of its value."""
+    """How many arguments a function takes, the domain of its value, and how SQL spells it.
+
+    What SQL writes with signs, or in a form of its own, has no spelling here.
+    """
 
     least: int
     most: int | None
     rule: Rule
+    sql: tuple[str, ...] = ()
 
 
 def domain_of_call(call: Call, schema: Schema) -> Domain:
@@ -60,17 +66,17 @@ FUNCTIONS: dict[str, Function] = {
     "divide": Function(2, 2, arithmetic.divide),
     "modulo": Function(2, 2, arithmetic.modulo),
     "negate": Function(1, 1, arithmetic.negate),
-    "abs": Function(1, 1, arithmetic.absolute),
-    "floor": Function(1, 1, arithmetic.rounded(math.floor)),
-    "ceil": Function(1, 1, arithmetic.rounded(math.ceil)),
+    "abs": Function(1, 1, arithmetic.absolute, ("ABS",)),
+    "floor": Function(1, 1, arithmetic.rounded(math.floor), ("FLOOR",)),
+    "ceil": Function(1, 1, arithmetic.rounded(math.ceil), ("CEIL", "CEILING")),
     "round": Function(1, 1, arithmetic.rounded(arithmetic.half_up)),
-    "sqrt": Function(1, 1, arithmetic.square_root),
-    "ln": Function(1, 1, arithmetic.logarithm),
-    "exp": Function(1, 1, arithmetic.exponential),
-    "clamp": Function(3, 3, arithmetic.clamp),
-    "greatest": Function(2, _ANY, arithmetic.extreme(max)),
-    "least": Function(2, _ANY, arithmetic.extreme(min)),
-    "bucket": Function(2, 2, arithmetic.bucket),
+    "sqrt": Function(1, 1, arithmetic.square_root, ("SQRT",)),
+    "ln": Function(1, 1, arithmetic.logarithm, ("LN",)),
+    "exp": Function(1, 1, arithmetic.exponential, ("EXP",)),
+    "clamp": Function(3, 3, arithmetic.clamp, ("CLAMP",)),
+    "greatest": Function(2, _ANY, arithmetic.extreme(max), ("GREATEST",)),
+    "least": Function(2, _ANY, arithmetic.extreme(min), ("LEAST",)),
+    "bucket": Function(2, 2, arithmetic.bucket, ("BUCKET",)),
     "eq": Function(2, 2, choices.compare),
     "ne": Function(2, 2, choices.compare),
     "lt": Function(2, 2, choices.compare),
@@ -85,26 +91,37 @@ FUNCTIONS: dict[str, Function] = {
     "like": Function(2, 2, choices.like),
     "ilike": Function(2, 2, choices.like),
     "case": Function(3, _ANY, choices.case_of),
-    "coalesce": Function(1, _ANY, choices.coalesce),
-    "nullif": Function(2, 2, choices.null_if),
-    "lower": Function(1, 1, texts.text_of),
-    "upper": Function(1, 1, texts.text_of),
-    "trim": Function(1, 1, texts.text_of),
-    "concat": Function(2, _ANY, texts.text_of),
-    "substring": Function(2, 3, texts.substring),
-    "length": Function(1, 1, texts.length),
-    "year": Function(1, 1, texts.year),
-    "quarter": Function(1, 1, texts.part(1, 4)),
-    "month": Function(1, 1, texts.part(1, 12)),
-    "week": Function(1, 1, texts.part(1, 53)),
-    "day": Function(1, 1, texts.part(1, 31)),
-    "dayofweek": Function(1, 1, texts.part(1, 7)),
-    "dayofyear": Function(1, 1, texts.part(1, 366)),
-    "hour": Function(1, 1, texts.part(0, 23, of_time=True)),
-    "minute": Function(1, 1, texts.part(0, 59, of_time=True)),
+    "coalesce": Function(1, _ANY, choices.coalesce, ("COALESCE",)),
+    "nullif": Function(2, 2, choices.null_if, ("NULLIF",)),
+    "lower": Function(1, 1, texts.text_of, ("LOWER", "LCASE")),
+    "upper": Function(1, 1, texts.text_of, ("UPPER", "UCASE")),
+    "trim": Function(1, 1, texts.text_of, ("TRIM",)),
+    "concat": Function(2, _ANY, texts.text_of, ("CONCAT",)),
+    "substring": Function(2, 3, texts.substring, ("SUBSTR", "SUBSTRING")),
+    "length": Function(1, 1, texts.length, ("LENGTH", "LEN", "CHAR_LENGTH", "CHARACTER_LENGTH")),
+    "year": Function(1, 1, texts.year, ("YEAR",)),
+    "quarter": Function(1, 1, texts.part(1, 4), ("QUARTER",)),
+    "month": Function(1, 1, texts.part(1, 12), ("MONTH",)),
+    "week": Function(1, 1, texts.part(1, 53), ("WEEK", "WEEKOFYEAR")),
+    "day": Function(1, 1, texts.part(1, 31), ("DAY", "DAYOFMONTH")),
+    "dayofweek": Function(1, 1, texts.part(1, 7), ("DAYOFWEEK", "ISODOW")),
+    "dayofyear": Function(1, 1, texts.part(1, 366), ("DAYOFYEAR",)),
+    "hour": Function(1, 1, texts.part(0, 23, of_time=True), ("HOUR",)),
+    "minute": Function(1, 1, texts.part(0, 59, of_time=True), ("MINUTE",)),
     "date_trunc": Function(2, 2, texts.truncate),
     "to_real": Function(1, 1, texts.to_real),
     "to_integer": Function(1, 1, texts.to_integer),
     "to_text": Function(1, 1, texts.to_text),
     "to_date": Function(1, 1, texts.to_date),
+}
+
+CASTS = {  # what both languages call a type, and the function that makes such values
+    "double": "to_real",
+    "float": "to_real",
+    "bigint": "to_integer",
+    "integer": "to_integer",
+    "int": "to_integer",
+    "varchar": "to_text",
+    "text": "to_text",
+    "date": "to_date",
 }

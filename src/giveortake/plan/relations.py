@@ -10,6 +10,7 @@ to an aggregate is what its own rows can do: the stability that `compile` turns 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
@@ -22,77 +23,62 @@ if TYPE_CHECKING:
     from giveortake.plan.tables import PrivateTable, PublicTable
 
 _MOST_PERSON_JOINS = 3
+_MOST_MATCHES = 100_000  # rows that a join may make of one person's rows, where both sides bound them
+_MOST_REPEATED = 100  # times that a join may repeat a row, where only the other side bounds a person's rows
 
 Named: TypeAlias = "tuple[tuple[str, Expression], ...]"
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(ABC):
     """A private relation."""
 
     @property
+    @abstractmethod
+    def sources(self) -> tuple[Relation, ...]:
+        """The relations that it is derived from."""
+
+    @property
+    @abstractmethod
     def schema(self) -> dict[str, Domain]:
         """Its columns and their domains."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def person(self) -> str | None:
         """The column that names the unit of each row; None where each row of the table is a unit by itself."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def most_rows(self) -> int | None:
         """The most rows that a unit can have here, or None if nothing bounds them."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def to_json(self) -> Any:
+        """Nothing but lists, numbers and text; equal relations have equal JSON."""
+
+    def scans(self) -> list[Scan]:
+        """The private tables it reads, as it reads them, each as often as it does."""
+        return [scan for source in self.sources for scan in source.scans()]
 
     def tables(self) -> list[PrivateTable]:
         """The private tables it reads."""
-        raise NotImplementedError
-
-    def to_json(self) -> Any:
-        """Nothing but lists, numbers and text; equal relations have equal JSON."""
-        raise NotImplementedError
+        return [scan.table for scan in self.scans()]
 
 
-@final
 @dataclass(frozen=True, slots=True)
-class Scan(Relation):
-    """A private table itself. `most_rows_of_person` is the custodian's bound, which the engine enforces first."""
-
-    table: PrivateTable
-    most_rows_of_person: int | None = None
-
-    @property
-    def schema(self) -> dict[str, Domain]:
-        return self.table.schema
-
-    @property
-    def person(self) -> str | None:
-        return self.table.person
-
-    @property
-    def most_rows(self) -> int | None:
-        return 1 if self.table.person is None else self.most_rows_of_person
-
-    def tables(self) -> list[PrivateTable]:
-        return [self.table]
-
-    def to_json(self) -> Any:
-        return ["scan", self.table.name, self.most_rows_of_person]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Filter(Relation):
-    """The rows for which a condition is true."""
+class Unary(Relation):
+    """A relation of one other: what it does not change is as it was there."""
 
     source: Relation
-    condition: Expression
 
-    def __post_init__(self) -> None:
-        require_shallow(self.condition)
-        if self.condition.domain(self.source.schema).kind is not Kind.BOOLEAN:
-            raise QueryRefused("WHERE needs a condition, something that is true or false")
+    def computed(self) -> tuple[Expression, ...]:
+        """What it computes of each row of its source."""
+        return ()
+
+    @property
+    def sources(self) -> tuple[Relation, ...]:
+        return (self.source,)
 
     @property
     def schema(self) -> dict[str, Domain]:
@@ -106,8 +92,68 @@ class Filter(Relation):
     def most_rows(self) -> int | None:
         return self.source.most_rows
 
-    def tables(self) -> list[PrivateTable]:
-        return self.source.tables()
+
+@dataclass(frozen=True, slots=True)
+class Binary(Relation):
+    """A relation of two others of the same people, named as on the left."""
+
+    left: Relation
+    right: Relation
+
+    @property
+    def sources(self) -> tuple[Relation, ...]:
+        return self.left, self.right
+
+    @property
+    def person(self) -> str | None:
+        return self.left.person
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scan(Relation):
+    """A private table itself. `most_rows_of_person` is the custodian's bound, which the engine enforces first."""
+
+    table: PrivateTable
+    most_rows_of_person: int | None = None
+
+    @property
+    def sources(self) -> tuple[Relation, ...]:
+        return ()
+
+    @property
+    def schema(self) -> dict[str, Domain]:
+        return self.table.schema
+
+    @property
+    def person(self) -> str | None:
+        return self.table.person
+
+    @property
+    def most_rows(self) -> int | None:
+        return 1 if self.table.person is None else self.most_rows_of_person
+
+    def scans(self) -> list[Scan]:
+        return [self]
+
+    def to_json(self) -> Any:
+        return ["scan", self.table.name, self.most_rows_of_person]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Filter(Unary):
+    """The rows for which a condition is true."""
+
+    condition: Expression
+
+    def __post_init__(self) -> None:
+        require_shallow(self.condition)
+        if self.condition.domain(self.source.schema).kind is not Kind.BOOLEAN:
+            raise QueryRefused("WHERE needs a condition, something that is true or false")
+
+    def computed(self) -> tuple[Expression, ...]:
+        return (self.condition,)
 
     def to_json(self) -> Any:
         return ["filter", self.source.to_json(), self.condition.to_json()]
@@ -115,13 +161,12 @@ class Filter(Relation):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Derive(Relation):
+class Derive(Unary):
     """New columns computed row by row; the column of the person is always carried along.
 
     A column that is defined anew has the domain of its new definition: old bounds do not survive.
     """
 
-    source: Relation
     named: Named
 
     def __post_init__(self) -> None:
@@ -143,16 +188,8 @@ class Derive(Relation):
             found[self.person] = inside[self.person]
         return found
 
-    @property
-    def person(self) -> str | None:
-        return self.source.person
-
-    @property
-    def most_rows(self) -> int | None:
-        return self.source.most_rows
-
-    def tables(self) -> list[PrivateTable]:
-        return self.source.tables()
+    def computed(self) -> tuple[Expression, ...]:
+        return tuple(expression for _, expression in self.named)
 
     def to_json(self) -> Any:
         return ["derive", self.source.to_json(), [[name, each.to_json()] for name, each in self.named]]
@@ -160,13 +197,12 @@ class Derive(Relation):
 
 @final
 @dataclass(frozen=True, slots=True)
-class JoinPublic(Relation):
+class JoinPublic(Unary):
     """Each row with the one row of a public table that has its key; `optional` keeps rows that find none.
 
     The column joined on occurs once in the public table (checked when the table is registered), so no row multiplies.
     """
 
-    source: Relation
     public: PublicTable
     on: Expression
     public_column: str
@@ -194,16 +230,8 @@ class JoinPublic(Relation):
         added = {new: theirs[old].maybe_missing() if self.optional else theirs[old] for old, new in self.taken}
         return {**self.source.schema, **added}
 
-    @property
-    def person(self) -> str | None:
-        return self.source.person
-
-    @property
-    def most_rows(self) -> int | None:
-        return self.source.most_rows
-
-    def tables(self) -> list[PrivateTable]:
-        return self.source.tables()
+    def computed(self) -> tuple[Expression, ...]:
+        return (self.on,)
 
     def to_json(self) -> Any:
         taken = [list(pair) for pair in self.taken]
@@ -213,11 +241,9 @@ class JoinPublic(Relation):
 
 @final
 @dataclass(frozen=True, slots=True)
-class JoinPersons(Relation):
+class JoinPersons(Binary):
     """Rows of two private relations of the same people, matched on the person: a person's rows meet only each other."""
 
-    left: Relation
-    right: Relation
     taken: tuple[tuple[str, str], ...]  # column of the right, new name
     optional: bool = False
 
@@ -229,10 +255,28 @@ class JoinPersons(Relation):
                 f"there are more than {_MOST_PERSON_JOINS} joins on the person: a person's rows multiply in each",
                 hint="make one row for each person first: GROUP BY the person in a subquery",
             )
+        self._require_few_matches()
         one, other = self.left.schema[self.left.person], self.right.schema[self.right.person]
         if one.kind is not other.kind:
             raise QueryRefused("the two tables write the person differently, as values of different kinds")
         _require_names_apart([*self.left.schema, *(name for _, name in self.taken)])
+
+    def _require_few_matches(self) -> None:
+        """Refuse what would let one person with many rows make as many as the square of them."""
+        one, other = self.left.most_rows, self.right.most_rows
+        if one is None and other is None:
+            raise QueryRefused(
+                "a person may have any number of rows on both sides of the join, and all pairs of them would be made",
+                hint="make one row for each person first (GROUP BY the person in a subquery), or gt.protect(…, "
+                "rows_per_person=…)",
+            )
+        most = _MOST_REPEATED if one is None or other is None else _MOST_MATCHES
+        if (one or 1) * (other or 1) > most:
+            raise QueryRefused(
+                f"a join of {_rows_in_words(one)} and {_rows_in_words(other)} of a person multiplies them by more than "
+                f"{most:,}",
+                hint="protect the tables with a smaller rows_per_person, or make one row for each person first",
+            )
 
     @property
     def schema(self) -> dict[str, Domain]:
@@ -241,16 +285,9 @@ class JoinPersons(Relation):
         return {**self.left.schema, **added}
 
     @property
-    def person(self) -> str | None:
-        return self.left.person
-
-    @property
     def most_rows(self) -> int | None:
         one, other = self.left.most_rows, self.right.most_rows
         return None if one is None or other is None else one * max(other, 1)
-
-    def tables(self) -> list[PrivateTable]:
-        return [*self.left.tables(), *self.right.tables()]
 
     def to_json(self) -> Any:
         taken = [list(pair) for pair in self.taken]
@@ -259,11 +296,8 @@ class JoinPersons(Relation):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Union(Relation):
+class Union(Binary):
     """The rows of both; a unit has the rows that it has in either."""
-
-    left: Relation
-    right: Relation
 
     def __post_init__(self) -> None:
         if (self.left.person is None) != (self.right.person is None):
@@ -284,16 +318,9 @@ class Union(Relation):
         return {name: _either(one, theirs[name]) for name, one in self.left.schema.items()}
 
     @property
-    def person(self) -> str | None:
-        return self.left.person
-
-    @property
     def most_rows(self) -> int | None:
         one, other = self.left.most_rows, self.right.most_rows
         return None if one is None or other is None else one + other
-
-    def tables(self) -> list[PrivateTable]:
-        return [*self.left.tables(), *self.right.tables()]
 
     def to_json(self) -> Any:
         return ["union", self.left.to_json(), self.right.to_json()]
@@ -301,10 +328,9 @@ class Union(Relation):
 
 @final
 @dataclass(frozen=True, slots=True)
-class PerPerson(Relation):
+class PerPerson(Unary):
     """One row for each person, and for each of their values of `keys`: exact features, computed of their rows alone."""
 
-    source: Relation
     keys: tuple[str, ...]
     features: tuple[tuple[str, Aggregate], ...]
 
@@ -328,15 +354,11 @@ class PerPerson(Relation):
         return found
 
     @property
-    def person(self) -> str | None:
-        return self.source.person
-
-    @property
     def most_rows(self) -> int | None:
         return self.source.most_rows if self.keys else 1
 
-    def tables(self) -> list[PrivateTable]:
-        return self.source.tables()
+    def computed(self) -> tuple[Expression, ...]:
+        return tuple(feature.of for _, feature in self.features if feature.of is not None)
 
     def to_json(self) -> Any:
         features = [[name, feature.to_json()] for name, feature in self.features]
@@ -345,30 +367,18 @@ class PerPerson(Relation):
 
 @final
 @dataclass(frozen=True, slots=True)
-class KeepParts(Relation):
+class KeepParts(Unary):
     """The rows of at most `most` values of a column for each person; a hash of both decides which."""
 
-    source: Relation
     column: str
     most: int
 
-    @property
-    def schema(self) -> dict[str, Domain]:
-        return self.source.schema
-
-    @property
-    def person(self) -> str | None:
-        return self.source.person
-
-    @property
-    def most_rows(self) -> int | None:
-        return self.source.most_rows
-
-    def tables(self) -> list[PrivateTable]:
-        return self.source.tables()
-
     def to_json(self) -> Any:
         return ["keep parts", self.source.to_json(), self.column, self.most]
+
+
+def _rows_in_words(most: int | None) -> str:
+    return "any number of rows" if most is None else f"up to {most:,} rows"
 
 
 def _same(one: str, other: str) -> bool:
@@ -386,15 +396,7 @@ def _require_names_apart(names: list[str]) -> None:
 
 def person_joins(relation: Relation) -> int:
     """How many joins on the person there are."""
-    match relation:
-        case JoinPersons():
-            return 1 + person_joins(relation.left) + person_joins(relation.right)
-        case Union():
-            return person_joins(relation.left) + person_joins(relation.right)
-        case Scan():
-            return 0
-        case _:
-            return person_joins(relation.source)  # type: ignore[attr-defined]
+    return isinstance(relation, JoinPersons) + sum(map(person_joins, relation.sources))
 
 
 def _either(one: Domain, other: Domain) -> Domain:
@@ -405,4 +407,5 @@ def _either(one: Domain, other: Domain) -> Domain:
         listed = tuple(dict.fromkeys((*one.categories, *other.categories)))
     step = one.step if one.step == other.step else None
     kind = Kind.REAL if one.kind is Kind.DECIMAL and step is None else one.kind
-    return Domain(kind, low, high, listed, one.nullable or other.nullable, step)
+    made = max(one.width, other.width) if kind is Kind.TEXT else None
+    return Domain(kind, low, high, listed, one.nullable or other.nullable, step, made=made)

@@ -11,11 +11,18 @@ from giveortake.plan.arithmetic import Rule, half_up, rounded
 from giveortake.plan.domains import MOST_CHARACTERS, Domain, Kind
 from giveortake.plan.expressions import Call
 
+_CHARACTERS = {Kind.INTEGER: 40, Kind.BOOLEAN: 5, Kind.DATE: 10, Kind.TIMESTAMP: 26}  # of values written as text
+
 
 def text_of(call: Call, domains: list[Domain]) -> Domain:
-    """A text made of texts."""
+    """A text made of texts, at most as long as all of them together."""
     kinds_only(call, domains, Kind.TEXT)
-    return Domain(Kind.TEXT, nullable=any_nullable(domains))
+    together = sum(_width(domain) for domain in domains)
+    return Domain(Kind.TEXT, nullable=any_nullable(domains), made=together)
+
+
+def _width(domain: Domain) -> int:
+    return domain.width if domain.kind is Kind.TEXT else 0  # NULL, which has no kind of its own, makes no text
 
 
 def length(call: Call, domains: list[Domain]) -> Domain:
@@ -28,11 +35,13 @@ def length(call: Call, domains: list[Domain]) -> Domain:
 def substring(call: Call, domains: list[Domain]) -> Domain:
     """A part of a text, places written out."""
     kinds_only(Call(call.name, call.arguments[:1]), domains[:1], Kind.TEXT)
+    most = _width(domains[0])
     for position in range(1, len(call.arguments)):
         place = literal_number(call, position)
         if place.denominator != 1 or not 2 - position <= place <= MOST_CHARACTERS:
             raise QueryRefused(f"SUBSTRING starts at 1 and takes whole numbers up to {MOST_CHARACTERS:,}")
-    return Domain(Kind.TEXT, nullable=domains[0].nullable)
+        most = min(most, int(place)) if position == 2 else most
+    return Domain(Kind.TEXT, nullable=domains[0].nullable, made=most)
 
 
 def year(call: Call, domains: list[Domain]) -> Domain:
@@ -100,7 +109,7 @@ def to_text(_call: Call, domains: list[Domain]) -> Domain:
         raise QueryRefused(
             "numbers with decimals are not made into text: engines write them differently", hint="ROUND(x) first"
         )
-    return a if a.kind is Kind.TEXT else Domain(Kind.TEXT, nullable=a.nullable)
+    return a if a.kind is Kind.TEXT else Domain(Kind.TEXT, nullable=a.nullable, made=_CHARACTERS[a.kind])
 
 
 def to_date(_call: Call, domains: list[Domain]) -> Domain:

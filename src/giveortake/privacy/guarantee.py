@@ -25,6 +25,7 @@ from giveortake.exact import (
     precision,
     probability_down,
     probability_up,
+    shorter_up,
 )
 from giveortake.privacy.units import ROW, Neighbours, Unit, checked_neighbours, checked_unit, difference
 
@@ -232,17 +233,18 @@ def store(promise: object, terms: tuple[Unit, Neighbours] | None = None, **value
 
 
 def raised(name: str, value: Fraction) -> Fraction:
-    """A derived number as a parameter: the tiny ones are rounded up to 1e-300, the huge ones promise nothing."""
+    """A derived number as a parameter: tiny and very long ones are rounded up, the huge ones promise nothing."""
     if value > GREATEST:
         raise Unprovable(f"the {name} that follows is above 1e300, which promises nothing")
-    return max(LEAST, value) if value else value
+    return max(LEAST, shorter_up(value)) if value else value
 
 
 def raised_delta(value: Fraction) -> Fraction:
     """A derived δ as a parameter; from 1 on it allows everything."""
-    if value >= 1:
+    kept = shorter_up(value)
+    if kept >= 1:
         raise Unprovable("the δ that follows reaches 1, and then nothing is promised")
-    return max(LEAST, value)
+    return max(LEAST, kept)
 
 
 def _agree(first: Guarantee, other: Guarantee) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from giveortake.randomness.entropy import Entropy
 
 _FAR = 2.0**10  # beyond it γ exceeds 2^18 and an exponential in the fast path stays below 12: never kept
+_LEAST_DOUBLE = float(np.finfo(np.float64).tiny)
 _GAMMA_ERROR = 2.0**-29  # of ½(x − σ/t)² in doubles for x ≤ 2^10
 
 
@@ -50,9 +51,12 @@ def discrete_gaussian(sigma: Fraction, size: int, entropy: Entropy) -> IntArray:
 
 
 def _ratio(magnitudes: IntArray, sigma: Fraction) -> FloatArray:
-    """|Y| / σ in doubles, to a relative 2^-51."""
+    """|Y| / σ in doubles, to a relative 2^-51, or beyond `_FAR` if it is; a σ below all doubles is no division by zero.
+
+    0 / σ is 0 however small σ is, and every other candidate is then far.
+    """
     if magnitudes.dtype != object:
         with np.errstate(over="ignore"):
-            return magnitudes.astype(np.float64) / float(sigma)
+            return magnitudes.astype(np.float64) / max(float(sigma), _LEAST_DOUBLE)
     numerator, denominator = sigma.numerator, sigma.denominator
     return np.array([value * denominator / numerator for value in magnitudes.tolist()])

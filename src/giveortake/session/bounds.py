@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake import exact
 from giveortake.errors import InvalidParameter
 from giveortake.plan import (
     Aggregate,
@@ -21,15 +20,13 @@ from giveortake.plan import (
     Question,
     Scan,
 )
-from giveortake.session.query import Query
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from giveortake.answers import Answer
-    from giveortake.exact import Number
-    from giveortake.plan import Expression, Relation
-    from giveortake.session.session import Session
+    from giveortake.compile import Caps
+    from giveortake.plan import Catalog, Expression, Relation
 
 _MOST_DOUBLINGS = 20
 _LARGEST = 40  # powers of two that are tried for the bounds of a column
@@ -59,51 +56,65 @@ class Suggestion:
         return f"gt.protect(…, {', '.join(parts)})"
 
 
-def suggested(
-    session: Session, epsilon: Number, by: Sequence[str], columns: Sequence[str], share: Number
-) -> Suggestion:
-    """One noisy histogram for each cap and each column, of equal shares of ε, under one charge."""
-    wanted = exact.open_probability("share", share)
-    relation = _only_table(session)
-    altogether = session.caps.total is not None  # such a session caps all rows of a person, whatever the groups
-    by = () if altogether else by
-    asked: dict[str, Question] = {}
-    if relation.person is not None:
-        if by:
-            asked["groups"] = _histogram(_groups(relation, by), "size", range(_MOST_DOUBLINGS + 1))
-        asked["rows"] = _histogram(_rows(relation, by), "size", range(_MOST_DOUBLINGS + 1))
-    for column in columns:
-        asked[f"column {column}"] = _histogram(_magnitude(relation, column), "size", range(-_LARGEST, _LARGEST + 1))
-        asked[f"below zero {column}"] = _below_zero(relation, column)
-    if not asked:
-        raise InvalidParameter("columns", list(columns), "is empty, and rows have no caps", hint="name a column")
-    found = session.batch([Query(session, question, {}) for question in asked.values()], epsilon=epsilon)
-    answered = dict(zip(asked, found, strict=True))
-    powers = {name: _power(answer, wanted) for name, answer in answered.items() if not name.startswith("below zero")}
-    bounds: dict[str, tuple[int | float, int | float]] = {}
-    for column in columns:
-        power = powers[f"column {column}"]
-        reach = 2**power if power >= 0 else 2.0**power
-        some = _beyond_noise(answered[f"below zero {column}"])[0] > 0
-        bounds[column] = (-reach if some else 0, reach)
-    rows = 2 ** powers["rows"] if "rows" in powers else None
-    return Suggestion(
-        2 ** powers["groups"] if "groups" in powers else None,
-        None if altogether else rows,
-        bounds,
-        tuple(found),
-        rows if altogether else None,
-    )
+@final
+@dataclass(frozen=True, slots=True)
+class BoundsSearch:
+    """One noisy histogram for each cap and each column: the questions, and what their answers suggest.
+
+    `together` says that all rows of a person are capped, whatever the groups.
+    """
+
+    relation: Relation
+    together: bool
+    by: tuple[str, ...]
+    columns: tuple[str, ...]
+    share: Fraction
+
+    def questions(self) -> dict[str, Question]:
+        """What is asked, by what it is about."""
+        relation, by = self.relation, () if self.together else self.by
+        asked: dict[str, Question] = {}
+        if relation.person is not None:
+            if by:
+                asked["groups"] = _histogram(_groups(relation, by), "size", range(_MOST_DOUBLINGS + 1))
+            asked["rows"] = _histogram(_rows(relation, by), "size", range(_MOST_DOUBLINGS + 1))
+        for column in self.columns:
+            powers = range(-_LARGEST, _LARGEST + 1)
+            asked[f"column {column}"] = _histogram(_magnitude(relation, column), "size", powers)
+            asked[f"below zero {column}"] = _below_zero(relation, column)
+        if not asked:
+            raise InvalidParameter(
+                "columns", list(self.columns), "is empty, and rows have no caps", hint="name a column"
+            )
+        return asked
+
+    def suggestion(self, answered: Mapping[str, Answer]) -> Suggestion:
+        """The least powers of two that leave the wanted share as it is."""
+        powers = {
+            name: _power(answer, self.share) for name, answer in answered.items() if not name.startswith("below zero")
+        }
+        bounds: dict[str, tuple[int | float, int | float]] = {}
+        for column in self.columns:
+            power = powers[f"column {column}"]
+            reach = 2**power if power >= 0 else 2.0**power
+            some = _beyond_noise(answered[f"below zero {column}"])[0] > 0
+            bounds[column] = (-reach if some else 0, reach)
+        rows = 2 ** powers["rows"] if "rows" in powers else None
+        return Suggestion(
+            2 ** powers["groups"] if "groups" in powers else None,
+            None if self.together else rows,
+            bounds,
+            tuple(answered.values()),
+            rows if self.together else None,
+        )
 
 
-def checked(session: Session, epsilon: Number, by: Sequence[str], columns: Sequence[str]) -> Answer:
+def bounds_check(relation: Relation, caps: Caps, by: Sequence[str], columns: Sequence[str]) -> Question:
     """The number of people, and of those whom a cap or a bound cuts something off."""
-    relation = _only_table(session)
     if relation.person is None:
         raise InvalidParameter(
             "check_bounds", "gt.ROW", "is about persons", hint="count rows outside the bounds in SQL"
         )
-    caps = session.caps
     by = () if caps.total is not None else by
     features: list[tuple[str, Expression]] = []
     inner: Relation = relation
@@ -137,16 +148,17 @@ def checked(session: Session, epsilon: Number, by: Sequence[str], columns: Seque
     for name, condition in features:
         one = Call("case", (condition, Literal(1), Literal(None)))
         outputs.append((name, Measured(Aggregate(AggregateKind.COUNT_VALUES, one))))
-    return Query(session, Question(person, (), tuple(outputs)), {}).answer(epsilon=epsilon)
+    return Question(person, (), tuple(outputs))
 
 
-def _only_table(session: Session) -> Relation:
-    if len(session.catalog.private) != 1:
-        raise InvalidParameter("bounds", list(session.catalog.private), "are found for one table at a time")
-    (relation,) = session.catalog.private.values()
+def table_before_caps(catalog: Catalog) -> Relation:
+    """The one table that bounds are found for, without any cap."""
+    if len(catalog.private) != 1:
+        raise InvalidParameter("bounds", list(catalog.private), "are found for one table at a time")
+    (relation,) = catalog.private.values()
     if not isinstance(relation, Scan):
-        raise InvalidParameter("bounds", session.part_name(), "are found for the whole table, not for a part")
-    return Scan(relation.table)  # before any cap
+        raise InvalidParameter("bounds", "a part", "are found for the whole table, not for a part")
+    return Scan(relation.table)
 
 
 def _groups(relation: Relation, by: Sequence[str]) -> Relation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,11 +10,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.engines.choosing import is_address
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, shown
+from giveortake.engines.registry import is_address
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, SameTable, shown
 from giveortake.exact import positive
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
-from giveortake.session.protecting import protect
+from giveortake.session.registration import protect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 
 MEMORY = ":memory:"  # where a ledger is kept that forgets
 _REQUIRED = ("source", "unit", "budget")
-_TEXTS = ("unit", "neighbours", "ledger", "table", "population", "analyst", "owner_confirms", "memory", "spool")
-_NUMBERS = ("groups_per_person", "rows_per_group", "rows_per_person", "threads", "seconds")
+_PEOPLE = ("population", "new_population", "analyst", "owner_confirms")
+_TEXTS = ("unit", "neighbours", "ledger", "mark", "table", *_PEOPLE, "memory", "spool")
+_NUMBERS = ("groups_per_person", "rows_per_group", "rows_per_person", "failures", "threads", "seconds")
 _KNOWN = ("source", "budget", "domains", "public", *_TEXTS, *_NUMBERS)
 
 
@@ -47,11 +49,29 @@ class Configuration:
         found: str | None = self.said.get("ledger")
         return found
 
+    @property
+    def mark(self) -> str | None:
+        """Where the section keeps the ledger's mark, if it says so."""
+        found: str | None = self.said.get("mark")
+        return found
+
+    def require_one_budget(self) -> None:
+        """Refuse a section without a ledger about a file that has one already: the same people had two budgets."""
+        for source in _files(self.said["source"]):
+            if os.path.lexists(f"{source}.ledger"):
+                known = Path(os.path.relpath(f"{source}.ledger", self.file.parent)).as_posix()
+                raise SameTable(
+                    f"[{self.name}] of {self.file} names no ledger, and {known} holds a budget of that table already",
+                    hint=f'write ledger = "{known}" there, or another one if the people are others',
+                )
+
     def open(self, **instead: Any) -> Session:
         """The session; `instead` says something else than the file does."""
         told = {**self.said, **instead}
+        if "ledger" not in told:
+            self.require_one_budget()
         if told.get("ledger") == MEMORY:
-            told["ledger"] = None
+            told["ledger"] = told["mark"] = None
         try:
             return protect(told.pop("source"), name=self.name, **told)
         except GiveOrTakeError as error:
@@ -84,7 +104,7 @@ def configurations(path: str | Path) -> dict[str, Configuration]:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise NotFound(f"{file} cannot be read: {error.strerror}", hint="pass the path of a TOML file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
         raise InvalidParameter("file", file.name, f"is not TOML: {error}", hint=_EXAMPLE) from None
     if not content:
         raise InvalidParameter("file", file.name, "describes no session", hint=_EXAMPLE)
@@ -112,8 +132,9 @@ def _configuration(file: Path, name: str, section: object) -> Configuration:
     said["unit"] = unit_said(said["unit"])
     if "ledger" in said:
         said["ledger"] = _ledger(file, said["ledger"])
-    if "spool" in said:
-        said["spool"] = _path(file, said["spool"])
+    for key in ("spool", "mark"):
+        if key in said:
+            said[key] = _path(file, said[key])
     if "domains" in section:
         said["domains"] = _domains(where, section["domains"])
     if "public" in section:
@@ -175,6 +196,14 @@ def _source(where: _Place, value: object) -> Any:
     if isinstance(value, list) and value:
         return [_path(where.file, where.text("source", each, hint=hint)) for each in value]
     return _path(where.file, where.text("source", value, hint=hint))
+
+
+def _files(source: Any) -> list[str]:
+    """Every file that a section reads; addresses are none."""
+    if isinstance(source, str):
+        return [] if is_address(source) else [source]
+    parts = source.values() if isinstance(source, Mapping) else source
+    return [file for part in parts for file in _files(part)]
 
 
 def _path(file: Path, text: str) -> str:

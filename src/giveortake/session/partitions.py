@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
@@ -15,6 +15,7 @@ from giveortake.plan import Call, Column, Filter, KeepParts, Literal
 
 if TYPE_CHECKING:
     from giveortake.plan import Relation, Value
+    from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.session import Session
 
 
@@ -35,6 +36,13 @@ class Part:
         """What tells it from other parts."""
         return f"{self.partition}/{self.number}"
 
+    @property
+    def left_out(self) -> str | None:
+        """What it leaves out of the people who have rows in several parts, in words."""
+        if self.keep is None:
+            return None
+        return f"each person counts in {self.keep} of the parts; parts_per_person= keeps more, at a higher price"
+
     def of(self, relation: Relation) -> Relation:
         """The rows of a table that are in this part."""
         if self.keep is not None:
@@ -48,36 +56,10 @@ class Part:
 class Partition(Mapping[Any, "Session"]):
     """A session for each declared value of a column; see `Session.partition`."""
 
-    def __init__(self, session: Session, column: str, parts_per_person: int) -> None:
-        schemas = [relation.schema for relation in session.catalog.private.values()]
-        if any(column not in schema for schema in schemas):
-            raise InvalidParameter("partition", column, "is not a column of every table")
-        values = schemas[0][column].keys()
-        if values is None or any(schema[column].keys() != values for schema in schemas):
-            raise InvalidParameter(
-                "partition", column, "has no declared values", hint="declare its domain: parts are known beforehand"
-            )
-        if len({_key(value) for value in values}) < len(values):
-            raise InvalidParameter("partition", column, "has values that are the same as doubles", hint="round them")
-        most = whole("parts_per_person", parts_per_person)
-        person = session.budget.unit.column
-        keep = None if person is None or most >= len(values) else most
-        touched = 1 if person is None else min(most, len(values))
-        if person is not None and len(schemas) > 1 and keep is not None:
-            raise InvalidParameter(
-                "partition",
-                column,
-                "of several tables would have to keep the same parts of a person in each",
-                hint="partition one table, or pass parts_per_person=<the number of parts>",
-            )
-        identity = [session.engine.identity, session.name, session.version, column, touched, keep, session.caps.total]
-        number = int.from_bytes(hashlib.sha256(json.dumps(identity).encode()).digest()[:7])
-        self._sessions = {
-            _key(value): session.within(Part(column, value, place, number, touched, keep))
-            for place, value in enumerate(values)
-        }
+    def __init__(self, column: str, parts_per_person: int, sessions: Mapping[Any, Session]) -> None:
         self.column = column
-        self.parts_per_person = touched
+        self.parts_per_person = parts_per_person
+        self._sessions: dict[Any, Session] = dict(sessions)
 
     def __getitem__(self, value: Any) -> Session:
         try:
@@ -96,5 +78,44 @@ class Partition(Mapping[Any, "Session"]):
         return f"<Partition by {self.column}: {len(self)} parts, {self.parts_per_person} of which one unit can touch>"
 
 
-def _key(value: Value) -> Any:
+def parts_of(
+    mechanism: InteractiveMechanism, tables: Sequence[Relation], column: str, parts_per_person: int
+) -> list[Part]:
+    """The parts of all tables, one for each declared value of a column."""
+    schemas = [relation.schema for relation in tables]
+    if any(column not in schema for schema in schemas):
+        raise InvalidParameter("partition", column, "is not a column of every table")
+    values = schemas[0][column].keys()
+    if values is None or any(schema[column].keys() != values for schema in schemas):
+        raise InvalidParameter(
+            "partition", column, "has no declared values", hint="declare its domain: parts are known beforehand"
+        )
+    if len({key_of(value) for value in values}) < len(values):
+        raise InvalidParameter("partition", column, "has values that are the same as doubles", hint="round them")
+    most = whole("parts_per_person", parts_per_person)
+    person = mechanism.budget.unit.column
+    keep = None if person is None or most >= len(values) else most
+    touched = 1 if person is None else min(most, len(values))
+    if len(schemas) > 1 and keep is not None:
+        raise InvalidParameter(
+            "partition",
+            column,
+            "of several tables would have to keep the same parts of a person in each",
+            hint="partition one table, or pass parts_per_person=<the number of parts>",
+        )
+    identity = [
+        mechanism.engine.identity,
+        mechanism.dataset,
+        mechanism.version,
+        column,
+        touched,
+        keep,
+        mechanism.caps.total,
+    ]
+    number = int.from_bytes(hashlib.sha256(json.dumps(identity).encode()).digest()[:7])
+    return [Part(column, value, place, number, touched, keep) for place, value in enumerate(values)]
+
+
+def key_of(value: Value) -> Any:
+    """What a part is found by: a value as Python writes it."""
     return float(value) if isinstance(value, Fraction) else value

@@ -6,19 +6,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake import accounting, exact
-from giveortake.compile.outputs import Linear, QuantileOf, Ratio, ratio_margin
-from giveortake.compile.quantiles import rank_margin
+from giveortake import exact
+from giveortake.compile.provenance import caps_in_words, noise_in_words
 from giveortake.compile.releases import without_data
-from giveortake.errors import BudgetExceeded
-from giveortake.session.answering import described
-from giveortake.session.margins import column_margins
+from giveortake.session.margins import column_margins, share_of_budget
 
 if TYPE_CHECKING:
-    from giveortake.compile import Measurement, Spend
+    from giveortake.compile import Measurement, Terms
     from giveortake.exact import Number
     from giveortake.privacy import Guarantee
-    from giveortake.session.session import Session
+    from giveortake.session.mechanism import InteractiveMechanism, Priced
 
 
 @final
@@ -63,43 +60,28 @@ class Quote:
     __repr__ = __str__
 
 
-def quoted(session: Session, made: Measurement, spend: Spend, confidence: Number, n: Number | None) -> Quote:
+def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Quote:
     """Everything that can be said before asking."""
-    sure = exact.open_probability("confidence", confidence)
+    made, sure, n = asked.made, terms.confidence, terms.n
     margins: dict[str, float | str | None] = dict(column_margins(made, sure, n))
     measures = without_data(made.measures, made.noises)
     for name, formula in made.formulas:
-        if margins[name] is None and isinstance(formula, Ratio):
-            margins[name] = f"{ratio_margin(formula, measures, float(1 - sure), 1.0):.4g} / n"
-        elif isinstance(formula, QuantileOf):
-            margins[name] = (
-                f"the values up to {rank_margin(measures[formula.measure], float(1 - sure)):,.4g} ranks away"
-            )
-    level = session.standing()
-    share = _share(session, made)
+        if margins[name] is None:
+            margins[name] = formula.margin_in_words(measures, float(1 - sure))
     return Quote(
-        cost=made.promise(spend, session.budget.unit),
-        spend=str(spend),
-        share=share,
+        cost=made.promise(asked.spend, mechanism.budget.unit),
+        spend=str(asked.spend),
+        share=share_of_budget(mechanism.budget, made.event),
         margins=margins,
-        noise={each.name: described(each, noise) for each, noise in zip(made.measures, made.noises, strict=True)},
-        contributions=str(made.caps) if made.stability.bounding is not None or made.caps.total is not None else None,
+        noise=noise_in_words(made),
+        contributions=caps_in_words(made),
         keys=_keys(made),
-        remaining=level.remaining,
-        admitted=session.admits(made.event),
+        remaining=mechanism.standing().remaining,
+        admitted=mechanism.admits(mechanism.event([asked])),
         confidence=sure,
         advice=tuple(_advice(made)),
         remarks=tuple(_remarks(made, margins, n)),
     )
-
-
-def _share(session: Session, made: Measurement) -> Fraction | None:
-    guard = accounting.filter(session.budget)
-    try:
-        guard.charge(made.event)
-    except BudgetExceeded:
-        return None
-    return guard.share
 
 
 def _keys(made: Measurement) -> str:
@@ -121,7 +103,7 @@ def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Numbe
         times = exact.shown(Fraction(keys, touched), 3)
         remarks.append(f"the {keys:,} groups are one release; one by one, each would get {times} times the noise")
     if n is not None:
-        counts = [name for name, formula in made.formulas if isinstance(formula, Linear) and formula.whole]
+        counts = [name for name, formula in made.formulas if formula.counts]
         remarks.extend(
             f"the margin of `{name}` is as large as the {n} rows there are: ask for more ε, or for fewer columns"
             for name in counts

@@ -1,21 +1,19 @@
-"""A session: the interactive mechanism. Every question is priced, charged durably, and only then asked."""
+"""A session: the face of the interactive mechanism. What it hands out leads to no row and no exact count."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, final
+from typing import TYPE_CHECKING, Any, Self, Unpack, final
 
 from giveortake import frame, sql
-from giveortake.compile import composed, spend_of
+from giveortake.compile import Terms
 from giveortake.errors import InvalidParameter, LedgerUnavailable
-from giveortake.exact import shown
+from giveortake.exact import open_probability, shown
 from giveortake.plan import Catalog, PublicTable, Scan
-from giveortake.privacy import ApproxDP
-from giveortake.privacy.events import InPart
-from giveortake.session import answering
-from giveortake.session.batches import shared
-from giveortake.session.bounds import Suggestion, checked, suggested
-from giveortake.session.partitions import Part, Partition
+from giveortake.session.batches import share_of_each
+from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, table_before_caps
+from giveortake.session.partitions import Partition, key_of, parts_of
 from giveortake.session.query import Query
 
 if TYPE_CHECKING:
@@ -24,60 +22,50 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from giveortake.answers import Answer
-    from giveortake.compile import Caps, Measurement
-    from giveortake.engines import Engine
+    from giveortake.answers.spend_terms import SpendTerms
     from giveortake.exact import Number
-    from giveortake.ledger import Entry, Ledger, Standing
+    from giveortake.ledger import Entry, Standing
     from giveortake.plan import PrivateTable, Question, Relation
-    from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
-    from giveortake.session.spooling import Spool
+    from giveortake.session.mechanism import InteractiveMechanism
 
 
 @final
 class Session:
     """Tables behind a budget; made by `gt.protect`.
 
-    Guarantee (interactive mechanisms, seed 001): an analyst may choose every question after seeing all earlier answers.
-    Each is charged to the ledger, at every level, before a row is read; what the ledger refuses is not asked. So all
-    answers together keep the budget of the population.
+    An analyst may choose every question after seeing all earlier answers. Each is charged to the ledger, at every
+    level, before a row is read; what the ledger refuses is not asked. So all answers together keep the budget of the
+    population: `InteractiveMechanism` says why.
+
+    The engine and the ledger are no part of this face: the custodian opens the ledger with `gt.ledger.open`.
     """
 
     def __init__(
         self,
+        mechanism: InteractiveMechanism,
         *,
-        engine: Engine,
-        book: Ledger,
-        owns_book: bool,
-        durable: bool,
-        name: str,
-        population: str,
-        version: str,
-        budget: Guarantee,
         private: Mapping[str, PrivateTable],
         public: Mapping[str, PublicTable],
-        caps: Caps,
-        analyst: str | None,
-        spool: Spool,
-        part: Part | None = None,
+        unasked: Mapping[str, Sequence[tuple[str, str]]],
+        owns_ledger: bool,
+        durable: bool,
     ) -> None:
-        self.engine = engine
-        self.book = book
-        self.name = name
-        self.population = population
-        self.version = version
-        self.budget = budget
-        self.caps = caps
-        self.analyst = analyst
+        self.name = mechanism.dataset
+        self.population = mechanism.population
+        self.version = mechanism.version
+        self.budget = mechanism.budget
+        self.caps = mechanism.caps
+        self.analyst = mechanism.analyst
         self.durable = durable
-        self.spool = spool
-        self._owns_book = owns_book
+        self._mechanism = mechanism
+        self._owns_ledger = owns_ledger
         self._private = private
         self._public = public
-        self._part = part
-        relations: dict[str, Relation] = {each.name: Scan(each, caps.total) for each in private.values()}
-        if part is not None:
-            relations = {name: part.of(relation) for name, relation in relations.items()}
+        self._unasked = unasked
+        relations: dict[str, Relation] = {each.name: Scan(each, self.caps.total) for each in private.values()}
+        if mechanism.part is not None:
+            relations = {name: mechanism.part.of(relation) for name, relation in relations.items()}
         self.catalog = Catalog(relations, public)
 
     # -- asking -------------------------------------------------------------------------------------------------
@@ -85,7 +73,7 @@ class Session:
     def sql(self, text: str) -> Query:
         """A question in SQL; refused here, at no cost, if it cannot be answered."""
         read = sql.read(text, self.catalog)
-        return Query(self, read.question, read.options)
+        return Query(self, self._mechanism, read.question, read.options)
 
     def table(self, name: str | None = None) -> frame.Table:
         """A question in Python, starting from a table; the only one if no name is given."""
@@ -95,7 +83,7 @@ class Session:
         return frame.Table(found, self.catalog, self._ask)
 
     def _ask(self, question: Question) -> Query:
-        return Query(self, question, {})
+        return Query(self, self._mechanism, question, {})
 
     def _named(self, name: str | None) -> str:
         if name is not None:
@@ -105,21 +93,26 @@ class Session:
         raise InvalidParameter("table", None, "is not named, and there are several", hint=", ".join(self._private))
 
     def batch(
-        self,
-        queries: Sequence[Query | str],
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        mu: Number | None = None,
-        key_delta: Number | None = None,
-        confidence: Number = "0.95",
-        key: str | None = None,
+        self, queries: Sequence[Query | str], *, key: str | None = None, **terms: Unpack[SpendTerms]
     ) -> list[Answer]:
-        """Answers to questions, in SQL or made before, that are declared together: one charge for the whole batch."""
-        spend = spend_of(epsilon, delta, rho, mu, key_delta)
+        """Answers to questions, in SQL or made before, that are declared together: one charge for the whole batch.
+
+        The spend is `epsilon`, or `epsilon` and `delta`, `rho` or `mu`; `key_delta`, `confidence` and `key` are those
+        of `Query.answer`.
+        """
+        said = Terms.of(terms, without=("margin", "n"))
         asked = [self.sql(query) if isinstance(query, str) else query for query in queries]
-        return answering.answers(self, shared(self, asked, spend), confidence, key)
+        if not asked or said.spend is None:
+            raise InvalidParameter(
+                "batch", len(asked), "needs questions and a spend", hint='s.batch([q1, q2], epsilon="1")'
+            )
+        for query in asked:
+            if query.session is not self:
+                raise InvalidParameter("batch", query, "holds a question to another session or part")
+        questions = [query.question for query in asked]
+        each = share_of_each(said.spend, questions)
+        priced = [self._mechanism.price_at(question, each) for question in questions]
+        return self._mechanism.answer(priced, said.confidence, key)
 
     def partition(self, column: str, *, parts_per_person: int = 1) -> Partition:
         """Disjoint parts of the data, one for each declared value of a column: together they cost the dearest.
@@ -127,7 +120,24 @@ class Session:
         A person who has rows in more than `parts_per_person` parts keeps those of as many, chosen by a hash; all
         parts then cost together what that many of the dearest do. The order of questions does not matter.
         """
-        return Partition(self, column, parts_per_person)
+        inside = self._mechanism.part
+        if inside is not None:
+            raise InvalidParameter(
+                "partition", inside.name, "is inside a part already", hint="partition the whole table"
+            )
+        parts = parts_of(self._mechanism, list(self.catalog.private.values()), column, parts_per_person)
+        sessions = {
+            key_of(part.value): Session(
+                replace(self._mechanism, part=part),
+                private=self._private,
+                public=self._public,
+                unasked=self._unasked,
+                owns_ledger=False,
+                durable=self.durable,
+            )
+            for part in parts
+        }
+        return Partition(column, parts[0].touched, sessions)
 
     def suggest_bounds(
         self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = (), share: Number = "0.95"
@@ -137,104 +147,69 @@ class Session:
         Every person falls into one bin of powers of two, so that nothing has to be bounded first. `by` are the
         columns that questions will group by, `columns` numbers whose bounds are wanted.
         """
-        return suggested(self, epsilon, by, columns, share)
+        wanted = open_probability("share", share)
+        together = self.caps.total is not None
+        search = BoundsSearch(table_before_caps(self.catalog), together, tuple(by), tuple(columns), wanted)
+        asked = search.questions()
+        found = self.batch([self._ask(question) for question in asked.values()], epsilon=epsilon)
+        return search.suggestion(dict(zip(asked, found, strict=True)))
 
     def check_bounds(self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = ()) -> Answer:
         """How many people the caps and bounds cut something off, at the cost of ε."""
-        return checked(self, epsilon, by, columns)
-
-    # -- parts --------------------------------------------------------------------------------------------------
-
-    def part_name(self) -> str | None:
-        """Which part this session sees, if it sees but one."""
-        return None if self._part is None else self._part.name
-
-    def left_out(self) -> str | None:
-        """What a part leaves out of the people who have rows in several, in words."""
-        if self._part is None or self._part.keep is None:
-            return None
-        return f"each person counts in {self._part.keep} of the parts; parts_per_person= keeps more, at a higher price"
-
-    def charged(self, asked: Sequence[Measurement]) -> Event:
-        """What is charged for these measurements together."""
-        whole = composed([each.event for each in asked])
-        if self._part is None:
-            return whole
-        added = composed([each.event_if_added() for each in asked])
-        return InPart(whole, added, self._part.partition, self._part.number, self._part.touched)
-
-    def within(self, part: Part) -> Session:
-        """This session, seeing one part of the data."""
-        if self._part is not None:
-            raise InvalidParameter("partition", part.name, "is inside a part already", hint="partition the whole table")
-        return Session(
-            engine=self.engine,
-            book=self.book,
-            owns_book=False,
-            durable=self.durable,
-            name=self.name,
-            population=self.population,
-            version=self.version,
-            budget=self.budget,
-            private=self._private,
-            public=self._public,
-            caps=self.caps,
-            analyst=self.analyst,
-            spool=self.spool,
-            part=part,
-        )
+        question = bounds_check(table_before_caps(self.catalog), self.caps, by, columns)
+        return self._ask(question).answer(epsilon=epsilon)
 
     # -- the budget ---------------------------------------------------------------------------------------------
 
     @property
     def spent(self) -> Any:
-        """How much of the population's budget is used, by the filter that guards it."""
+        """How much of the budget is used, by the filter that guards it: an analyst's own, else the population's."""
         return self.standing().spent
 
     @property
     def remaining(self) -> Any:
-        """How much of the population's budget is left."""
+        """How much of that budget is left."""
         return self.standing().remaining
 
     @property
     def affordable(self) -> Fraction | None:
         """The greatest pure ε, up to rounding, that would be admitted now."""
-        return self.book.affordable(self.standing())
+        return self._mechanism.ledger.affordable(self.standing())
 
     def admits(self, event: Event) -> bool:
         """Whether every level would admit an event now."""
-        return self.book.admits(event, dataset=self.name, analyst=self.analyst)
+        return self._mechanism.admits(event)
 
     def history(self) -> list[Entry]:
         """What the ledger says about these people, in order, without fingerprints of the data and what is made of them.
 
-        The custodian reads everything in `session.book.history()`.
+        An analyst sees their own entries, numbered among themselves. The custodian, who opens the ledger with
+        `gt.ledger.open`, reads everything there.
         """
+        if self._mechanism.analyst is not None:
+            return self._mechanism.ledger.entries(analyst=self._mechanism.analyst, limit=sys.maxsize)
         return [
             replace(entry, content=_without_fingerprint(entry.content), body="", hash="", previous="")
-            for entry in self.book.history()
+            for entry in self._mechanism.ledger.history()
         ]
 
     def standing(self) -> Standing:
-        """The population's level in the ledger, as it is now."""
-        for level in self.book.levels():
-            if level.kind == "population" and level.name == self.population:
-                return level
-        raise InvalidParameter("population", self.population, "is not in the ledger")
+        """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
+        return self._mechanism.standing()
 
     @property
     def key_pot(self) -> Fraction | None:
         """The δ set aside for finding keys, if the budget has one."""
-        return self.budget.delta / 10 if isinstance(self.budget, ApproxDP) else None
+        return self._mechanism.key_pot
 
     # -- opening and closing ------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Let go of the tables, and of the ledger if it was opened here."""
-        self.engine.close()
-        self.spool.close()
-        if self._owns_book:
-            self.book.close()
+        self._mechanism.engine.close()
+        self._mechanism.spool.close()
+        if self._owns_ledger:
+            self._mechanism.ledger.close()
 
     def __enter__(self) -> Self:
         return self
@@ -249,8 +224,14 @@ class Session:
         lines.extend(
             f"  {table.name}({', '.join(column for column, _ in table.columns)})" for table in self._private.values()
         )
+        lines.extend(
+            f"  of {table}, {column} cannot be asked about: its type is {kind or 'none that is known here'}"
+            for table, columns in self._unasked.items()
+            for column, kind in columns
+        )
         lines.extend(f"  {table.name}, public" for table in self._public.values())
         if self.budget.unit.column is not None:
+            lines.append(f"  rows without a {self.budget.unit.column} are left out")
             lines.append(f"  {self.caps}{'' if self.caps.stated else ' (the default; see suggest_bounds)'}")
         try:
             standing, left = self.standing(), self.affordable
@@ -266,3 +247,11 @@ class Session:
 
 def _without_fingerprint(content: Mapping[str, Any]) -> dict[str, Any]:
     return {name: each for name, each in content.items() if name != "fingerprint"}
+
+
+def mechanism_of(session: Session) -> InteractiveMechanism:
+    """What stands behind a session, with the engine and the ledger. It belongs to whoever made the session.
+
+    This is the one way in, and no part of the public face: audits of generated tables take it, analysts never do.
+    """
+    return session._mechanism  # noqa: SLF001 (the one way in)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from giveortake.errors import QueryRefused
-from giveortake.plan import Aggregate, AggregateKind, Call, Column, Expression, Literal, Measured, Quotient
+from giveortake.plan import Aggregate, AggregateKind, Column, Expression, Literal, Measured, Quotient
 from giveortake.sql.expressions import number
-from giveortake.sql.functions import AGGREGATES, QUANTILES
+from giveortake.sql.functions import AGGREGATES, OUR_OWN_AGGREGATES, QUANTILES
 from giveortake.sql.refusals import allow, refuse
 
 if TYPE_CHECKING:
@@ -20,14 +20,17 @@ if TYPE_CHECKING:
     from giveortake.sql.expressions import Rows
 
 _ARITHMETIC: dict[type, str] = {exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.Div: "divide"}
-_EXTREMES = {AggregateKind.MINIMUM: Fraction(0), AggregateKind.MAXIMUM: Fraction(1)}
 
 
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether a node aggregates, as far as its name tells; also of aggregates that are refused."""
     if isinstance(node, exp.Anonymous):
-        return str(node.this).upper() == "MEAN"
+        return _own_name(node) in OUR_OWN_AGGREGATES
     return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup | exp.Window | exp.IgnoreNulls)
+
+
+def _own_name(node: exp.Anonymous) -> str:
+    return str(node.this).upper()
 
 
 def has_aggregate(node: exp.Expr) -> bool:
@@ -43,44 +46,22 @@ def aggregate(node: exp.Expr, rows: Rows, *, feature: bool = False) -> tuple[Agg
         allow(node.expression, "this")
         only, node = rows.expression(node.expression.this), node.this
     found, label = _plain(node, rows)
-    if not feature and found.kind in _EXTREMES:
-        found = Aggregate(AggregateKind.QUANTILE, found.of, _EXTREMES[found.kind])
-    person = rows.scope.relation.person
-    if found.kind is AggregateKind.COUNT_DISTINCT and not feature and person is not None and found.of == Column(person):
-        found = Aggregate(AggregateKind.COUNT_PERSONS)
+    if not feature:
+        found = found.released(rows.scope.relation.person)
     name = f"{label}_{found.of.name}" if isinstance(found.of, Column) else label
-    return (found if only is None else _filtered(found, only)), name
-
-
-def _filtered(found: Aggregate, only: Expression) -> Aggregate:
-    if found.kind is AggregateKind.COUNT_PERSONS:
-        raise QueryRefused("COUNT(DISTINCT person) with FILTER is not answered", hint="put the condition into WHERE")
-    if found.kind is AggregateKind.COUNT_ROWS:
-        return Aggregate(AggregateKind.COUNT_VALUES, _when(only, Literal(1)))
-    assert found.of is not None  # noqa: S101 (the others are of something)
-    return Aggregate(found.kind, _when(only, found.of), found.quantile)
-
-
-def _when(condition: Expression, value: Expression) -> Expression:
-    return Call("case", (condition, value, Literal(None)))
+    return (found if only is None else found.where(only)), name
 
 
 def _plain(node: exp.Expr, rows: Rows) -> tuple[Aggregate, str]:
     kind = type(node)
     if kind in AGGREGATES:
         allow(node, "this")
-        which, label = AGGREGATES[kind]
-        return Aggregate(which, rows.expression(node.this)), label
+        return AGGREGATES[kind].of(rows.expression(node.this)), AGGREGATES[kind].label
     if isinstance(node, exp.Anonymous) and is_aggregate(node) and len(node.expressions) == 1:
-        return Aggregate(AggregateKind.MEAN, rows.expression(node.expressions[0])), "avg"
+        own = OUR_OWN_AGGREGATES[_own_name(node)]
+        return own.of(rows.expression(node.expressions[0])), own.label
     if kind is exp.Count:
         return _count(node, rows)
-    if kind is exp.CountIf:
-        allow(node, "this")
-        return Aggregate(AggregateKind.COUNT_VALUES, _when(rows.expression(node.this), Literal(1))), "count_if"
-    if kind is exp.Median:
-        allow(node, "this")
-        return Aggregate(AggregateKind.QUANTILE, rows.expression(node.this), Fraction(1, 2)), "median"
     if kind in QUANTILES:
         allow(node, "this", QUANTILES[kind])
         fraction = node.args.get(QUANTILES[kind])

@@ -11,7 +11,8 @@ from sqlglot import exp
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import rational
 from giveortake.plan import Call, Column, Expression, Kind, Literal
-from giveortake.sql.functions import CASTS, COMPARISONS, OUR_OWN, PARTS, SCALARS
+from giveortake.plan.functions import CASTS
+from giveortake.sql.functions import COMPARISONS, OUR_OWN, PARTS, SCALARS
 from giveortake.sql.refusals import allow, refuse
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ def _cast(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "to", "safe")
     to = node.args["to"]
     kind = str(getattr(to.this, "value", to.this)).upper()
-    if kind in CASTS or kind in _TIMESTAMPS:
+    if kind.lower() in CASTS or kind in _TIMESTAMPS:
         allow(to, "this", "nested")
     of = rows.expression(node.this)
     if isinstance(of, Literal) and isinstance(of.value, str) and (kind == "DATE" or kind in _TIMESTAMPS):
@@ -210,11 +211,11 @@ def _cast(rows: Rows, node: exp.Expr) -> Expression:
         day = dt.date(found.year, found.month, found.day)
         whole = found if isinstance(found, dt.datetime) else dt.datetime.combine(day, dt.time())
         return Literal(day if kind == "DATE" else whole)
-    if kind not in CASTS:
+    if kind.lower() not in CASTS:
         raise QueryRefused(
             f"CAST to {kind} is not answered", hint="CAST to DOUBLE, BIGINT, INTEGER, VARCHAR and DATE is"
         )
-    return Call(CASTS[kind], (of,))
+    return Call(CASTS[kind.lower()], (of,))
 
 
 def _round(rows: Rows, node: exp.Expr) -> Expression:

@@ -1,7 +1,8 @@
-"""sqlglot's classes and the plan's functions: the allow-list itself, as tables.
+"""sqlglot's classes for the plan's functions and aggregates: the allow-list itself, as tables.
 
-A class that is in none of the tables is refused. Each entry lists the arguments that are read, in order; `quiet` ones
-may be set and mean nothing here.
+A class that is in none of the tables is refused. Functions of one argument, and aggregates, are found by the spellings
+in the plan's own tables; of the others, and of signs, it is said here which arguments are read, in order: the parser
+keeps them in places of its own. `quiet` ones may be set and mean nothing here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import final
 
 from sqlglot import exp
 
-from giveortake.plan import AggregateKind
+from giveortake.plan import aggregates as plan
+from giveortake.plan.functions import FUNCTIONS
 
 
 @final
@@ -27,21 +29,13 @@ class Reading:
 _TWO = ("this", "expression")
 _MANY = ("this", "expressions")
 
-SCALARS: dict[type, Reading] = {
+_SIGNS: dict[type, Reading] = {
     exp.Add: Reading("add", _TWO),
     exp.Sub: Reading("subtract", _TWO),
     exp.Mul: Reading("multiply", _TWO),
     exp.Div: Reading("divide", _TWO, quiet=("typed", "safe")),
     exp.Mod: Reading("modulo", _TWO),
     exp.Neg: Reading("negate"),
-    exp.Abs: Reading("abs"),
-    exp.Floor: Reading("floor"),
-    exp.Ceil: Reading("ceil"),
-    exp.Sqrt: Reading("sqrt"),
-    exp.Ln: Reading("ln"),
-    exp.Exp: Reading("exp"),
-    exp.Greatest: Reading("greatest", _MANY, quiet=("ignore_nulls",)),
-    exp.Least: Reading("least", _MANY, quiet=("ignore_nulls",)),
     exp.EQ: Reading("eq", _TWO),
     exp.NEQ: Reading("ne", _TWO),
     exp.LT: Reading("lt", _TWO),
@@ -52,28 +46,24 @@ SCALARS: dict[type, Reading] = {
     exp.And: Reading("and", _TWO),
     exp.Or: Reading("or", _TWO),
     exp.Not: Reading("not"),
+    exp.DPipe: Reading("concat", _TWO, quiet=("safe",)),
+}
+_OF_SEVERAL: dict[type, Reading] = {
+    exp.Greatest: Reading("greatest", _MANY, quiet=("ignore_nulls",)),
+    exp.Least: Reading("least", _MANY, quiet=("ignore_nulls",)),
     exp.Coalesce: Reading("coalesce", _MANY),
     exp.Nullif: Reading("nullif", _TWO),
-    exp.Lower: Reading("lower"),
-    exp.Upper: Reading("upper"),
-    exp.Trim: Reading("trim"),
     exp.Concat: Reading("concat", ("expressions",), quiet=("safe", "coalesce")),
-    exp.DPipe: Reading("concat", _TWO, quiet=("safe",)),
     exp.Substring: Reading("substring", ("this", "start", "length")),
-    exp.Length: Reading("length"),
-    exp.Year: Reading("year"),
-    exp.Quarter: Reading("quarter"),
-    exp.Month: Reading("month"),
-    exp.Week: Reading("week"),
-    exp.WeekOfYear: Reading("week"),
-    exp.Day: Reading("day"),
-    exp.DayOfMonth: Reading("day"),
-    exp.DayOfWeek: Reading("dayofweek"),
-    exp.DayOfWeekIso: Reading("dayofweek"),
-    exp.DayOfYear: Reading("dayofyear"),
-    exp.Hour: Reading("hour"),
-    exp.Minute: Reading("minute"),
 }
+_CLASSES: dict[str, type] = exp.FUNCTION_BY_NAME  # the parser's class of a function's name
+_OF_ONE: dict[type, Reading] = {
+    _CLASSES[spelled]: Reading(name)
+    for name, function in FUNCTIONS.items()
+    for spelled in function.sql
+    if function.most == 1 and spelled in _CLASSES
+}
+SCALARS = {**_SIGNS, **_OF_SEVERAL, **_OF_ONE}
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in", "nullif"})
 PARTS = {
     "YEAR": "year",
@@ -88,27 +78,18 @@ PARTS = {
     "HOUR": "hour",
     "MINUTE": "minute",
 }
-CASTS = {
-    "DOUBLE": "to_real",
-    "FLOAT": "to_real",
-    "BIGINT": "to_integer",
-    "INT": "to_integer",
-    "TEXT": "to_text",
-    "VARCHAR": "to_text",
-    "DATE": "to_date",
+OUR_OWN = {  # functions that the parser has no class for
+    spelled: name for name, function in FUNCTIONS.items() for spelled in function.sql if spelled not in _CLASSES
 }
-OUR_OWN = {"CLAMP": "clamp", "BUCKET": "bucket"}
 
-AGGREGATES: dict[type, tuple[AggregateKind, str]] = {
-    exp.Sum: (AggregateKind.SUM, "sum"),
-    exp.Avg: (AggregateKind.MEAN, "avg"),
-    exp.Variance: (AggregateKind.VARIANCE, "variance"),
-    exp.VariancePop: (AggregateKind.VARIANCE, "variance"),
-    exp.Stddev: (AggregateKind.DEVIATION, "stddev"),
-    exp.StddevPop: (AggregateKind.DEVIATION, "stddev"),
-    exp.StddevSamp: (AggregateKind.DEVIATION, "stddev"),
-    exp.Min: (AggregateKind.MINIMUM, "min"),
-    exp.Max: (AggregateKind.MAXIMUM, "max"),
+AGGREGATES = {
+    _CLASSES[spelled]: function
+    for function in plan.AGGREGATES.values()
+    for spelled in function.sql
+    if spelled in _CLASSES
+}
+OUR_OWN_AGGREGATES = {
+    spelled: function for function in plan.AGGREGATES.values() for spelled in function.sql if spelled not in _CLASSES
 }
 QUANTILES: dict[type, str] = {  # and the argument that holds the fraction
     exp.PercentileCont: "expression",

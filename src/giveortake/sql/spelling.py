@@ -7,7 +7,8 @@ in the text must itself be on a list, with a number of arguments that is meant.
 from __future__ import annotations
 
 from giveortake.errors import QueryRefused
-from giveortake.plan.functions import available
+from giveortake.plan.aggregates import AGGREGATES
+from giveortake.plan.functions import FUNCTIONS, available
 from giveortake.sql.tokens import Token, tokens_of
 
 
@@ -22,24 +23,21 @@ _KEYWORDS = frozenset(
         "MATERIALIZED NOT ON OR SELECT THEN USING WHEN WHERE"
     )
 )
-_ARGUMENTS: dict[str, tuple[int, int]] = {
-    **dict.fromkeys(_words("SUM AVG MEAN MIN MAX MEDIAN COUNT COUNTIF COUNT_IF"), (1, 1)),
-    **dict.fromkeys(_words("VARIANCE VAR_POP VAR_SAMP STDDEV STDDEV_POP STDDEV_SAMP"), (1, 1)),
+_FORMS: dict[str, tuple[int, int]] = {  # what has a form of its own, or takes other arguments than the function it is
+    "COUNT": (1, 1),
     **dict.fromkeys(_words("QUANTILE QUANTILE_CONT QUANTILE_DISC APPROX_QUANTILE"), (2, 2)),
     **dict.fromkeys(_words("PERCENTILE_CONT PERCENTILE_DISC"), (1, 2)),
-    **dict.fromkeys(_words("ABS FLOOR CEIL CEILING SQRT LN EXP"), (1, 1)),
-    **dict.fromkeys(_words("LOWER UPPER LCASE UCASE TRIM LENGTH LEN CHAR_LENGTH CHARACTER_LENGTH"), (1, 1)),
-    **dict.fromkeys(_words("YEAR QUARTER MONTH WEEK WEEKOFYEAR DAY DAYOFMONTH DAYOFWEEK ISODOW DAYOFYEAR"), (1, 1)),
-    **dict.fromkeys(_words("HOUR MINUTE EXTRACT CAST TRY_CAST"), (1, 1)),
-    **dict.fromkeys(_words("DATE_PART DATEPART DATE_TRUNC DATETRUNC MOD NULLIF IFNULL NVL BUCKET"), (2, 2)),
-    **dict.fromkeys(_words("GREATEST LEAST CONCAT"), (2, _MANY)),
-    "COALESCE": (1, _MANY),
+    **dict.fromkeys(_words("EXTRACT CAST TRY_CAST"), (1, 1)),
+    **dict.fromkeys(_words("DATE_PART DATEPART DATE_TRUNC DATETRUNC MOD IFNULL NVL"), (2, 2)),
     "ROUND": (1, 2),
     "IF": (2, 3),
     "IIF": (2, 3),
-    "CLAMP": (3, 3),
-    "SUBSTR": (2, 3),
     "SUBSTRING": (1, 3),  # one, where FROM and FOR part them
+}
+_ARGUMENTS = {
+    **{spelled: (each.least, each.most or _MANY) for each in FUNCTIONS.values() for spelled in each.sql},
+    **{spelled: (1, 1) for each in AGGREGATES.values() for spelled in each.sql},
+    **_FORMS,
 }
 
 

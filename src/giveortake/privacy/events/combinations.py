@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, final
 
 from giveortake.errors import InvalidParameter
 from giveortake.exact import whole
 from giveortake.privacy.combining import parallel, sequential
 from giveortake.privacy.events.event import DEEPEST, Event, registered
-from giveortake.privacy.guarantee import Guarantee, store
+from giveortake.privacy.guarantee import Guarantee, combined, store
 from giveortake.privacy.units import ROW, Neighbours, Unit
 
 
@@ -95,8 +95,9 @@ class InPart(Event):
     `event` is what the release is towards the neighbours at hand, `added` what it is when a unit is added or removed;
     under add-remove they are the same. `partition` and `part` are numbers that name them.
 
-    Guarantee: alone it promises what `event` does. Filters charge all parts of a partition together, by the exact rule
-    of parallel composition: see `giveortake.accounting.partitions`.
+    Guarantee: alone it promises the weaker of what its `cases` promise, and several of them compose like any other
+    releases. Filters charge all parts of a partition together, by the exact rule of parallel composition: see
+    `giveortake.accounting.partitions`.
     """
 
     kind: ClassVar[str] = "in-part"
@@ -120,7 +121,20 @@ class InPart(Event):
         )
 
     def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> Guarantee:
-        return self.event.guarantee(unit=unit, neighbours=neighbours)
+        promises = [case.guarantee(unit=unit, neighbours=relation) for case, relation in self.cases(neighbours)]
+        return combined([replace(promise, neighbours=neighbours) for promise in promises], 1)
+
+    def cases(self, neighbours: Neighbours) -> tuple[tuple[Event, Neighbours], ...]:
+        """What this release can be between two neighbours, each with the relation that its price is stated for.
+
+        Theorem. Under change-one the unit that differs stays in this part, and the release is `event`; or it enters or
+        leaves the part, and the release is `added`; or it touches the part in neither table, and both laws are equal.
+        So in every currency the dearer of the two bounds one release, wherever nobody remembers what was released
+        from the other parts, and such bounds add up as those of other releases do. ∎
+        """
+        if neighbours == "add-remove":
+            return ((self.event, "add-remove"),)
+        return (self.event, "change-one"), (self.added, "add-remove")
 
     @property
     def depth(self) -> int:

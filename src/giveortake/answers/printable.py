@@ -1,0 +1,25 @@
+"""Texts from outside as they are shown: nothing in them moves a cursor, turns a line round or hides."""
+
+from __future__ import annotations
+
+from unicodedata import category
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # controls, marks of direction, half letters, ends of lines
+_JOINERS = frozenset("\u200c\u200d")  # belong to words of some languages, and to emoji
+
+
+def printable(text: str) -> str:
+    r"""A text in which control and bidirectional characters are written as escapes; all others as they are.
+
+    >>> print(printable("café"), printable("red\x1b[2J"), printable("abc\u202egpj.exe"))
+    café red\x1b[2J abc\u202egpj.exe
+    """
+    if text.isprintable():
+        return text
+    return "".join(_escaped(letter) for letter in text)
+
+
+def _escaped(letter: str) -> str:
+    if letter in _JOINERS or category(letter) not in _HIDDEN:
+        return letter
+    return letter.encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -1,0 +1,33 @@
+"""The words in which an answer's price is stated: the same for everything that is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from giveortake.exact import Number
+
+
+class SpendTerms(TypedDict, total=False):
+    """What an answer may cost, and how sure its intervals are. One spend is stated, or a margin.
+
+    - `epsilon`: a pure ε, kept by Laplace noise; with `delta` an (ε, δ), kept by Gaussian noise
+    - `rho`: a zero-concentrated ρ, kept by Gaussian noise
+    - `mu`: a Gaussian μ, kept by Gaussian noise
+    - `margin`: instead of a spend, the least spend at which no column's interval is wider to either side
+    - `confidence`: of every interval; 0.95 unless stated
+    - `key_delta`: the δ for finding keys in the data; a tenth of the budget's pot for keys unless stated
+    - `n`: how many rows a group has, if that is public or was released: means are as sure as it is large
+    """
+
+    epsilon: Number | None
+    delta: Number | None
+    rho: Number | None
+    mu: Number | None
+    margin: Number | None
+    confidence: Number | None
+    key_delta: Number | None
+    n: Number | None
+
+
+TERMS = tuple(SpendTerms.__annotations__)

@@ -1,0 +1,95 @@
+"""What the owner of a ledger does to it: restore, back up, move, upgrade."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from giveortake import ledger as ledgers
+from giveortake.answers.printable import printable
+from giveortake.cli.command import terminal
+from giveortake.errors import NotFound
+from giveortake.exact import shown
+from giveortake.privacy.events import Pure
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def _restore(arguments: argparse.Namespace) -> int:
+    charge = None if arguments.lost is None else Pure(arguments.lost)
+    export = None if arguments.from_export is None else _lines(arguments.from_export)
+    point = ledgers.restore(arguments.path, mark=arguments.mark, reason=arguments.reason, charge=charge, export=export)
+    out = terminal()
+    with ledgers.open(arguments.path, mark=arguments.mark, create=False) as ledger:
+        if ledger.history()[-1].kind != "restored":
+            out.print(f"The export reaches to entry {point.number}, as far as the mark remembers: nothing is lost.")
+            return 0
+    out.print(Text(f"acknowledged in entry {point.number}: {printable(arguments.reason)}"))
+    if charge is None:
+        out.print("Every level with a budget is closed until it is set anew with `ledger.change_budget`.")
+    else:
+        out.print(f"ε = {shown(charge.epsilon)} was charged to every level for what may be forgotten.")
+    return 0
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="ascii").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotFound(f"{path} cannot be read as an export: {error}") from error
+
+
+def _backup(arguments: argparse.Namespace) -> int:
+    point = ledgers.backup(arguments.path, arguments.to, mark=arguments.mark)
+    out = terminal()
+    out.print(f"{point.number} entries are in {arguments.to}, without the mark", soft_wrap=True)
+    out.print(f"last hash  {point.hash}", soft_wrap=True)
+    return 0
+
+
+def _move(arguments: argparse.Namespace) -> int:
+    point = ledgers.move(
+        arguments.path, arguments.to, reason=arguments.reason, mark=arguments.mark, new_mark=arguments.new_mark
+    )
+    terminal().print(f"moved to {arguments.to}, which is entry {point.number}", soft_wrap=True)
+    return 0
+
+
+def _upgrade(arguments: argparse.Namespace) -> int:
+    change = ledgers.pending if arguments.check else ledgers.upgrade
+    found = change(arguments.path, mark=arguments.mark)
+    out = terminal()
+    if not found:
+        out.print("nothing changes: the ledger is up to date")
+        return 0
+    out.print("an upgrade would change this:" if arguments.check else "this has changed:")
+    for each in found:
+        out.print(f"- {each}", soft_wrap=True)
+    return 0
+
+
+def add_arguments(name: str, action: argparse.ArgumentParser) -> None:
+    """The options of one action."""
+    if name in {"restore", "move"}:
+        action.add_argument("--reason", required=True, help="why; it is kept in the ledger")
+    if name == "restore":
+        action.add_argument(
+            "--from-export", type=Path, metavar="FILE", help="write the lost ledger anew from exported entries first"
+        )
+        action.add_argument(
+            "--lost", metavar="EPSILON", help="charge this ε to every level instead of closing every population"
+        )
+    if name in {"backup", "move"}:
+        action.add_argument("--to", required=True, metavar="PATH", help="a file that is not there yet")
+    if name == "move":
+        action.add_argument(
+            "--new-mark", metavar="PATH", help="where the mark is kept from now on; the state folder unless stated"
+        )
+    if name == "upgrade":
+        action.add_argument("--check", action="store_true", help="say what would change, and change nothing")
+
+
+ACTIONS = {"restore": _restore, "backup": _backup, "move": _move, "upgrade": _upgrade}

@@ -1,0 +1,361 @@
+"""The options that `query` and `quote` share: from arguments to a session, a question and what it may cost."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import sys
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from giveortake import ledger as ledgers
+from giveortake import session as sessions
+from giveortake.answers.spend_terms import TERMS
+from giveortake.engines.registry import is_address
+from giveortake.errors import BudgetExceeded, GiveOrTakeError, InvalidParameter, NotFound
+from giveortake.exact import MOST_DIGITS, rational
+from giveortake.session.configuration import MEMORY, budget_said, chosen, configurations, unit_said
+from giveortake.session.registration import table_name
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from giveortake.privacy import Guarantee
+    from giveortake.session import Session
+
+_CUSTODIANS = (  # what a TOML file says, and the command line then does not
+    "unit",
+    "budget",
+    "budget_delta",
+    "domain",
+    "public",
+    "neighbours",
+    "groups_per_person",
+    "rows_per_group",
+    "rows_per_person",
+    "name",
+    "population",
+    "new_population",
+    "mark",
+)
+
+
+def open_session(arguments: argparse.Namespace, *, leave_no_trace: bool = False) -> tuple[Session, str]:
+    """The session that the arguments describe, and where its ledger is. `leave_no_trace` registers no table.
+
+    A table that its ledger does not know yet is then opened without one. What a table is called is known for sure
+    once it is open.
+    """
+    place = ledger_place(arguments)
+    known = _registered(place, mark_place(arguments)) if leave_no_trace else None
+    if known is None or expected_name(arguments) in known:
+        return _open(arguments, place), place
+    session = _open(arguments, MEMORY)
+    if session.name not in known:
+        return session, MEMORY
+    session.close()
+    return _open(arguments, place), place
+
+
+def _open(arguments: argparse.Namespace, book: str) -> Session:
+    if Path(arguments.file).suffix.lower() == ".toml":
+        return _from_toml(arguments, book)
+    for name in ("unit", "budget"):
+        if getattr(arguments, name) is None:
+            raise GiveOrTakeError(f"--{name} is missing", hint=_MISSING[name])
+    return sessions.protect(
+        arguments.file,
+        unit=unit_said(arguments.unit),
+        budget=_promise(arguments.budget, arguments.budget_delta),
+        domains=dict(_domain(text) for text in arguments.domain),
+        public=dict(_pair("--public", text, "regions=regions.csv") for text in arguments.public),
+        neighbours=arguments.neighbours or "add-remove",
+        groups_per_person=arguments.groups_per_person,
+        rows_per_group=arguments.rows_per_group,
+        rows_per_person=arguments.rows_per_person,
+        name=arguments.name,
+        table=arguments.table,
+        ledger=None if book == MEMORY else book,
+        mark=None if book == MEMORY else arguments.mark,
+        population=arguments.population,
+        new_population=arguments.new_population,
+        analyst=arguments.analyst,
+    )
+
+
+def _from_toml(arguments: argparse.Namespace, book: str) -> Session:
+    for name in _CUSTODIANS:
+        if getattr(arguments, name):
+            raise InvalidParameter(
+                f"--{name.replace('_', '-')}",
+                getattr(arguments, name),
+                f"is said by {arguments.file} already",
+                hint="leave it out, or change the file",
+            )
+    said = chosen(configurations(arguments.file), arguments.table)
+    if arguments.ledger and said.ledger is not None:
+        raise InvalidParameter("--ledger", arguments.ledger, f"is said by {arguments.file} already")
+    instead = {} if arguments.analyst is None else {"analyst": arguments.analyst}
+    return said.open(ledger=book, **instead)
+
+
+def ledger_place(arguments: argparse.Namespace) -> str:
+    """The ledger's place: what the TOML file or the option says, else a file beside the table."""
+    said: str | None = arguments.ledger
+    if Path(arguments.file).suffix.lower() == ".toml":
+        section = chosen(configurations(arguments.file), arguments.table)
+        said = section.ledger or said
+        if said is None:
+            section.require_one_budget()
+    return said or f"{expected_name(arguments) if is_address(arguments.file) else arguments.file}.ledger"
+
+
+def mark_place(arguments: argparse.Namespace) -> str | None:
+    """Where the ledger's mark is, if the TOML file or the option says so."""
+    said: str | None = arguments.mark
+    if Path(arguments.file).suffix.lower() == ".toml":
+        return chosen(configurations(arguments.file), arguments.table).mark or said
+    return said
+
+
+def _registered(place: str, mark: str | None) -> set[str] | None:
+    """The tables that a ledger in a file knows; None if that is not for us to find out."""
+    if place == MEMORY or "://" in place:
+        return None
+    if not Path(place).exists():
+        return set()
+    with suppress(GiveOrTakeError), ledgers.open(place, mark=mark, create=False, read_only=True) as book:
+        return {level.name for level in book.levels() if level.kind == "data set"}
+    return None  # a ledger that cannot be read is refused when it is opened to be written
+
+
+def rehearse(arguments: argparse.Namespace, text: str) -> None:
+    """Refuse here what would be refused later, before a ledger holds the table for good.
+
+    Domains and budgets are frozen once they are registered. So a table that its ledger does not know yet is opened
+    once without one, and the question quoted; a table that is registered is asked directly.
+    """
+    known = _registered(ledger_place(arguments), mark_place(arguments))
+    if known is None or expected_name(arguments) in known:
+        return
+    session, _ = open_session(arguments, leave_no_trace=True)
+    with session:
+        query = session.sql(text)
+        if not query.quote(**spend_terms(arguments)).admitted:
+            query.answer(**spend_terms(arguments))  # says why not, before a row is read
+
+
+def expected_name(arguments: argparse.Namespace) -> str:
+    """What the table will be called in the ledger."""
+    if Path(arguments.file).suffix.lower() == ".toml":
+        return chosen(configurations(arguments.file), arguments.table).name
+    return table_name(arguments.file, arguments.name, arguments.table)
+
+
+def question(arguments: argparse.Namespace) -> str:
+    """The question, from the argument, from `@file.sql`, or from standard input if it is `-`."""
+    text: str = arguments.sql
+    if text == "-":
+        try:
+            text = sys.stdin.read()
+        except (OSError, UnicodeDecodeError):
+            raise NotFound(
+                "standard input cannot be read as text", hint="pass the question as an argument, or as `@question.sql`"
+            ) from None
+    elif text.startswith("@"):
+        try:
+            text = Path(text[1:]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise NotFound(
+                f"{text[1:]} cannot be read", hint="`@question.sql` reads the question from a file"
+            ) from None
+    return text
+
+
+def spend_terms(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What the answer may cost, as `query.answer` takes it; numbers stay text, and so exact."""
+    return {name: getattr(arguments, name) for name in TERMS if getattr(arguments, name) is not None}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of both commands."""
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="CSV, Parquet, a DuckDB database, postgresql://…?table=NAME, or a TOML configuration",
+    )
+    parser.add_argument(
+        "sql", metavar="SQL", help="the question; `-` reads it from standard input, `@PATH` from a file"
+    )
+    cost = parser.add_argument_group("what the answer may cost (one of them)")
+    cost.add_argument("--epsilon", metavar="E", help="pure ε: Laplace noise; with --delta: Gaussian noise")
+    cost.add_argument("--delta", metavar="D", help="goes with --epsilon")
+    cost.add_argument("--rho", metavar="R", help="zero-concentrated ρ: Gaussian noise")
+    cost.add_argument("--mu", metavar="M", help="Gaussian μ: Gaussian noise")
+    cost.add_argument("--margin", metavar="X", help="the least that gives every column at most this margin")
+    cost.add_argument("--confidence", metavar="P", help="of the intervals; 0.95 unless stated")
+    cost.add_argument("--key-delta", metavar="D", help="δ for finding keys; a tenth of the pot unless stated")
+    cost.add_argument("--n", metavar="N", help="how many rows a group has, if that is public: margins of means")
+    people = parser.add_argument_group("who is protected, and how (a TOML configuration says it instead)")
+    people.add_argument("--unit", metavar="COLUMN", help="the column that names a person, or `row`")
+    people.add_argument("--budget", metavar="B", help='for all questions ever: "1", "1,1e-8", "rho=0.1" or "mu=1"')
+    people.add_argument("--budget-delta", metavar="D", help="the δ of the budget, if it is not in --budget")
+    people.add_argument("--neighbours", choices=["add-remove", "change-one"], help="add-remove unless stated")
+    people.add_argument(
+        "--domain",
+        action="append",
+        default=[],
+        metavar="COLUMN=…",
+        help="bounds `amount=0:500` or keys `region=north,south`; once for each column",
+    )
+    people.add_argument("--public", action="append", default=[], metavar="NAME=PATH", help="a table all may know")
+    people.add_argument("--groups-per-person", metavar="G", help="how many groups one person counts in")
+    people.add_argument("--rows-per-group", metavar="R", help="how many rows of a person count in each")
+    people.add_argument("--rows-per-person", metavar="R", help="instead: how many rows count altogether")
+    books = parser.add_argument_group("where from, and where it is written down")
+    books.add_argument("--name", metavar="NAME", help="what the table is called; the name of the file unless stated")
+    books.add_argument("--population", metavar="NAME", help="the people in it, if the ledger knows them already")
+    books.add_argument("--new-population", metavar="NAME", help="the people in it, if the ledger knows others only")
+    books.add_argument("--table", metavar="NAME", help="the section of a TOML file, or the table of a database")
+    books.add_argument("--ledger", metavar="PATH", help="FILE.ledger unless stated; `:memory:` forgets what was spent")
+    books.add_argument("--mark", metavar="PATH", help="the ledger's high-water mark; in the state folder unless stated")
+    books.add_argument("--analyst", metavar="NAME", help="who asks, if the ledger knows analysts")
+
+
+# -- reading options --------------------------------------------------------------------------------------------------
+
+
+def _promise(text: str, delta: str | None) -> Guarantee:
+    said = _budget(text, delta)
+    try:
+        return budget_said(said)
+    except InvalidParameter as error:
+        name, value = ("--budget", text) if delta is None or error.name != "delta" else ("--budget-delta", delta)
+        raise InvalidParameter(name, value, f"is no budget: {error.message}", hint=_MISSING["budget"]) from None
+
+
+def _budget(text: str, delta: str | None) -> dict[str, str]:
+    """A budget as it is written.
+
+    >>> _budget("1,1e-8", None), _budget("rho=0.1", None), _budget("1", "1e-8")
+    ({'epsilon': '1', 'delta': '1e-8'}, {'rho': '0.1'}, {'epsilon': '1', 'delta': '1e-8'})
+    """
+    name, sign, value = text.partition("=")
+    if sign and name.strip() in {"epsilon", "rho", "mu"}:
+        said = {name.strip(): value.strip()}
+    else:
+        said = dict(zip(("epsilon", "delta"), (part.strip() for part in text.split(",")), strict=False))
+        if sign or text.count(",") > 1:
+            raise InvalidParameter("--budget", text, "is no budget", hint=_MISSING["budget"])
+    if delta is None:
+        return said
+    if "delta" in said or "epsilon" not in said:
+        raise InvalidParameter("--budget-delta", delta, "goes with one ε in --budget", hint=_MISSING["budget"])
+    return {**said, "delta": delta}
+
+
+def _pair(option: str, text: str, example: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name.strip() or not value:
+        raise InvalidParameter(option, text, "is not NAME=…", hint=f"{option} {example}")
+    return name.strip(), value
+
+
+def _domain(text: str) -> tuple[str, Any]:
+    """A column and what it may hold.
+
+    >>> _domain("amount=0:500"), _domain("region=north,south"), _domain('code="1","2"')
+    (('amount', (0, 500)), ('region', ['north', 'south']), ('code', ['1', '2']))
+    """
+    column, said = _pair("--domain", text, "amount=0:500")
+    ends = said.split(":")
+    if len(ends) == 2:
+        for read in (_number, dt.date.fromisoformat):
+            with suppress(InvalidParameter, ValueError):
+                return column, tuple(read(end.strip()) for end in ends)
+        raise InvalidParameter(
+            "--domain", text, "has bounds that are neither numbers nor dates", hint=f"--domain {column}=0:500"
+        )
+    return column, _keys([part.strip() for part in said.split(",")])
+
+
+def _keys(parts: Sequence[str]) -> list[Any]:
+    """Whole numbers or dates if all of them are; text otherwise, and wherever a part stands in quotes."""
+    if all(len(part) < MOST_DIGITS and part.removeprefix("-").isdecimal() and str(int(part)) == part for part in parts):
+        return [int(part) for part in parts]
+    with suppress(ValueError):
+        return [dt.date.fromisoformat(part) for part in parts]
+    return [part[1:-1] if len(part) > 1 and part[0] == part[-1] == '"' else part for part in parts]
+
+
+def _number(text: str) -> Any:
+    number = rational("--domain", text)
+    return number.numerator if number.denominator == 1 else number
+
+
+# -- errors in the words of the command line --------------------------------------------------------------------------
+
+
+@contextmanager
+def in_options(arguments: argparse.Namespace) -> Iterator[None]:
+    """Let errors speak of options, where the library speaks of Python's arguments."""
+    known = [*TERMS, "analyst", "key"]
+    if Path(arguments.file).suffix.lower() != ".toml":  # a configuration speaks of its own keys
+        known += _CUSTODIANS
+    try:
+        yield
+    except GiveOrTakeError as error:
+        hint = error.hint
+        if isinstance(error, BudgetExceeded):
+            hint = (
+                f"{hint or ''}, with `ledger.change_budget` in Python; `giveortake ledger show PATH` says what is left"
+            )
+        given = [name for name in known if getattr(arguments, name, None) or "is missing" in error.message]
+        hint = None if hint is None else _in_options(hint, known)
+        GiveOrTakeError.__init__(error, _in_options(error.message, given or ["epsilon"]), hint=hint)
+        raise
+
+
+def _in_options(text: str, known: Sequence[str]) -> str:
+    """Python's arguments as options.
+
+    >>> _in_options('epsilon = None is missing: say it', TERMS), _in_options('epsilon="0.1", or margin=50', TERMS)
+    ('--epsilon is missing: say it', '--epsilon 0.1, or --margin 50')
+    >>> _in_options("pass n=, or state epsilon=", TERMS), _in_options('name="sales 2"', _CUSTODIANS)
+    ('pass --n, or state --epsilon', '--name "sales 2"')
+    >>> _in_options("domains['age'] = 3 is not a domain", _CUSTODIANS)
+    '--domain age = 3 is not a domain'
+    """
+    if "domain" in known and text.startswith("write bounds (0, 500)"):
+        return _DECLARED
+    names = "|".join(sorted(known, key=len, reverse=True))
+    if "domain" in known:
+        text = re.sub(r"^domains\['([^']*)'\](?:\.\w+)?", r"--domain \1", text)
+        text = re.sub(r"^domains = ", "--domain = ", text)
+        text = text.replace("unit=gt.ROW", "--unit row")
+        text = text.replace("the custodian declares its domain", f"its domain is declared, {_DECLARED}")
+    text = re.sub(rf"^({names}) = None is missing", lambda found: f"{_option(found[1])} is missing", text)
+    text = re.sub(rf"^({names}) = ", lambda found: f"{_option(found[1])} = ", text)
+
+    def as_option(found: re.Match[str]) -> str:
+        value = found["quoted"] if found["quoted"] is not None else found["bare"]
+        return f"{_option(found['name'])} {_quoted(value)}".rstrip()
+
+    return re.sub(rf'(?<![\w-])(?P<name>{names})=(?:"(?P<quoted>[^"]*)"|(?P<bare>[\w.]*))', as_option, text)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if " " in value else value
+
+
+_DECLARED = "such as --domain amount=0:500 or --domain region=north,south"
+_MISSING = {
+    "unit": "--unit user_id names the column of the person; --unit row protects single rows",
+    "budget": '--budget 1, or --budget "1,1e-8", for everything that will ever be asked',
+}

@@ -1,0 +1,168 @@
+"""How answers follow from measures: the formula of every output, and the measures that it takes, each once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from giveortake.compile.measures import (
+    BinCounts,
+    DistinctCount,
+    Measure,
+    PersonCount,
+    RowCount,
+    ValueCount,
+    ValueSum,
+)
+from giveortake.compile.outputs import Apply, Formula, Linear, QuantileOf, Ratio
+from giveortake.errors import QueryRefused
+from giveortake.plan import AggregateKind, Call, Kind, Measured, Quotient
+from giveortake.plan import Literal as Constant
+
+if TYPE_CHECKING:
+    from giveortake.compile.stability import Stability
+    from giveortake.plan import Aggregate, Domain, Expression, Question
+    from giveortake.plan.aggregates import Output
+
+
+@final
+@dataclass(slots=True)
+class Measures:
+    """The measures of a question, each once, and the formula of every output."""
+
+    question: Question
+    stability: Stability
+    listed: list[Measure] = field(default_factory=list)
+
+    def formula(self, output: Output) -> Formula:
+        """How an output follows from the measures."""
+        match output:
+            case Fraction():
+                return Linear({}, output)
+            case Measured():
+                return self._aggregate(output.aggregate)
+            case Quotient():
+                return _arithmetic(output.operation, self.formula(output.left), self.formula(output.right))
+
+    def _aggregate(self, aggregate: Aggregate) -> Formula:
+        of = aggregate.of
+        match aggregate.kind:
+            case AggregateKind.COUNT_ROWS:
+                return self._linear(RowCount.within(self.stability), whole=True)
+            case AggregateKind.COUNT_VALUES:
+                return self._values(_some(of), whole=True)
+            case AggregateKind.COUNT_PERSONS:
+                return self._persons()
+            case AggregateKind.COUNT_DISTINCT:
+                measure = DistinctCount.within(self.stability, _some(of), self._domain(_some(of)))
+                return self._linear(measure, whole=True)
+            case AggregateKind.SUM:
+                whole = self._domain(_some(of)).kind is Kind.INTEGER
+                return self._linear(self._sum(_some(of), centred=False), whole=whole)
+            case AggregateKind.MEAN:
+                return self._mean(_some(of))
+            case AggregateKind.VARIANCE:
+                return self._variance(_some(of))
+            case AggregateKind.DEVIATION:
+                return Apply("sqrt", (self._variance(_some(of)),))
+            case AggregateKind.QUANTILE:
+                return self._quantile(_some(of), aggregate.quantile or Fraction(0))
+        raise QueryRefused(f"the {aggregate.kind} is not released")
+
+    def _mean(self, of: Expression) -> Ratio:
+        """The sum over the number of values.
+
+        Where only the mean is asked for, values count from the middle of the bounds: half the sensitivity, same mean.
+        """
+        asked = any(each.kind is AggregateKind.SUM and each.of == of for each in self.question.aggregates())
+        return self._ratio(of, centred=not asked)
+
+    def _variance(self, of: Expression) -> Formula:
+        """E(x − c)² − (E(x − c))² around the middle c of the bounds."""
+        low, high = self._domain(of).ends()
+        middle = (low + high) / 2
+        reach = (high - low) / 2
+        if reach == 0:
+            return Linear({}, Fraction(0))
+        away = Call("subtract", (of, Constant(middle)))
+        square = Call("clamp", (Call("multiply", (away, away)), Constant(Fraction(0)), Constant(reach**2)))
+        mean, number = self._mean(of), self._values(of)
+        total = self._sum(square, centred=True)
+        squares = self._linear(total).plus(number.times(total.centre))
+        return Apply(
+            "spread",
+            (
+                Ratio(squares, number, Fraction(0), reach**2, total.moved(self._domain(square))),
+                Ratio(mean.over.plus(number.times(-middle)), number, -reach, reach, mean.slack),
+            ),
+        )
+
+    def _ratio(self, of: Expression, *, centred: bool) -> Ratio:
+        """The mean of values between its bounds."""
+        domain = self._domain(of)
+        number = self._values(of)
+        total = self._sum(of, centred=centred)
+        low, high = domain.ends()
+        return Ratio(self._linear(total).plus(number.times(total.centre)), number, low, high, total.moved(domain))
+
+    def _quantile(self, of: Expression, quantile: Fraction) -> QuantileOf:
+        domain = self._domain(of)
+        bins = BinCounts.within(self.stability, of, domain)
+        return QuantileOf(self._place(bins), quantile, domain.kind is Kind.INTEGER and bins.width == 1)
+
+    # -- measures -----------------------------------------------------------------------------------------------
+
+    def _values(self, of: Expression, *, whole: bool = False) -> Linear:
+        """Where no value can be missing, there are as many as rows."""
+        nullable = self._domain(of).nullable
+        measure = ValueCount.within(self.stability, of) if nullable else RowCount.within(self.stability)
+        return self._linear(measure, whole=whole)
+
+    def _persons(self) -> Linear:
+        """Where rows protect themselves, each is a person."""
+        alone = self.question.relation.person is None
+        measure = RowCount.within(self.stability) if alone else PersonCount.within(self.stability)
+        return self._linear(measure, whole=True)
+
+    def _sum(self, of: Expression, *, centred: bool) -> ValueSum:
+        return ValueSum.within(self.stability, of, self._domain(of), centred=centred)
+
+    def _linear(self, measure: Measure, *, whole: bool = False) -> Linear:
+        return Linear({self._place(measure): Fraction(1)}, Fraction(0), whole)
+
+    def _place(self, measure: Measure) -> int:
+        if measure not in self.listed:
+            self.listed.append(measure)
+        return self.listed.index(measure)
+
+    def _domain(self, of: Expression) -> Domain:
+        return of.domain(self.question.relation.schema)
+
+
+def _arithmetic(operation: str, left: Formula, right: Formula) -> Formula:
+    """Sums, multiples and quotients of linear formulas stay exact ones; the rest is bounded part by part."""
+    constant = right.constant if isinstance(right, Linear) and not right.weights else None
+    if operation in {"add", "subtract"} and isinstance(left, Linear) and isinstance(right, Linear):
+        return left.plus(right.times(Fraction(-1 if operation == "subtract" else 1)))
+    if isinstance(left, Linear) and not left.weights and constant is None:
+        if operation in {"multiply", "add"}:
+            return _arithmetic(operation, right, left)
+        if operation == "subtract" and isinstance(right, Ratio):
+            return right.times(Fraction(-1)).shifted(left.constant)
+    if operation in {"multiply", "divide"} and constant is not None:
+        if operation == "divide" and constant == 0:
+            raise QueryRefused("an answer is divided by zero")
+        factor = constant if operation == "multiply" else 1 / constant
+        if isinstance(left, Linear | Ratio):
+            return left.times(factor)
+    if operation == "divide" and isinstance(left, Linear) and isinstance(right, Linear):
+        return Ratio(left, right, None, None, Fraction(0))
+    if operation in {"add", "subtract"} and isinstance(left, Ratio) and constant is not None:
+        return left.shifted(-constant if operation == "subtract" else constant)
+    return Apply(operation, (left, right))
+
+
+def _some(of: Expression | None) -> Expression:
+    assert of is not None  # noqa: S101 (the aggregate is of something)
+    return of

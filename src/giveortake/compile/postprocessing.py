@@ -1,0 +1,167 @@
+"""From noisy integers to the columns of an answer: all of it is post-processing, and free.
+
+Key columns, the formulas with their intervals, and what HAVING, ORDER BY and LIMIT leave of them.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from giveortake.answers import Column
+from giveortake.compile.aggregates import Measures
+from giveortake.compile.keys import key_rows
+from giveortake.compile.outputs import evaluated
+from giveortake.compile.releases import combined
+from giveortake.exact import exact_decimal
+from giveortake.plan import Column as KeyColumn
+from giveortake.plan import Kind, Literal, Measured, Quotient
+from giveortake.plan.aggregates import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from giveortake.answers.column import Kind as Face
+    from giveortake.compile.measurement import Measurement
+    from giveortake.compile.releases import Combined, Release
+    from giveortake.engines import Keys
+    from giveortake.plan import Question, Value
+
+_FACES: dict[Kind, Face] = {
+    Kind.INTEGER: "integer",
+    Kind.DECIMAL: "decimal",
+    Kind.REAL: "float",
+    Kind.TEXT: "text",
+    Kind.BOOLEAN: "truth",
+    Kind.DATE: "date",
+    Kind.TIMESTAMP: "time",
+}
+
+
+def answer_columns(
+    made: Measurement, keys: Keys, releases: Sequence[Release], confidence: Fraction, limit: int | None = None
+) -> list[Column]:
+    """The columns that follow from all releases of the same measures, keys first or as they were named.
+
+    `limit` is how many rows are wanted at most, besides what the question says.
+    """
+    rows = key_rows(keys)
+    measures = combined(made.measures, releases)
+    miss = float(1 - confidence)
+    schema = made.question.relation.schema
+    columns = [
+        Column(each.name, [_face(row[i]) for row in rows], kind=_FACES[each.expression.domain(schema).kind])
+        for i, each in enumerate(keys.columns)
+    ]
+    for name, formula in made.formulas:
+        each = evaluated(formula, measures, miss, len(rows))
+        columns.append(Column(name, _listed(each.values), _listed(each.low), _listed(each.high)))
+    places = list(range(len(rows)))
+    if made.question.having is not None:
+        truth = _Condition(made, rows, measures, miss).holds(made.question.having)
+        places = [place for place in places if truth[place] is True]
+    places = _in_order(made.question, columns, places)
+    for most in (made.question.limit, limit):
+        places = places if most is None else places[:most]
+    if places != list(range(len(rows))):
+        columns = [_rows_of(column, places) for column in columns]
+    by_name = {column.name: column for column in columns}
+    return [by_name[name] for name in made.question.shown or tuple(by_name)]
+
+
+def _in_order(question: Question, columns: list[Column], places: list[int]) -> list[int]:
+    """The rows in the order asked for."""
+    for order in reversed(question.order):
+        values = next(column for column in columns if column.name == order.column).values
+        present = [place for place in places if values[place] is not None]
+        missing = [place for place in places if values[place] is None]
+        ranked: list[tuple[Any, int]] = sorted(
+            ((values[place], -place if order.descending else place) for place in present), reverse=order.descending
+        )
+        present = [abs(place) for _, place in ranked]
+        places = [*missing, *present] if order.missing_first else [*present, *missing]
+    return places
+
+
+def _rows_of(column: Column, places: list[int]) -> Column:
+    ends = [None if end is None else _values_at(end, places) for end in (column.low, column.high)]
+    return Column(column.name, _values_at(column.values, places), ends[0], ends[1], kind=column.kind)
+
+
+def _values_at(values: Any, places: list[int]) -> Any:
+    return values[places] if isinstance(values, np.ndarray) else [values[place] for place in places]
+
+
+def _listed(values: Any) -> Any:
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return values
+    return [int(value) for value in values]
+
+
+def _face(value: Value) -> Any:
+    return exact_decimal(value) if isinstance(value, Fraction) else value
+
+
+class _Condition:
+    """Three-valued logic over the rows of an answer."""
+
+    def __init__(
+        self, made: Measurement, rows: list[tuple[Value, ...]], measures: Mapping[int, Combined], miss: float
+    ) -> None:
+        self._made, self._rows, self._measures, self._miss = made, rows, measures, miss
+        self._formulas = Measures(made.question, made.stability, list(made.measures))
+
+    def holds(self, condition: Condition) -> list[bool | None]:
+        parts = condition.parts
+        match condition.operation:
+            case "and" | "or":
+                one, other = (self.holds(part) for part in parts if isinstance(part, Condition))
+                return [
+                    _both(a, b) if condition.operation == "and" else _either(a, b)
+                    for a, b in zip(one, other, strict=True)
+                ]
+            case "not":
+                (inner,) = (self.holds(part) for part in parts if isinstance(part, Condition))
+                return [None if each is None else not each for each in inner]
+            case "is_null":
+                return [each is None for each in self._values(parts[0])]
+            case "in":
+                first, *others = [self._values(part) for part in parts]
+                return [None if v is None else any(v == o[i] for o in others) for i, v in enumerate(first)]
+        one_side, other_side = (self._values(part) for part in parts)
+        compare = _COMPARE[condition.operation]
+        return [None if a is None or b is None else compare(a, b) for a, b in zip(one_side, other_side, strict=True)]
+
+    def _values(self, part: object) -> list[Any]:
+        if isinstance(part, Measured | Quotient):
+            each = evaluated(self._formulas.formula(part), self._measures, self._miss, len(self._rows))
+            return [None if value != value else value for value in each.values.tolist()]  # noqa: PLR0124 (not a number)
+        if isinstance(part, KeyColumn):
+            place = [name for name, _ in self._made.question.keys].index(part.name)
+            return [row[place] for row in self._rows]
+        value = part.value if isinstance(part, Literal) else part
+        return [float(value) if isinstance(value, Fraction) else value] * len(self._rows)
+
+
+def _both(a: bool | None, b: bool | None) -> bool | None:
+    if a is False or b is False:
+        return False
+    return None if a is None or b is None else True
+
+
+def _either(a: bool | None, b: bool | None) -> bool | None:
+    if a is True or b is True:
+        return True
+    return None if a is None or b is None else False
+
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+}

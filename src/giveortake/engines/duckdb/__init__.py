@@ -1,0 +1,1 @@
+"""DuckDB: tables in files or in memory, asked in this process."""

@@ -1,0 +1,264 @@
+"""CSV files as tables: a cell changes nothing but itself, and no row makes the loading fail.
+
+The rules. The first record names the columns. A cell that is empty, or cannot be read as what was declared, is
+missing. A record with too few cells has missing ones at its end; cells beyond the columns are left out; an empty line
+is no record, unless there is one column only. Lines end with LF, CR LF or CR. Quotes, with any spaces around them,
+enclose cells that may hold separators, line ends and doubled quotes. Files are UTF-8, or UTF-16 or UTF-32 with their
+mark, perhaps packed by gzip; bytes that are no text become U+FFFD. Where quotes do not match, records cannot be told
+apart, and the file is refused by a sentence that quotes none of it.
+
+DuckDB reads by these rules what it can, which is nearly every file. If it stumbles over anything, the whole file is
+read again here. Which way it went is not told, and the tables are the same.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import re
+from contextlib import contextmanager
+from itertools import islice
+from typing import IO, TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from giveortake.errors import InvalidParameter
+from giveortake.plan import Kind
+from giveortake.plan.domains import MOST_CHARACTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    import duckdb
+    import numpy.typing as npt
+
+_TYPES = {
+    Kind.INTEGER: "BIGINT",
+    Kind.REAL: "DOUBLE",
+    Kind.DECIMAL: "DOUBLE",
+    Kind.TEXT: "VARCHAR",
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.DATE: "DATE",
+    Kind.TIMESTAMP: "TIMESTAMP",
+}
+_MARKS = {  # longer marks first: that of UTF-32 begins like that of UTF-16
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_SPACES = re.compile(" *")
+_GZIP = b"\x1f\x8b"
+_CHUNK = 1 << 22
+_AT_ONCE = 10_000  # records
+
+
+def load_csv(
+    connection: duckdb.DuckDBPyConnection, table: str, path: Path, separator: str, kinds: Mapping[str, Kind]
+) -> None:
+    """Make a table of a file. Cells of columns that are not in `kinds` are text."""
+    texts = f"{table}_texts"
+    try:
+        columns = _header(path, separator)
+        plain = len(columns) > 1 and _is_plain(path, separator)  # of one column, what is an empty line?
+        if not (plain and _read_by_duckdb(connection, texts, path, separator, columns)):
+            _read_here(connection, texts, path, separator, columns)
+        types = ((_name(column), _TYPES[kinds.get(column, Kind.TEXT)]) for column in columns)
+        casts = ", ".join(f"TRY_CAST({column} AS {kind}) AS {column}" for column, kind in types)
+        connection.execute(f"CREATE TABLE {table} AS SELECT {casts} FROM {texts}")
+    finally:
+        connection.execute(f"DROP TABLE IF EXISTS {texts}")
+
+
+# -- by DuckDB --------------------------------------------------------------------------------------------------------
+
+
+def _is_plain(path: Path, separator: str) -> bool:
+    """Whether DuckDB takes marks, line ends and quotes as they are meant here; where in doubt, it does not.
+
+    Quotes are plain if every other one follows a separator, a line end or a quote, and the ones between are followed
+    by one of these: then there is but one way to pair them.
+    """
+    with path.open("rb") as file:
+        if file.read(4).startswith((_GZIP, *_MARKS)):
+            return False
+    content = np.memmap(path, dtype=np.uint8, mode="r") if path.stat().st_size else np.zeros(0, dtype=np.uint8)
+    borders = np.frombuffer(f'{separator}\r\n"'.encode(), dtype=np.uint8)
+    quotes, kinds_of_ends = 0, set[bool]()
+    for start in range(0, content.size, _CHUNK):
+        chunk = content[start : start + _CHUNK]
+        places = {sign: start + np.flatnonzero(chunk == ord(sign)) for sign in '\0\r\n"'}
+        kinds_of_ends |= set((_at(content, places["\n"] - 1) == ord("\r")).tolist())
+        opening, closing = places['"'][quotes % 2 :: 2], places['"'][1 - quotes % 2 :: 2]
+        quotes += places['"'].size
+        plain = (
+            not places["\0"].size,
+            len(kinds_of_ends) < 2,
+            (_at(content, places["\r"] + 1) == ord("\n")).all(),
+            np.isin(_at(content, opening - 1), borders).all(),
+            np.isin(_at(content, closing + 1), borders).all(),
+        )
+        if not all(plain):
+            return False
+    return quotes % 2 == 0
+
+
+def _at(content: npt.NDArray[np.uint8], places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    """The bytes at places; beyond both ends there is a line end."""
+    inside = (places >= 0) & (places < content.size)
+    return np.where(inside, content[np.where(inside, places, 0)], ord("\n")).astype(np.uint8)
+
+
+def _read_by_duckdb(
+    connection: duckdb.DuckDBPyConnection, table: str, path: Path, separator: str, columns: list[str]
+) -> bool:
+    """Whether DuckDB read every record. One thread alone knows which quotes are inside of which."""
+    import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
+
+    listed = ", ".join(f"{_text(column)}: 'VARCHAR'" for column in columns)
+    reader = (
+        f"read_csv({_text(str(path.resolve()))}, all_varchar = true, header = true, delim = {_text(separator)}, "
+        "quote = '\"', escape = '\"', auto_detect = false, strict_mode = true, null_padding = false, "
+        f"parallel = {'false' if _has_quotes(path) else 'true'}, ignore_errors = true, store_rejects = true, "
+        f"rejects_table = '{table}_errors', rejects_scan = '{table}_scans', rejects_limit = 1, "
+        f"columns = {{{listed}}})"
+    )
+    try:
+        connection.execute(f"CREATE TABLE {table} AS SELECT * FROM {reader}")
+        ((errors,),) = connection.execute(f"SELECT count(*) FROM {table}_errors").fetchall()
+    except library.Error:
+        errors = 1
+    for left in (f"{table}_errors", f"{table}_scans", *([table] if errors else [])):
+        connection.execute(f"DROP TABLE IF EXISTS {left}")
+    return not errors
+
+
+def _has_quotes(path: Path) -> bool:
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            if b'"' in chunk:
+                return True
+    return False
+
+
+# -- here -------------------------------------------------------------------------------------------------------------
+
+
+def _read_here(
+    connection: duckdb.DuckDBPyConnection, table: str, path: Path, separator: str, columns: list[str]
+) -> None:
+    named = ", ".join(f"{_name(column)} VARCHAR" for column in columns)
+    connection.execute(f"CREATE TABLE {table} ({named})")
+    places = ", ".join("unnest(?::VARCHAR[])" for _ in columns)
+    with _opened(path) as file:
+        found = records(file, path, separator)
+        next(found)  # the header
+        while some := list(islice(found, _AT_ONCE)):
+            padded = ((cells + [""] * len(columns))[: len(columns)] for cells in some if cells or len(columns) == 1)
+            cut = [[cell[: MOST_CHARACTERS + 1] or None for cell in cells] for cells in padded]
+            if cut:
+                connection.execute(
+                    f"INSERT INTO {table} SELECT {places}", [list(each) for each in zip(*cut, strict=True)]
+                )
+
+
+def records(lines: Iterator[str], path: Path | None, separator: str) -> Iterator[list[str]]:
+    r"""The cells of each record; none of an empty line. Lines keep their ends.
+
+    >>> list(records(iter(['a,b\n', '1, "x\n', 'y"\r\n']), None, ","))
+    [['a', 'b'], ['1', 'x\ny']]
+    """
+    for line in lines:
+        cells, at, rest = [], 0, line
+        while True:
+            start = _after_spaces(rest, at)
+            if rest[start : start + 1] == '"':
+                cell, rest, at = _quoted(rest, start + 1, lines, path)
+                at = _after_spaces(rest, at)
+            else:
+                end = rest.find(separator, at)
+                stop = len(rest.rstrip("\r\n")) if end < 0 else end
+                cell, at = rest[at:stop], stop
+            cells.append(cell)
+            if rest[at : at + 1] != separator:
+                break
+            at += 1
+        if rest[at : at + 1] not in {"", "\r", "\n"}:
+            _refuse_quotes(path)
+        yield [] if cells == [""] and '"' not in line else cells
+
+
+def _after_spaces(line: str, at: int) -> int:
+    found = _SPACES.match(line, at)
+    return at if found is None else found.end()
+
+
+def _quoted(line: str, at: int, lines: Iterator[str], path: Path | None) -> tuple[str, str, int]:
+    """A cell up to its closing quote, the line that has it, and the place behind it."""
+    parts = []
+    while True:
+        close = line.find('"', at)
+        if close < 0:
+            parts.append(line[at:])
+            line, at = next(lines, ""), 0
+            if not line:
+                _refuse_quotes(path)
+        elif line[close + 1 : close + 2] == '"':
+            parts.append(line[at : close + 1])
+            at = close + 2
+        else:
+            parts.append(line[at:close])
+            return "".join(parts), line, close + 1
+
+
+def _refuse_quotes(path: Path | None) -> NoReturn:
+    raise InvalidParameter(
+        "source",
+        str(path),
+        "has quotes that do not match, so that its records cannot be told apart",
+        hint="write it again by a program that doubles quotes inside of cells",
+    )
+
+
+def _header(path: Path, separator: str) -> list[str]:
+    """The columns, by the first record alone: what the others look like decides nothing."""
+    with _opened(path) as file:
+        header = next(records(file, path, separator), [])
+    names = [name.casefold() for name in header]
+    if not header or "" in header or len(set(names)) < len(names):
+        raise InvalidParameter(
+            "source",
+            str(path),
+            "does not begin with the names of its columns, each once",
+            hint="name every column in the first line; upper and lower case are one",
+        )
+    return header
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Iterator[str]]:
+    """The file as text, its line ends as they are."""
+    with path.open("rb") as stored:
+        packed = stored.read(len(_GZIP)) == _GZIP
+        stored.seek(0)
+        plain: IO[bytes] = io.BufferedReader(gzip.GzipFile(fileobj=stored)) if packed else stored
+        start = plain.read(4)
+        plain.seek(0)
+        encoding = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8-sig")
+        with io.TextIOWrapper(plain, encoding=encoding, errors="replace", newline="") as file:
+            yield _without_nul(file)
+
+
+def _without_nul(lines: IO[str]) -> Iterator[str]:
+    """Lines in which U+0000, which is no text to some engines, is U+FFFD."""
+    return (line.replace("\0", "\N{REPLACEMENT CHARACTER}") for line in lines)
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,223 @@
+"""SQL as DuckDB reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from giveortake.engines.sql.dialect import Dialect, double_quoted, single_quoted
+from giveortake.plan import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from fractions import Fraction
+
+_TYPES: Mapping[Kind, str] = {
+    Kind.INTEGER: "BIGINT",
+    Kind.REAL: "DOUBLE",
+    Kind.TEXT: "VARCHAR",
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.DATE: "DATE",
+    Kind.TIMESTAMP: "TIMESTAMP",
+}
+
+
+@final
+class DuckDBDialect(Dialect):
+    """Arithmetic is that of IEEE 754, TRY_CAST gives NULL where a cast would fail, and sums widen to 128 bits."""
+
+    # -- names, types and constants -----------------------------------------------------------------------------
+
+    def type_name(self, kind: Kind) -> str:
+        return _TYPES[kind]
+
+    def identifier(self, name: str) -> str:
+        return double_quoted(name)
+
+    def text(self, value: str) -> str:
+        return single_quoted(value)
+
+    def whole_literal(self, value: int) -> str:
+        return str(value)
+
+    # -- stored columns -----------------------------------------------------------------------------------------
+
+    def read_whole(self, column: str) -> str:
+        return column
+
+    def read_text(self, column: str) -> str:
+        return f"CAST({column} AS VARCHAR)"
+
+    def read_time(self, column: str, kind: Kind) -> str:
+        return f"TRY_CAST({column} AS {_TYPES[kind]})"
+
+    def usual_number(self, real: str) -> str:
+        """Written out, so that what grows is seen to grow."""
+        return f"CASE WHEN isnan({real}) THEN NULL ELSE {real} END"
+
+    # -- from one kind to another -------------------------------------------------------------------------------
+
+    def truth_as_real(self, truth: str) -> str:
+        return f"CAST({truth} AS DOUBLE)"
+
+    def truth_as_number(self, truth: str) -> str:
+        return truth
+
+    def whole(self, real: str) -> str:
+        return f"TRY_CAST({real} AS BIGINT)"
+
+    def narrow(self, whole: str) -> str:
+        return f"TRY_CAST({whole} AS BIGINT)"
+
+    def matches(self, text: str, pattern: str) -> str:
+        return f"regexp_full_match({text}, '{pattern}')"
+
+    def parsed_number(self, text: str) -> str:
+        return f"CAST({text} AS DOUBLE)"
+
+    def parsed_date(self, text: str) -> str:
+        return f"TRY_CAST({text} AS DATE)"
+
+    def to_text(self, value: str) -> str:
+        return f"CAST({value} AS VARCHAR)"
+
+    # -- arithmetic of doubles ----------------------------------------------------------------------------------
+
+    @property
+    def carries_nan(self) -> bool:
+        return True
+
+    def add(self, one: str, other: str) -> str:
+        return f"({one} + {other})"
+
+    def subtract(self, one: str, other: str) -> str:
+        return f"({one} - {other})"
+
+    def multiply(self, one: str, other: str) -> str:
+        return f"({one} * {other})"
+
+    def divide(self, one: str, other: str) -> str:
+        return f"({one} / CASE WHEN {other} <> 0 THEN {other} END)"
+
+    def exp(self, real: str) -> str:
+        return f"exp({real})"
+
+    def floor(self, real: str) -> str:
+        return f"floor({real})"
+
+    def ceil(self, real: str) -> str:
+        return f"ceil({real})"
+
+    def modulo(self, one: str, other: str) -> str:
+        """The least number of 64 bits has no remainder by −1 that DuckDB can compute, nor have numbers of 128 bits."""
+        one, other = self.narrow(one), self.narrow(other)
+        return f"CASE WHEN {other} = -1 THEN {one} - {one} ELSE {one} % nullif({other}, 0) END"
+
+    def once(self, arguments: list[str], write: Callable[[list[str]], str]) -> str:
+        """DuckDB finds equal expressions by itself."""
+        return write(arguments)
+
+    # -- texts and times ----------------------------------------------------------------------------------------
+
+    def octets(self, text: str) -> str:
+        return f"strlen({text})"
+
+    def is_ascii(self, text: str) -> str:
+        return f"strlen({text}) = length({text})"
+
+    def trim(self, text: str) -> str:
+        return f"trim({text}, ' ')"
+
+    def substring(self, text: str, *places: str) -> str:
+        return f"substring({', '.join([text, *places])})"
+
+    def length(self, text: str) -> str:
+        return f"CAST(length({text}) AS BIGINT)"
+
+    def like(self, text: str, pattern: str) -> str:
+        return f"({text} LIKE {self.text(pattern)})"
+
+    def year(self, time: str) -> str:
+        return f"CAST(year({time}) AS BIGINT)"
+
+    def quarter(self, time: str) -> str:
+        return f"CAST(quarter({time}) AS BIGINT)"
+
+    def month(self, time: str) -> str:
+        return f"CAST(month({time}) AS BIGINT)"
+
+    def week(self, time: str) -> str:
+        return f"CAST(week({time}) AS BIGINT)"
+
+    def day(self, time: str) -> str:
+        return f"CAST(day({time}) AS BIGINT)"
+
+    def dayofweek(self, time: str) -> str:
+        return f"CAST(isodow({time}) AS BIGINT)"
+
+    def dayofyear(self, time: str) -> str:
+        return f"CAST(dayofyear({time}) AS BIGINT)"
+
+    def hour(self, moment: str) -> str:
+        return f"CAST(hour({moment}) AS BIGINT)"
+
+    def minute(self, moment: str) -> str:
+        return f"CAST(minute({moment}) AS BIGINT)"
+
+    def date_trunc(self, unit: str, time: str) -> str:
+        return f"CAST(date_trunc({unit}, {time}) AS DATE)"
+
+    def days(self, date: str) -> str:
+        return f"date_diff('day', DATE '1970-01-01', {date})"
+
+    # -- choices and equality -----------------------------------------------------------------------------------
+
+    def condition(self, truth: str) -> str:
+        return truth
+
+    def same(self, one: str, other: str) -> str:
+        return f"{one} IS NOT DISTINCT FROM {other}"
+
+    def digest(self, text: str) -> str:
+        return f"CAST('0x' || left(md5({text}), 15) AS BIGINT)"
+
+    # -- sums ---------------------------------------------------------------------------------------------------
+
+    def total(self, steps: str, reach: int) -> str:
+        return f"sum({steps})"
+
+    def narrow_total(self, steps: str) -> str:
+        return f"TRY_CAST(sum({steps}) AS BIGINT)"
+
+    def real_sum(self, total: str, reach: int) -> str:
+        """Wide ones in two parts: a cast of 128 bits is not always to the nearest, but a sum of doubles is."""
+        if reach < 2**31:
+            return self.real(total)
+        return f"{self.real(f'({total} // {2**32})')} * {self.double(2.0**32)} + {self.real(f'({total} % {2**32})')}"
+
+    def cut(self, real: str, greatest: int) -> str:
+        return f"CAST(trunc({real}) AS {'BIGINT' if greatest < 2**62 else 'HUGEINT'})"
+
+    def lattice(self, real: str, granularity: Fraction) -> str:
+        return f"floor({real} * {self.double(1 / granularity)} + 0.5)"
+
+    # -- queries ------------------------------------------------------------------------------------------------
+
+    def fence(self, select: str) -> str:
+        """DuckDB computes what a subquery selects once."""
+        return select
+
+    def by_person(self, lines: str) -> str:
+        """All rows are here."""
+        return lines
+
+    def with_groups(self, pairs: str) -> str:
+        groups = "SELECT p, count(*) AS m FROM pairs GROUP BY p"
+        return f"WITH pairs AS MATERIALIZED ({pairs}), groups AS ({groups}) SELECT * FROM pairs JOIN groups USING (p)"
+
+    def with_counts(self, cells: str) -> str:
+        return (
+            f"WITH cells AS MATERIALIZED ({cells}), "
+            "pairs AS (SELECT p, code, sum(n) AS c FROM cells GROUP BY p, code), "
+            "groups AS (SELECT p, count(*) AS m FROM pairs GROUP BY p) "
+            "SELECT * FROM cells JOIN pairs USING (p, code) JOIN groups USING (p)"
+        )

@@ -1,0 +1,258 @@
+"""DuckDB, embedded and locked down: no files but the table's own, no extensions, no settings that can be changed."""
+
+from __future__ import annotations
+
+import math
+import os
+from itertools import count
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from giveortake.engines.duckdb import sorted_tallies, statements
+from giveortake.engines.duckdb.constants import parameters, sql_type
+from giveortake.engines.duckdb.database import open_database
+from giveortake.engines.duckdb.dialect import DuckDBDialect
+from giveortake.engines.duckdb.public_tables import content_of
+from giveortake.engines.duckdb.scratch import ScratchFolder
+from giveortake.engines.duckdb.tables import Loaded, load
+from giveortake.engines.failures import failure, out_of_time
+from giveortake.engines.questions import WIDEST
+from giveortake.engines.sql.dialect import single_quoted
+from giveortake.engines.sql.engine import SQLEngine
+from giveortake.engines.sql.hashes import mark
+from giveortake.engines.sql.relations import bounded_name
+from giveortake.engines.sql.statements import Coded
+from giveortake.plan import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from giveortake.engines.protocol import FoundUnits, Source
+    from giveortake.engines.public_tables import PublicContent
+    from giveortake.engines.questions import Asked, Persons, Tally
+    from giveortake.plan import Domain, Relation, Scan, Value
+
+_LONGEST = 200_000  # characters of a question; DuckDB plans these in some seconds
+
+
+@final
+class DuckDBEngine(SQLEngine):
+    """Tables of one session in a private, in-memory DuckDB."""
+
+    def __init__(self, *, memory: str = "1500MB", threads: int | None = None, seconds: float | None = None) -> None:
+        import duckdb  # noqa: PLC0415 (a heavy library, needed from here on)
+
+        super().__init__(DuckDBDialect(), longest=_LONGEST, seconds=seconds)
+        self._scratch = ScratchFolder()
+        self._error: type[Exception] = duckdb.Error
+        self._memory_error: type[Exception] = duckdb.OutOfMemoryException
+        self._identity = f"duckdb {duckdb.__version__}"
+        self._connection = open_database(self._scratch.path)
+        self._run(f"SET memory_limit = '{memory}'")
+        self._run("SET preserve_insertion_order = false")
+        if threads is not None:
+            self._run(f"SET threads = {threads}")
+        self._threads = threads or os.cpu_count()
+        self._loaded: dict[str, Loaded] = {}
+        self._tables: dict[object, str] = {}
+        self._numbers = count()
+        self._bounded: set[str] = set()
+
+    @property
+    def identity(self) -> str:
+        return self._identity
+
+    # -- registering --------------------------------------------------------------------------------------------
+
+    def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
+        """Read a table's columns, and copy it unless it is stored in columns already.
+
+        `kinds` types untyped files; without it, as for public tables, what their cells look like does.
+        """
+        loaded = load(self._connection, name, source, kinds, table)
+        self._loaded[name] = loaded
+        self._sources[name] = loaded.text
+        return loaded.source
+
+    def add_public(self, name: str, source: object) -> PublicContent:
+        """Read a table that everybody may know, and tell what is in it."""
+        self.add(name, source, None)
+        return content_of(self._connection, self._loaded[name])
+
+    def lock(self) -> None:
+        """From now on nothing but the files of the tables can be read, and no setting can be changed."""
+        paths = [path for loaded in self._loaded.values() for path in loaded.paths]
+        if paths:
+            self._run(f"SET allowed_paths = [{', '.join(map(single_quoted, paths))}]")
+        self._run("SET enable_external_access = false")
+        self._run("SET lock_configuration = true")
+
+    def unchanged(self) -> bool:
+        return all(loaded.unchanged() for loaded in self._loaded.values())
+
+    def close(self) -> None:
+        self._connection.close()
+        self._scratch.remove()
+
+    # -- asking -------------------------------------------------------------------------------------------------
+
+    def _tally(self, tally: Tally) -> list[npt.NDArray[Any]]:
+        return self._sorted(tally) or super()._tally(tally)
+
+    def _sorted(self, tally: Tally) -> list[npt.NDArray[Any]] | None:
+        """The tally by sorting, where that is possible and worth it. Which way it went cannot be told by the result."""
+        if tally.bounding is None or tally.keys.found or not self._names_persons_by_number(tally.relation):
+            return None
+        ((rows,),) = self._rows(statements.number_of_rows_statement(self._printer, tally.relation))
+        if not sorted_tallies.suits(tally, rows):
+            return None
+        coded = self._coded_by_values(tally.keys, tally.relation.schema)
+        text = statements.lines_statement(self._printer, tally, coded)
+        persons, codes, *steps = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
+        if persons.size < 2 or persons.dtype.kind not in "iu":
+            return None
+        numbered = dict(zip(sorted_tallies.counted(tally.summands), steps, strict=True))
+        return sorted_tallies.bounded_sums(
+            tally, persons, codes, numbered, threads=self._threads, check=self._time.check()
+        )
+
+    @staticmethod
+    def _names_persons_by_number(relation: Relation) -> bool:
+        person = relation.person
+        return person is not None and relation.schema[person].kind is Kind.INTEGER
+
+    def _persons(self, persons: Persons) -> FoundUnits:
+        """The same keys as elsewhere, but by codes, which are faster to sort than values."""
+        schema = persons.relation.schema
+        domains = [column.expression.domain(schema) for column in persons.keys.columns]
+        values = [
+            self._occurring(persons.relation, column.expression) if column.values is None else list(column.values)
+            for column in persons.keys.columns
+        ]
+        if math.prod(len(each) for each in values) >= WIDEST:
+            return super()._persons(persons)
+        coded = Coded(
+            tuple(self._marked_dictionary(tuple(each), domain) for each, domain in zip(values, domains, strict=True)),
+            tuple(None in each for each in values),
+            tuple(len(each) for each in values),
+        )
+        sorted_out = self._sorted_persons(persons, coded)
+        codes, counts = sorted_out or self._columns(statements.persons_statement(self._printer, persons, coded))
+        order = np.argsort(codes)
+        return _decoded(codes[order], values), counts[order]
+
+    def _sorted_persons(self, persons: Persons, coded: Coded) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+        if not self._names_persons_by_number(persons.relation):
+            return None
+        ((rows,),) = self._rows(statements.number_of_rows_statement(self._printer, persons.relation))
+        if not sorted_tallies.FEWEST_ROWS <= rows <= sorted_tallies.MOST_ROWS:
+            return None
+        text = statements.person_lines_statement(self._printer, persons, coded)
+        numbers, codes, hashes = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
+        if numbers.size < 2 or numbers.dtype.kind not in "iu":
+            return None
+        return sorted_tallies.first_keys(
+            persons.groups,
+            numbers,
+            codes,
+            hashes,
+            math.prod(coded.sizes),
+            threads=self._threads,
+            check=self._time.check(),
+        )
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _occurring(self, relation: Relation, expression: Any) -> list[Value]:
+        rows = self._rows(statements.values_statement(self._printer, relation, expression))
+        return [row[0] for row in rows]
+
+    def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
+        key = tuple(tuple((type(value).__name__, value) for value in row) for row in rows)
+        typed = [(name, sql_type(domain, [row[place] for row in rows])) for place, (name, domain) in enumerate(columns)]
+        return self._table((tuple(typed), key), f"SELECT {self._unnested(typed)}", parameters(rows))
+
+    def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
+        typed = [(name, sql_type(domain)) for name, domain in columns]
+        table = f"key_list_{next(self._numbers)}"
+        self._execute(f"CREATE TABLE {table} AS SELECT {self._unnested(typed)}", [[] for _ in typed])
+        try:
+            for rows in lists:
+                self._execute(f"INSERT INTO {table} SELECT {self._unnested(typed)}", parameters(rows))
+        except BaseException:
+            self._forget(table)
+            raise
+        return table
+
+    def _unnested(self, typed: Sequence[tuple[str, str]]) -> str:
+        """Parameters as columns whose types are known, whatever the first values are."""
+        name_of = self._printer.dialect.identifier
+        return ", ".join(f"CAST(unnest(?) AS {kind}) AS {name_of(name)}" for name, kind in typed)
+
+    def _marked_dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
+        """A dictionary with a mark of each value, which no other value decides, as a place does."""
+        plain = self._dictionary(values, domain)
+        marked = mark(self._printer.dialect, "value", domain.kind)
+        return self._table(("marked", plain), f"SELECT value, code, {marked} AS mark FROM {plain}", None)
+
+    def _table(self, key: object, select: str, parameters: list[Any] | None) -> str:
+        known = self._tables.get(key)
+        if known is None:
+            known = f"key_table_{len(self._tables)}"
+            self._execute(f"CREATE TABLE {known} AS {select}", parameters)
+            self._tables[key] = known
+        return known
+
+    def _forget(self, listed: str) -> None:
+        self._run(f"DROP TABLE {listed}")  # also when the time is over
+
+    def _few_rows(self, scan: Scan) -> str:
+        return f"bounded_{next(self._numbers)}"
+
+    def _make_few_rows(self, scan: Scan) -> None:
+        table = self._sources[bounded_name(scan)]
+        if table not in self._bounded:
+            self._execute(f"CREATE TABLE {table} AS {self._printer.few_rows(scan)}")
+            self._bounded.add(table)
+
+    def _require_own_limits(self, asked: Asked) -> None:
+        """DuckDB has none that a question could reach."""
+
+    def _rows(self, text: str) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = self._guarded(text, None, lambda cursor: cursor.fetchall())
+        return rows
+
+    def _columns(self, text: str) -> list[npt.NDArray[np.int64]]:
+        found = self._guarded(f"SELECT * FROM ({text})", None, lambda cursor: cursor.fetchnumpy())
+        return [np.asarray(column).astype(np.int64) for column in found.values()]
+
+    def _execute(self, text: str, parameters: list[Any] | None = None) -> None:
+        self._guarded(text, parameters, lambda _cursor: None)
+
+    def _guarded(self, text: str, parameters: list[Any] | None, take: Any) -> Any:
+        """Run a statement. What the engine says when it fails may quote rows, and is never told."""
+        with self._time.interrupting(self._connection.interrupt):
+            try:
+                return take(self._connection.execute(text, parameters))
+            except (self._error, RuntimeError, MemoryError) as error:
+                kind, is_over = type(error), self._time.is_over
+        if is_over:
+            raise out_of_time(kind)
+        raise failure("memory" if issubclass(kind, (self._memory_error, MemoryError)) else "other", kind)
+
+    def _run(self, text: str) -> None:
+        self._connection.execute(text)
+
+
+def _decoded(codes: npt.NDArray[np.int64], values: list[list[Value]]) -> list[tuple[Value, ...]]:
+    """Combinations of values from their positions in the product."""
+    columns: list[list[Value]] = []
+    rest = codes
+    for each in reversed(values):
+        size = max(len(each), 1)
+        columns.append([each[position] for position in (rest % size).tolist()])
+        rest = rest // size
+    return list(zip(*reversed(columns), strict=True))

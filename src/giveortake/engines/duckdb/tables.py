@@ -1,0 +1,291 @@
+"""How sources become tables of DuckDB: files, folders of files, databases, and tables in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.engines.duckdb.csv_files import load_csv
+from giveortake.engines.protocol import Source
+from giveortake.engines.sql.dialect import double_quoted as identifier
+from giveortake.engines.sql.dialect import single_quoted
+from giveortake.errors import HIDDEN, InvalidParameter, NotFound, shown
+from giveortake.plan import Domain, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import duckdb
+
+_WHOLE = {
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "HUGEINT",
+    "UTINYINT",
+    "USMALLINT",
+    "UINTEGER",
+    "UBIGINT",
+}
+_CHUNK = 1 << 22
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A table that can be read as `text`, from the files `paths` or from memory."""
+
+    source: Source
+    text: str
+    paths: tuple[str, ...] = ()
+    states: tuple[tuple[int, int, int], ...] = ()
+
+    def unchanged(self) -> bool:
+        """Whether the files are the ones that were registered, as far as size, time and place tell."""
+        try:
+            return tuple(_state(path) for path in self.paths) == self.states
+        except OSError:
+            return False
+
+
+def load(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    source: object,
+    kinds: Mapping[str, Kind] | None,
+    table: str | None,
+) -> Loaded:
+    """Make a source readable by the connection. Its types are what they are from here on."""
+    if isinstance(source, str | Path):
+        path = Path(source)
+        return _told_without_content(path, lambda: _from_path(connection, name, path, kinds, table))
+    if isinstance(source, Sequence) and source and all(isinstance(each, str | Path) for each in source):
+        paths = [Path(each) for each in source]
+        return _told_without_content(f"{len(paths)} files", lambda: _from_parquet(connection, name, paths))
+    if type(source).__module__.partition(".")[0] == "pandas":
+        return _from_memory(connection, name, source)
+    if type(source).__name__ == "LazyFrame" and hasattr(source, "collect"):
+        source = source.collect()
+    if hasattr(source, "__arrow_c_stream__"):
+        return _from_memory(connection, name, _Stream(source))
+    raise InvalidParameter(
+        "source",
+        HIDDEN,
+        f"is no table, but of type {type(source).__name__}",
+        hint="pass a path to CSV, Parquet or DuckDB, or a Polars, pandas or Arrow table",
+    )
+
+
+def _told_without_content(source: object, read: Callable[[], Loaded]) -> Loaded:
+    """What DuckDB and the system say of a file that they cannot read may quote it, and is not told."""
+    import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
+
+    with suppress(library.Error, OSError, EOFError, zlib.error):
+        return read()
+    raise InvalidParameter(  # out here, so that it does not hold the other error
+        "source",
+        shown(source),
+        "cannot be read: it is empty, cut off, locked, or not of the kind that its name says",
+        hint="CSV files end in .csv, .tsv or .txt, Parquet in .parquet or .pq, DuckDB in .duckdb, .ddb or .db",
+    )
+
+
+def _from_path(
+    connection: duckdb.DuckDBPyConnection, name: str, path: Path, kinds: Mapping[str, Kind] | None, table: str | None
+) -> Loaded:
+    if _is_pattern(path) and path.exists():
+        raise InvalidParameter(
+            "source", shown(path), "has one of * ? [ in its name, and would be taken for a pattern", hint="rename it"
+        )
+    if _is_pattern(path):
+        found = sorted(path.parent.glob(path.name))
+        if not found:
+            raise NotFound(f"no file matches {shown(path)}")
+        return _from_parquet(connection, name, found)
+    if path.is_dir():
+        return _from_parquet(connection, name, sorted(path.glob("**/*.parquet")))
+    if not path.is_file():
+        raise NotFound(f"there is no file {shown(path)}")
+    match path.suffix.lower():
+        case ".csv" | ".tsv" | ".txt":
+            return _from_csv(connection, name, path, kinds)
+        case ".parquet" | ".pq":
+            return _from_parquet(connection, name, [path])
+        case ".duckdb" | ".db" | ".ddb":
+            return _from_database(connection, name, path, table)
+    raise InvalidParameter("source", str(path), "is neither CSV nor Parquet nor DuckDB by its name")
+
+
+def _is_pattern(path: Path) -> bool:
+    return any(character in str(path) for character in "*?[")
+
+
+def _from_parquet(connection: duckdb.DuckDBPyConnection, name: str, paths: list[Path]) -> Loaded:
+    for path in paths:
+        if not path.is_file():
+            raise NotFound(f"there is no file {shown(path)}")
+        if _is_pattern(path):
+            raise InvalidParameter("source", shown(path), "has one of * ? [ in its name", hint="rename it")
+    if not paths:
+        raise NotFound("the folder holds no Parquet files")
+    absolute = [str(path.resolve()) for path in paths]
+    listed = ", ".join(map(single_quoted, absolute))
+    text = f"read_parquet([{listed}])"
+    states = tuple(_state(path) for path in absolute)
+    first, *others = [
+        connection.execute(f"DESCRIBE SELECT * FROM read_parquet({single_quoted(path)})").fetchall()
+        for path in absolute
+    ]
+    if any(other != first for other in others):
+        raise InvalidParameter("source", f"{len(paths)} files", "do not all have the same columns of the same types")
+    source = _source(connection, name, text, _digest_files(absolute))
+    _require_readable(connection, text, [column for column, _ in source.columns])
+    return Loaded(source, text, tuple(absolute), states)
+
+
+def _require_readable(connection: duckdb.DuckDBPyConnection, text: str, columns: list[str]) -> None:
+    """Read every value once: a text that is no UTF-8 or a time out of range would make questions fail."""
+    import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
+
+    listed = ", ".join(map(identifier, columns))
+    try:
+        connection.execute(f"SELECT max(hash({listed})) FROM {text}" if columns else f"SELECT count(*) FROM {text}")
+        readable = True
+    except library.Error:
+        readable = False
+    if not readable:
+        raise InvalidParameter(
+            "source",
+            "a Parquet file",
+            "holds values that cannot be read: texts that are no UTF-8, or times out of range",
+            hint="leave out or repair that column",
+        )
+
+
+def _from_csv(connection: duckdb.DuckDBPyConnection, name: str, path: Path, kinds: Mapping[str, Kind] | None) -> Loaded:
+    """Every cell is text until the custodian says what it is. Of public tables, what the cells look like does."""
+    absolute = str(path.resolve())
+    fingerprint = _digest_files([absolute])
+    if kinds is None:
+        return _copied(connection, name, f"SELECT * FROM read_csv({single_quoted(absolute)})", fingerprint)
+    stored = _stored_name(name)
+    load_csv(connection, stored, path, "\t" if path.suffix.lower() == ".tsv" else ",", kinds)
+    return Loaded(_source(connection, name, stored, fingerprint), stored)
+
+
+def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path, table: str | None) -> Loaded:
+    absolute = str(path.resolve())
+    alias = f"attached_{hashlib.sha256(absolute.encode()).hexdigest()[:12]}"
+    connection.execute(f"ATTACH IF NOT EXISTS {single_quoted(absolute)} AS {alias} (READ_ONLY)")
+    rows = connection.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE database_name = ? UNION "
+        "SELECT view_name FROM duckdb_views() WHERE database_name = ? AND NOT internal",
+        [alias, alias],
+    ).fetchall()
+    tables = sorted(each for (each,) in rows)
+    written = connection.execute(
+        "SELECT sql FROM duckdb_tables() WHERE database_name = ? UNION ALL "
+        "SELECT sql FROM duckdb_views() WHERE database_name = ? AND NOT internal",
+        [alias, alias],
+    ).fetchall()
+    if any("COLLATE" in str(text).upper() for (text,) in written):
+        raise InvalidParameter(
+            "source", path.name, "has columns with a collation, under which different texts are equal"
+        )
+    chosen = table or (tables[0] if len(tables) == 1 else name)
+    if chosen not in tables:
+        raise NotFound(
+            f"the database has no table {chosen!r}", hint=f"it has {', '.join(tables) or 'none'}: pass table="
+        )
+    text = f"{alias}.{identifier(chosen)}"
+    source = _source(connection, name, text, _digest_files([absolute], chosen))
+    return Loaded(source, text, (absolute,), (_state(absolute),))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """A table in memory as nothing but an Arrow stream, which DuckDB reads without further libraries."""
+
+    table: Any
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def _from_memory(connection: duckdb.DuckDBPyConnection, name: str, source: Any) -> Loaded:
+    """A copy, so that whoever holds the table cannot change it afterwards."""
+    view = "incoming_table"
+    connection.register(view, source)
+    try:
+        return _copied(connection, name, f"SELECT * FROM {view}", None)
+    finally:
+        connection.unregister(view)
+
+
+def _stored_name(name: str) -> str:
+    return f"stored_{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+
+
+def _copied(connection: duckdb.DuckDBPyConnection, name: str, select: str, fingerprint: str | None) -> Loaded:
+    stored = _stored_name(name)
+    connection.execute(f"CREATE TABLE {stored} AS {select}")
+    if fingerprint is None:
+        columns = ", ".join(identifier(each) for each, *_ in connection.execute(f"DESCRIBE {stored}").fetchall())
+        mixed_rows = f"SELECT count(*), sum(hash({columns})::HUGEINT) FROM {stored}"
+        count, mixed = connection.execute(mixed_rows).fetchone() or (0, 0)
+        fingerprint = hashlib.sha256(f"{columns}|{count}|{mixed}".encode()).hexdigest()
+    return Loaded(_source(connection, name, stored, fingerprint), stored)
+
+
+def _source(connection: duckdb.DuckDBPyConnection, name: str, text: str, fingerprint: str) -> Source:
+    """The columns of a kind that can be asked about, and what their types say. Lists, structs and blobs cannot."""
+    columns, unasked = [], []
+    for column, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {text}").fetchall():
+        domain = _domain(kind)
+        if domain is None:
+            unasked.append((column, kind))
+        else:
+            columns.append((column, domain))
+    return Source(name, tuple(columns), fingerprint, tuple(unasked))
+
+
+def _domain(kind: str) -> Domain | None:
+    if kind in _WHOLE:
+        return Domain(Kind.INTEGER)
+    if kind.startswith("DECIMAL"):
+        scale = int(kind.partition(",")[2].rstrip(") ") or 0)
+        return Domain(Kind.DECIMAL, step=Fraction(1, 10**scale))
+    if kind in {"DOUBLE", "FLOAT", "REAL"}:
+        return Domain(Kind.REAL)
+    if kind == "VARCHAR" or kind.startswith("ENUM") or kind == "UUID":
+        return Domain(Kind.TEXT)
+    if kind == "BOOLEAN":
+        return Domain(Kind.BOOLEAN)
+    if kind == "DATE":
+        return Domain(Kind.DATE)
+    if kind.startswith("TIMESTAMP") and "ZONE" not in kind:
+        return Domain(Kind.TIMESTAMP)
+    return None
+
+
+def _state(path: str) -> tuple[int, int, int]:
+    found = Path(path).stat()
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def _digest_files(paths: list[str], extra: str = "") -> str:
+    """SHA-256 over the content: the same table under another name is noticed."""
+    digest = hashlib.sha256(extra.encode())
+    for path in paths:
+        with Path(path).open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""PostgreSQL: tables of a server, asked where they are."""

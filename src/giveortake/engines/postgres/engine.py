@@ -1,0 +1,279 @@
+"""PostgreSQL, asked where the table is: by statements in read-only transactions, from which only integers come back.
+
+Statements hold what the question says and nothing of any row, so that a server that logs them logs no data.
+psycopg is imported here alone, when a table of PostgreSQL is registered.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from contextlib import suppress
+from fractions import Fraction
+from itertools import count
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from giveortake.engines.failures import failure, out_of_time
+from giveortake.engines.postgres.dialect import TYPES, PostgresDialect
+from giveortake.engines.postgres.limits import require_distinct, require_within_limits
+from giveortake.engines.postgres.tables import Stored, find, split
+from giveortake.engines.sql.engine import SQLEngine
+from giveortake.errors import HIDDEN, InvalidParameter, NotFound, QueryFailed, QueryRefused
+from giveortake.exact import exact_decimal
+from giveortake.plan import Kind
+
+try:
+    import psycopg
+    from psycopg.pq import TransactionStatus
+except ImportError:  # pragma: no cover (the tests install it)
+    raise NotFound("a table of PostgreSQL needs psycopg", hint="pip install 'giveortake[postgres]'") from None
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from decimal import Decimal
+
+    import numpy.typing as npt
+
+    from giveortake.engines.protocol import Source
+    from giveortake.engines.public_tables import PublicContent
+    from giveortake.engines.questions import Asked
+    from giveortake.plan import Domain, Scan, Value
+
+_PATIENCE = 30  # seconds to connect
+_PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"  # operators and functions of others are not found
+_SETTINGS = {
+    "array_nulls": "on",
+    "transform_null_equals": "off",
+    "standard_conforming_strings": "on",
+    "DateStyle": "ISO, YMD",
+    "TimeZone": "UTC",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "IntervalStyle": "postgres",
+    "xmloption": "content",
+    "jit": "off",
+}
+_GRACE = 0.3  # seconds after which the server is asked to stop, if its own limit did not stop it
+_OUT_OF_MEMORY = (psycopg.errors.OutOfMemory, psycopg.errors.DiskFull, MemoryError)
+_UNLIMITED: Mapping[str, str] = {}  # for tables that are registered or compared, which is not a question
+_NAMED_CONSTANTS = re.compile(r"\bconstants_[0-9]+\b")
+_ARRAYS = {**TYPES, Kind.DECIMAL: "NUMERIC"}
+_LONGEST = 12_800_000  # characters of a question; what others repeat is printed once, but checked for overflow
+
+
+@final
+class PostgresEngine(SQLEngine):
+    """Tables of one database, over one connection that can write nothing.
+
+    Each question is one transaction that sees one state of the tables. The address is never told: not by errors, and
+    not by what is printed of the engine.
+    """
+
+    def __init__(self, url: str, *, seconds: float | None = None) -> None:
+        super().__init__(PostgresDialect(), longest=_LONGEST, seconds=seconds)
+        self._address, _ = split(url)
+        self._stored: dict[str, Stored] = {}
+        self._constant_names: dict[object, str] = {}
+        self._constant_texts: dict[str, str] = {}
+        self._numbers = count()
+        self._connection = self._connect()
+        self._identity = f"postgresql {self._connection.info.server_version // 10_000}"
+
+    @property
+    def identity(self) -> str:
+        return self._identity
+
+    # -- registering --------------------------------------------------------------------------------------------
+
+    def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
+        """Find a table and read it once, for its fingerprint; its rows stay where they are."""
+        address, named = split(source)
+        if address != self._address:
+            raise InvalidParameter(
+                "source", HIDDEN, "is in another database than the other tables", hint="copy them into one database"
+            )
+        chosen = table or named or name
+        with self._lock:
+            try:
+                stored = find(self._run, self._schemas(), name, chosen)
+            except QueryFailed:
+                raise NotFound(
+                    f"the table {chosen!r} cannot be read",
+                    hint="GRANT SELECT on it to the user of the URL",
+                ) from None
+            self._stored[name] = stored
+            self._sources[name] = stored.text()
+        return stored.source
+
+    def add_public(self, name: str, source: object) -> PublicContent:
+        content = self._send_public(name, source)
+        require_distinct(content.columns)
+        return content
+
+    def lock(self) -> None:
+        """The connection can write nothing and reads what its user may see: there is nothing more to lock."""
+
+    def unchanged(self) -> bool:
+        with self._lock:
+            for name, stored in self._stored.items():
+                checked = stored.checked(self._run)
+                if checked is None:
+                    return False
+                self._stored[name] = checked
+        return True
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    # -- asking -------------------------------------------------------------------------------------------------
+
+    def _require_own_limits(self, asked: Asked) -> None:
+        require_within_limits(asked)
+
+    def _rows(self, text: str) -> list[tuple[Any, ...]]:
+        names = sorted(set(_NAMED_CONSTANTS.findall(text)) & set(self._constant_texts))
+        named = ", ".join(f"{name} AS ({self._constant_texts[name]})" for name in names)
+        with self._time.interrupting(self._cancel, grace=_GRACE):
+            return self._run(f"WITH {named} {text}" if named else text, self._limit())
+
+    def _limit(self) -> Mapping[str, str]:
+        """The server gives up by itself when the time is over."""
+        left = self._time.left
+        return _UNLIMITED if left is None else {"statement_timeout": str(max(1, round(left * 1000)))}
+
+    def _cancel(self) -> None:
+        """Ask the server to give up, if it has not done so by itself."""
+        with suppress(psycopg.Error):  # the connection may be gone, and the statement with it
+            self._connection.cancel()
+
+    def _columns(self, text: str) -> list[npt.NDArray[np.int64]]:
+        rows = self._rows(text)
+        if not rows:
+            return [np.zeros(0, dtype=np.int64) for _ in range(3)]
+        return [np.array([int(value) for value in column], dtype=np.int64) for column in zip(*rows, strict=True)]
+
+    def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
+        """Arrays, one for each column, as part of the statements that name them: nothing is created on the server."""
+        key = (tuple(columns), tuple(tuple((type(value).__name__, value) for value in row) for row in rows))
+        name = self._constant_names.get(key)
+        if name is None:
+            arrays, shown = [], []
+            for index, ((column, domain), values) in enumerate(zip(columns, zip(*rows, strict=True), strict=True)):
+                kind = _ARRAYS[domain.kind]
+                arrays.append(f"CAST({_array(values)} AS {kind}[])")
+                collated = ' COLLATE "C"' if domain.kind is Kind.TEXT else ""
+                shown.append(f"u.c{index}{collated} AS {self._printer.dialect.identifier(column)}")
+            listed = ", ".join(f"c{index}" for index in range(len(columns)))
+            name = f"constants_{next(self._numbers)}"
+            self._constant_texts[name] = f"SELECT {', '.join(shown)} FROM unnest({', '.join(arrays)}) AS u({listed})"
+            self._constant_names[key] = name
+        return name
+
+    def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
+        return self._constants(columns, [row for rows in lists for row in rows])
+
+    def _forget(self, listed: str) -> None:
+        self._constant_texts.pop(listed)
+        self._constant_names = {key: name for key, name in self._constant_names.items() if name != listed}
+
+    def _few_rows(self, scan: Scan) -> str:
+        return f"({self._printer.few_rows(scan)})"
+
+    def _make_few_rows(self, scan: Scan) -> None:
+        """It is part of the statements that read it."""
+
+    # -- the connection -----------------------------------------------------------------------------------------
+
+    def _schemas(self) -> list[str]:
+        """Where the user's own settings look for tables. Nothing but the names of tables is looked up there."""
+        ((schemas,),) = self._run("SELECT pg_catalog.current_schemas(false)", pinned=False)
+        return [str(schema) for schema in schemas]
+
+    def _run(self, text: str, limit: Mapping[str, str] = _UNLIMITED, *, pinned: bool = True) -> list[tuple[Any, ...]]:
+        """A statement in a transaction of its own. What the server says when it fails may quote rows, and is not told.
+
+        Settings are made in the transaction, so that they hold where a pool hands out its connections in turn. Names
+        mean what PostgreSQL itself defines: whoever may create in a schema could define an operator that fits better.
+        """
+        settings = [f"SET LOCAL {name} = '{value}'" for name, value in {**_SETTINGS, **limit}.items()]
+        local = "; ".join([*settings, *([_PINNED] if pinned else [])])
+        try:
+            self._begin(f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; {local}")
+            found = self._connection.execute(text.encode()).fetchall()
+            self._connection.execute(b"COMMIT")
+        except (psycopg.Error, UnicodeError, MemoryError) as error:
+            kind, is_over = type(error), self._time.is_over
+        else:
+            return found
+        finally:
+            self._end()
+        if is_over or issubclass(kind, psycopg.errors.QueryCanceled):
+            raise out_of_time(kind)  # out here, so that it does not hold the error of the server
+        raise failure("memory" if issubclass(kind, _OUT_OF_MEMORY) else "other", kind)
+
+    def _begin(self, begin: str) -> None:
+        """Begin, and connect again if the connection was lost since it was last used."""
+        try:
+            self._connection.execute(begin.encode())
+        except psycopg.OperationalError:
+            self._connection.close()
+            try:
+                self._connection = self._connect()
+            except NotFound:
+                raise psycopg.OperationalError from None
+            self._connection.execute(begin.encode())
+
+    def _end(self) -> None:
+        """Leave no transaction behind, whatever happened in it."""
+        try:
+            if self._connection.info.transaction_status != TransactionStatus.IDLE:
+                self._connection.execute(b"ROLLBACK")
+        except psycopg.Error:
+            self._connection.close()
+
+    def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+        try:
+            connection = psycopg.connect(
+                self._address,
+                autocommit=True,
+                prepare_threshold=None,
+                application_name="giveortake",
+                client_encoding="UTF8",
+                connect_timeout=None if "connect_timeout=" in self._address else _PATIENCE,
+            )
+            connection.execute(b"SET default_transaction_read_only = on")
+        except (psycopg.Error, UnicodeError):
+            raise NotFound(
+                "the PostgreSQL server cannot be reached, or does not let giveortake in",
+                hint="check host, port and database; set PGPASSWORD or ~/.pgpass",
+            ) from None
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            connection.close()
+            raise InvalidParameter("source", HIDDEN, f"is a database in {encoding}, not in UTF8")
+        return connection
+
+
+def _array(values: Sequence[Value]) -> str:
+    """Values as the text of an array, quoted as SQL."""
+    return "'{" + ",".join(map(_element, values)).replace("'", "''") + "}'"
+
+
+def _element(value: Value | Decimal | float) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case str():
+            if "\0" in value:
+                raise QueryRefused("a text holds a NUL character")
+            escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+            return f'"{escaped}"'
+        case dt.datetime():
+            return f'"{value.isoformat(sep=" ")}"'
+        case Fraction():
+            return f"{exact_decimal(value):f}"
+        case _:
+            return str(value)

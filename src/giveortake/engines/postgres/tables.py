@@ -1,0 +1,205 @@
+"""Tables of PostgreSQL: where they are, what their types say, and how to tell that they were written."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+from giveortake.engines.protocol import Source
+from giveortake.engines.sql.dialect import double_quoted, single_quoted
+from giveortake.errors import HIDDEN, InvalidParameter, NotFound
+from giveortake.plan import Domain, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Run: TypeAlias = "Callable[[str], list[tuple[Any, ...]]]"
+
+SCHEMES = ("postgresql", "postgres")
+_MOST_DIGITS = 38
+_LISTED = 20
+_TABLES = (
+    "FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace "
+    "WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')"
+)
+_IS_WATCHED = (  # whether the server counts what is written to all that is read with the table
+    "(c.relkind = 'p' OR c.relkind IN ('r', 'm') AND NOT c.relhassubclass) "
+    "AND NOT pg_is_in_recovery() AND current_setting('track_counts') = 'on'"
+)
+_WRITES = (
+    "SELECT CAST(relid AS OID), pg_relation_filenode(relid), pg_stat_get_tuples_inserted(relid), "
+    "pg_stat_get_tuples_updated(relid), pg_stat_get_tuples_deleted(relid) FROM "
+    "(SELECT relid FROM pg_partition_tree({oid}) UNION SELECT CAST({oid} AS REGCLASS)) AS t ORDER BY relid"
+)
+
+
+def split(url: object) -> tuple[str, str | None]:
+    """The address of a database, and the table that `?table=` names.
+
+    >>> split("postgresql://ann@db/clinic?table=visits&sslmode=require")
+    ('postgresql://ann@db/clinic?sslmode=require', 'visits')
+    """
+    if not isinstance(url, str) or url.partition("://")[0].strip().lower() not in SCHEMES:
+        raise InvalidParameter("source", HIDDEN, "is no URL of PostgreSQL", hint="postgresql://host/database?table=t")
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        raise InvalidParameter("source", HIDDEN, "is no URL") from None
+    options = parse_qsl(parts.query, keep_blank_values=True)
+    rest = urlencode([(name, value) for name, value in options if name != "table"], safe="/", quote_via=quote)
+    return f"postgresql://{urlunsplit(parts._replace(scheme='', query=rest)).removeprefix('//')}", dict(options).get(
+        "table"
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A table in a database. `place` is its name with its schema; writes change `state`, where they are counted."""
+
+    source: Source
+    oid: int
+    place: str
+    columns: tuple[tuple[str, str], ...]
+    is_watched: bool
+    state: tuple[Any, ...]
+
+    def text(self) -> str:
+        """How the table is read: each column as the one type of its kind."""
+        types = dict(self.columns)
+        read = (f"{_read(name, types[name])} AS {double_quoted(name)}" for name, _ in self.source.columns)
+        return f"(SELECT {', '.join(read)} FROM {self.place} AS t)"
+
+    def checked(self, run: Run) -> Stored | None:
+        """The same table if its content is still the same.
+
+        Its file and the numbers of rows that were ever inserted, updated and deleted tell that nothing was written; if
+        they differ, the content is compared. PostgreSQL counts what another connection wrote some seconds late, ten if
+        that connection stays idle, so that a release may still read it under the old name. No promise depends on that.
+        """
+        if _columns(run, self.oid) != self.columns:
+            return None
+        state = _state(run, self.oid) if self.is_watched else ()
+        if state and state == self.state:
+            return self
+        return replace(self, state=state) if _digest(run, self) == self.source.fingerprint else None
+
+
+def find(run: Run, schemas: Sequence[str], name: str, table: str) -> Stored:
+    """A table by its name in the first of some schemas, or by schema.name.
+
+    Where policies let the user see fewer rows, those are what is asked.
+    """
+    wanted = single_quoted(table)
+    place = f"array_position(CAST(ARRAY[{', '.join(map(single_quoted, schemas))}] AS TEXT[]), CAST(n.nspname AS TEXT))"
+    rows = run(
+        f"SELECT c.oid, n.nspname, c.relname, {_IS_WATCHED} {_TABLES} "
+        f"AND (c.relname = {wanted} AND {place} IS NOT NULL OR n.nspname || '.' || c.relname = {wanted}) "
+        f"ORDER BY {place} NULLS LAST, c.oid LIMIT 1"
+    )
+    if not rows:
+        listed = run(f"SELECT c.relname {_TABLES} AND {place} IS NOT NULL ORDER BY 1")
+        there = ", ".join(each for (each,) in listed[:_LISTED]) or "none"
+        raise NotFound(f"the database has no table {table!r}", hint=f"it has {there}: pass table= or ?table=")
+    ((oid, schema, relation, is_watched),) = rows
+    columns = _columns(run, oid)
+    domains = tuple((column, found) for column, kind in columns if (found := _domain(kind)) is not None)
+    stored = Stored(
+        Source(name, domains, "", tuple((column, kind) for column, kind in columns if _domain(kind) is None)),
+        oid,
+        f"{double_quoted(schema)}.{double_quoted(relation)}",
+        columns,
+        is_watched,
+        _state(run, oid) if is_watched else (),
+    )
+    return replace(stored, source=replace(stored.source, fingerprint=_digest(run, stored)))
+
+
+def _columns(run: Run, oid: int) -> tuple[tuple[str, str], ...]:
+    """Names and types, `enum` for all enumerations."""
+    return tuple(
+        run(
+            "SELECT a.attname, CASE WHEN t.typtype = 'e' THEN 'enum' WHEN t.typnamespace = 'pg_catalog'::regnamespace "
+            "THEN format_type(a.atttypid, a.atttypmod) ELSE '' END FROM pg_catalog.pg_attribute AS a "
+            f"JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid WHERE a.attrelid = {oid} AND a.attnum > 0 "
+            "AND NOT a.attisdropped ORDER BY a.attnum"
+        )
+    )
+
+
+def _state(run: Run, oid: int) -> tuple[Any, ...]:
+    return tuple(run(_WRITES.format(oid=oid)))
+
+
+def _digest(run: Run, stored: Stored) -> str:
+    """One scan: the number of rows and the sum of their hashes. The name and the order of rows do not count."""
+    row = "ROW(t.*)"  # t alone would mean a column of that name
+    hashed = f"CAST(CAST('x' || left(md5(CAST({row} AS TEXT)), 15) AS BIT(60)) AS BIGINT)"
+    ((count, mixed),) = run(f"SELECT count(*), sum({hashed}) FROM {stored.place} AS t")
+    return hashlib.sha256(f"{stored.columns}|{count}|{mixed}".encode()).hexdigest()
+
+
+_KINDS = {
+    "smallint": Kind.INTEGER,
+    "integer": Kind.INTEGER,
+    "bigint": Kind.INTEGER,
+    "real": Kind.REAL,
+    "double precision": Kind.REAL,
+    "numeric": Kind.REAL,
+    "text": Kind.TEXT,
+    "character varying": Kind.TEXT,
+    "character": Kind.TEXT,
+    "name": Kind.TEXT,
+    "uuid": Kind.TEXT,
+    "enum": Kind.TEXT,
+    "boolean": Kind.BOOLEAN,
+    "date": Kind.DATE,
+    "timestamp without time zone": Kind.TIMESTAMP,
+}
+
+
+def _domain(kind: str) -> Domain | None:
+    """What a type says: decimals of at most 38 digits are decimals, others real numbers."""
+    scale = _scale(kind)
+    if scale is not None:
+        return Domain(Kind.DECIMAL, step=Fraction(1, 10**scale))
+    plain = _plain(kind)
+    return Domain(_KINDS[plain]) if plain in _KINDS else None
+
+
+def _plain(kind: str) -> str:
+    """A type without its lengths: timestamp(3) without time zone is one."""
+    before, bracket, after = kind.partition("(")
+    return before + after.partition(")")[2] if bracket and not kind.endswith("[]") else kind
+
+
+def _scale(kind: str) -> int | None:
+    if not kind.startswith("numeric(") or kind.endswith("[]"):
+        return None
+    digits, scale = (int(each) for each in kind.removeprefix("numeric(").rstrip(")").split(","))
+    return scale if digits <= _MOST_DIGITS and 0 <= scale <= _MOST_DIGITS else None
+
+
+def _read(name: str, kind: str) -> str:
+    """A stored column as the one type of its kind; nothing that it may hold makes that fail."""
+    column = f"t.{double_quoted(name)}"
+    if _scale(kind) is not None:
+        return f"nullif({column}, 'NaN')"
+    match _KINDS[_plain(kind)]:
+        case Kind.INTEGER:
+            return f"CAST({column} AS BIGINT)"
+        case Kind.TEXT:
+            return f'CAST({column} AS TEXT) COLLATE "C"'
+        case Kind.REAL if _plain(kind) == "numeric":
+            return (
+                f"CASE WHEN {column} = 'NaN' THEN NULL "
+                f"WHEN abs({column}) >= 1.7976931348623158e308 THEN sign({column}) * CAST('inf' AS DOUBLE PRECISION) "
+                f"WHEN abs({column}) <= 2.4703282292062328e-324 THEN 0 ELSE CAST({column} AS DOUBLE PRECISION) END"
+            )
+        case Kind.REAL:
+            return f"CAST({column} AS DOUBLE PRECISION)"
+        case _:
+            return column

@@ -1,0 +1,114 @@
+"""What every engine can do, and what a package registers to bring one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from giveortake.engines.public_tables import PublicContent
+    from giveortake.engines.questions import Asked, Bins, Distinct, Persons, Tally
+    from giveortake.mechanisms import Sensitive
+    from giveortake.plan import Domain, Kind, Value
+
+FoundUnits: TypeAlias = "tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table as an engine sees it: its columns with what their types say, and what tells this content from others.
+
+    `unasked` lists the columns of types that cannot be asked about, and these types.
+    """
+
+    name: str
+    columns: tuple[tuple[str, Domain], ...]
+    fingerprint: str
+    unasked: tuple[tuple[str, str], ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an engine may use, as far as it can be told: memory and threads of this process, seconds of a question."""
+
+    memory: str
+    threads: int | None
+    seconds: float | None
+
+
+class Engine(Protocol):
+    """Executes questions where the data is. Nothing but integers, and keys that are to be selected, comes back.
+
+    Integers come as arrays with one row for each key in the order of `Keys`, all of them, zeros included. They do not
+    depend on the order of rows, the number of threads or the engine. What an engine knows of private tables leaves it
+    wrapped in `Sensitive`, or not at all.
+    """
+
+    @property
+    def identity(self) -> str:
+        """The engine and its version: with another one, hashes may choose other parts of a person."""
+
+    # -- tables -------------------------------------------------------------------------------------------------
+
+    def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
+        """Register a private table. `kinds` says what untyped cells are read as; `table` names one of several."""
+
+    def add_public(self, name: str, source: object) -> PublicContent:
+        """Register a table that everybody may know, and tell what is in it."""
+
+    def lock(self) -> None:
+        """All tables are there: from now on nothing else can be reached."""
+
+    def unchanged(self) -> bool:
+        """Whether the data is still what it was when it was registered."""
+
+    def close(self) -> None:
+        """Let go of the data."""
+
+    # -- questions ----------------------------------------------------------------------------------------------
+
+    def require_runnable(self, asked: Iterable[Asked]) -> None:
+        """Refuse what this engine could not run, by what the questions say alone: no row is looked at.
+
+        It is asked before anything is charged. Keys that are still to be found have no values yet.
+        """
+
+    def tally(self, tally: Tally) -> Sensitive[list[npt.NDArray[Any]]]:
+        """One array for each summand."""
+
+    def bins(self, bins: Bins) -> Sensitive[npt.NDArray[np.int64]]:
+        """An array of keys × bins."""
+
+    def distinct(self, distinct: Distinct) -> Sensitive[npt.NDArray[np.int64]]:
+        """The number of distinct values for each key."""
+
+    def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
+        """The keys that occur and the number of units of each: some at a time, each once, in whatever order."""
+
+    def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
+        """What `tally`, `bins` or `distinct` give, for so many keys at a time, in the order of the keys."""
+
+
+class Backend(Protocol):
+    """What a package registers: which sources are its own, and how an engine that asks them is opened."""
+
+    @property
+    def name(self) -> str:
+        """What the place of such tables is called."""
+
+    @property
+    def schemes(self) -> tuple[str, ...]:
+        """The schemes of its addresses, without ://."""
+
+    def claims(self, source: object) -> bool:
+        """Whether a source that is no address is a table of this engine. Nothing heavy is imported to tell."""
+
+    def open(self, source: object, limits: Limits) -> Engine:
+        """An engine for a source, without any table yet."""

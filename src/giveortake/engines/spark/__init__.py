@@ -1,0 +1,1 @@
+"""Spark: tables of a cluster, asked where they are."""

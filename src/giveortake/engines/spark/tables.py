@@ -1,0 +1,218 @@
+"""Tables of Spark: how they are found, which of their columns can be asked about, and what tells that they changed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+from urllib.parse import parse_qs
+
+from giveortake.engines.spark.dialect import SparkDialect
+from giveortake.errors import HIDDEN, InvalidParameter, NotFound, shown
+from giveortake.plan import Domain, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+_WRITE_IT = "write it to a table first, and protect that one"
+_KINDS = {
+    **dict.fromkeys(("byte", "short", "integer", "long"), Kind.INTEGER),
+    **dict.fromkeys(("float", "double"), Kind.REAL),
+    **dict.fromkeys(("string", "char", "varchar"), Kind.TEXT),
+    **dict.fromkeys(("timestamp", "timestamp_ntz"), Kind.TIMESTAMP),
+    "boolean": Kind.BOOLEAN,
+    "date": Kind.DATE,
+}
+_CHOOSING_ROWS = {"Sample", "GlobalLimit", "LocalLimit", "Offset", "Tail"}
+_CHOOSING_VALUES = {"First", "Last", "AnyValue"}  # of a group, in whatever order its rows come
+
+
+def connect(url: str) -> tuple[SparkSession, str]:
+    """A session and the name of a table in it; the session is there until whoever asked for it stops it.
+
+    `spark://host:port?table=db.trips` names a cluster, `sc://host:port?table=db.trips` a server of Spark Connect, and
+    a plain `db.trips` a table of the session that is there already.
+    """
+    from pyspark.sql import SparkSession  # noqa: PLC0415 (a heavy library, needed from here on)
+
+    session = SparkSession.getActiveSession()
+    place, _, options = url.strip().partition("?")
+    scheme, separator, host = place.partition("://")
+    if not separator:
+        if session is None:
+            raise NotFound("there is no Spark session", hint="start one, or write spark://host:port?table=db.trips")
+        return session, url
+    tables = parse_qs(options).get("table", [])
+    scheme = scheme.lower()
+    if len(tables) != 1 or scheme not in {"spark", "sc"}:
+        raise InvalidParameter(
+            "source", HIDDEN, "names no table of Spark", hint="write spark://host:port?table=db.trips"
+        )
+    place = f"{scheme}://{host}"
+    if session is None:
+        builder = SparkSession.builder
+        session = _started(builder.remote(place) if scheme == "sc" else builder.master(place))
+    if not _is_at(session, place):
+        raise InvalidParameter(
+            "source",
+            HIDDEN,
+            "is in another Spark than the session that is active",
+            hint="stop that session, or name a table of it without an address",
+        )
+    return session, tables[0]
+
+
+def _started(builder: SparkSession.Builder) -> SparkSession:
+    """What Spark says when it cannot be reached may hold its address, and is not told."""
+    with suppress(Exception):  # Spark and its gateway raise whatever they please
+        return builder.getOrCreate()
+    raise NotFound("Spark cannot be reached, or does not let giveortake in", hint="check host and port")
+
+
+def _is_at(session: SparkSession, place: str) -> bool:
+    if not is_connect(session):
+        return session.sparkContext.master == place
+    if not place.startswith("sc://"):
+        return False
+    from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415 (see above)
+
+    client: Any = session.client
+    with suppress(Exception):  # what is no address of Spark Connect
+        return bool(client.host == DefaultChannelBuilder(place).host)
+    return False
+
+
+def is_connect(session: SparkSession) -> bool:
+    """Whether the session is that of Spark Connect, which has no virtual machine beside it."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def found_table(session: SparkSession, source: object) -> DataFrame:
+    """A DataFrame, or the table of that name."""
+    from pyspark.errors import PySparkException  # noqa: PLC0415 (see above)
+
+    if isinstance(source, str):
+        try:
+            return session.table(source)
+        except PySparkException:
+            raise NotFound(f"Spark has no table {shown(source)!r}") from None
+    if not type(source).__module__.startswith("pyspark.sql.") or not hasattr(source, "createGlobalTempView"):
+        problem = f"is no table of Spark, but of type {type(source).__name__}"
+        raise InvalidParameter("source", HIDDEN, problem, hint="pass a DataFrame or a table's name")
+    frame: Any = source
+    if is_connect(session) != is_connect(frame.sparkSession):
+        raise InvalidParameter("source", HIDDEN, "belongs to another Spark than the session")
+    return frame  # type: ignore[no-any-return]
+
+
+def require_readable(frame: DataFrame) -> None:
+    """Refuse what is not the same rows each time it is read."""
+    if frame.isStreaming:
+        raise InvalidParameter("source", HIDDEN, "is a stream", hint=_WRITE_IT)
+    names = [name.lower() for name in frame.columns]
+    if len(set(names)) < len(names):
+        raise InvalidParameter("source", HIDDEN, "has columns whose names differ in case alone", hint="rename them")
+    if is_connect(frame.sparkSession):
+        return  # what it computes is known to the server alone
+    plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 (Spark tells it nowhere else)
+    if not plan.deterministic():
+        raise InvalidParameter("source", HIDDEN, "is computed anew, with luck, each time it is read", hint=_WRITE_IT)
+    if any(map(_chooses_rows, _operators(plan))):
+        raise InvalidParameter("source", HIDDEN, "takes some rows of others, not always the same", hint=_WRITE_IT)
+
+
+def _chooses_rows(operator: Any) -> bool:
+    """Whether an operator takes some rows of many, where nothing says which."""
+    match operator.nodeName():
+        case "Deduplicate":
+            return bool(operator.keys().size() < operator.child().output().size())
+        case "Aggregate":
+            inside = (each for listed in _members(operator.expressions()) for each in _operators(listed))
+            return any(each.getClass().getSimpleName() in _CHOOSING_VALUES for each in inside)
+        case name:
+            return name in _CHOOSING_ROWS
+
+
+def _operators(tree: Any) -> Iterator[Any]:
+    """A plan or an expression, and all that is below it."""
+    yield tree
+    for child in _members(tree.children()):
+        yield from _operators(child)
+
+
+def _members(found: Any) -> Iterator[Any]:
+    for place in range(found.size()):
+        yield found.apply(place)
+
+
+def offered_columns(frame: DataFrame) -> tuple[tuple[str, Domain], ...]:
+    """The columns of a kind that can be asked about, and what their types say. Arrays, maps and bytes cannot."""
+    found = [(field.name, _domain(field.dataType)) for field in frame.schema.fields]
+    return tuple((name, domain) for name, domain in found if domain is not None)
+
+
+def unasked_columns(frame: DataFrame) -> tuple[tuple[str, str], ...]:
+    """The other columns, and their types."""
+    fields = frame.schema.fields
+    return tuple((each.name, each.dataType.simpleString()) for each in fields if _domain(each.dataType) is None)
+
+
+def _domain(kind: DataType) -> Domain | None:
+    name = kind.typeName().partition(" ")[0].partition("(")[0]
+    if name == "decimal":
+        return Domain(Kind.DECIMAL, step=Fraction(1, 10 ** int(getattr(kind, "scale", 0))))
+    return Domain(_KINDS[name]) if name in _KINDS else None
+
+
+def selected(frame: DataFrame, columns: tuple[tuple[str, Domain], ...]) -> DataFrame:
+    """The columns that are offered alone. Collations, under which different texts are equal, are left behind."""
+    dialect = SparkDialect()
+    collated = {field.name for field in frame.schema.fields if getattr(field.dataType, "collation", _PLAIN) != _PLAIN}
+    texts = []
+    for name, _ in columns:
+        column = dialect.identifier(name)
+        texts.append(f"CAST({column} AS STRING COLLATE {_PLAIN}) AS {column}" if name in collated else column)
+    return frame.selectExpr(*texts)
+
+
+_PLAIN = "UTF8_BINARY"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files that a table is read from, with their sizes and times, where Spark can tell them."""
+
+    frame: DataFrame
+    table: str | None
+    states: frozenset[tuple[str, int, int]]
+
+    @classmethod
+    def of(cls, frame: DataFrame, source: object) -> Files:
+        """Those of now."""
+        return cls(frame, source if isinstance(source, str) else None, _states(frame))
+
+    def unchanged(self) -> bool:
+        """Whether they are still there and the same. Differential privacy does not depend on it."""
+        with suppress(Exception):  # Spark and its gateway raise whatever they please about files that are gone
+            frame = self.frame if self.table is None else self.frame.sparkSession.table(self.table)
+            return _states(frame) == self.states
+        return False
+
+
+def _states(frame: DataFrame) -> frozenset[tuple[str, int, int]]:
+    session = frame.sparkSession
+    if is_connect(session):
+        return frozenset()
+    machine: Any = session._jvm  # noqa: SLF001 (file systems are known to the virtual machine alone)
+    configuration = session._jsc.hadoopConfiguration()  # noqa: SLF001 (see above)
+    found = set()
+    for name in frame.inputFiles():
+        path = machine.org.apache.hadoop.fs.Path(machine.java.net.URI(name))
+        status = path.getFileSystem(configuration).getFileStatus(path)
+        found.add((name, status.getLen(), status.getModificationTime()))
+    return frozenset(found)

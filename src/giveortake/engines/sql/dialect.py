@@ -1,0 +1,335 @@
+"""What engines say differently: every construct of SQL that each dialect has to answer for itself."""
+
+from __future__ import annotations
+
+import datetime as dt
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from giveortake.errors import QueryRefused
+from giveortake.plan import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from giveortake.plan import Value
+
+
+class Dialect(ABC):
+    """The words of one engine. Nothing here has a default: what a dialect forgets keeps it from being made.
+
+    A construct has one meaning, which its docstring states and all engines share; how it is written is the dialect's
+    business. No row may make what is written fail. Arguments are SQL; numbers that are called doubles have that type.
+    Methods marked final are composed of the others, and are the same for all.
+    """
+
+    # -- names, types and constants -----------------------------------------------------------------------------
+
+    @abstractmethod
+    def type_name(self, kind: Kind) -> str:
+        """The type of columns of a kind; decimals, whose digits vary, have none of their own."""
+
+    @abstractmethod
+    def identifier(self, name: str) -> str:
+        """A name, quoted."""
+
+    @abstractmethod
+    def text(self, value: str) -> str:
+        """A text, quoted, to be compared by code points."""
+
+    @abstractmethod
+    def whole_literal(self, value: int) -> str:
+        """A whole number of 64 bits."""
+
+    @final
+    def double(self, value: Fraction | float) -> str:
+        """The double nearest to a number."""
+        return f"CAST('{float(value)!r}' AS {self.type_name(Kind.REAL)})"
+
+    @final
+    def literal(self, value: Value) -> str:
+        """A value of the question."""
+        match value:
+            case None:
+                return "NULL"
+            case bool():
+                return "TRUE" if value else "FALSE"
+            case int():
+                if abs(value) >= 1 << 63:
+                    raise QueryRefused("a whole number is beyond 64 bits")
+                return self.whole_literal(value)
+            case Fraction():
+                return self.double(value)
+            case str():
+                if "\0" in value:
+                    raise QueryRefused("a text holds a NUL character")
+                return self.text(value)
+            case dt.datetime():
+                return f"{self.type_name(Kind.TIMESTAMP)} '{value.isoformat(sep=' ')}'"
+            case dt.date():
+                return f"DATE '{value.isoformat()}'"
+
+    # -- stored columns -----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def read_whole(self, column: str) -> str:
+        """A stored column of whole numbers, in 64 bits or more."""
+
+    @abstractmethod
+    def read_text(self, column: str) -> str:
+        """A stored column of texts, compared by code points."""
+
+    @abstractmethod
+    def read_time(self, column: str, kind: Kind) -> str:
+        """A stored column of dates or moments; those that the type of the kind cannot hold are missing."""
+
+    @abstractmethod
+    def usual_number(self, real: str) -> str:
+        """A double, or nothing in the place of NaN."""
+
+    @final
+    def usual_time(self, time: str, kind: Kind) -> str:
+        """A date or moment of the years 1 to 9999; others, infinite ones included, are missing."""
+        name = self.type_name(kind)
+        first, last = ("0001-01-01", "9999-12-31")
+        if kind is not Kind.DATE:
+            first, last = f"{first} 00:00:00", f"{last} 23:59:59"
+        return f"CASE WHEN {time} BETWEEN {name} '{first}' AND {name} '{last}' THEN {time} END"
+
+    # -- from one kind to another -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def truth_as_real(self, truth: str) -> str:
+        """1 or 0, as a double."""
+
+    @abstractmethod
+    def truth_as_number(self, truth: str) -> str:
+        """1 or 0, as something that a cast makes a whole number."""
+
+    @abstractmethod
+    def whole(self, real: str) -> str:
+        """A double without decimals as a whole number of 64 bits; what does not fit, and NaN, is missing."""
+
+    @abstractmethod
+    def narrow(self, whole: str) -> str:
+        """A whole number that seldom leaves 64 bits, in 64 bits; missing if it does."""
+
+    @abstractmethod
+    def matches(self, text: str, pattern: str) -> str:
+        """Whether a whole text matches a pattern of digits and signs."""
+
+    @abstractmethod
+    def parsed_number(self, text: str) -> str:
+        """A text that is known to write a number, as a double."""
+
+    @abstractmethod
+    def parsed_date(self, text: str) -> str:
+        """A text of the form 2024-01-31 as a date; missing if there is no such day."""
+
+    @abstractmethod
+    def to_text(self, value: str) -> str:
+        """A whole number, truth value, date or text as text."""
+
+    @final
+    def real(self, value: str, kind: Kind = Kind.INTEGER) -> str:
+        """A number or truth value of some kind as a double."""
+        match kind:
+            case Kind.REAL:
+                return value
+            case Kind.BOOLEAN:
+                return self.truth_as_real(value)
+            case _:
+                return f"CAST({value} AS {self.type_name(Kind.REAL)})"
+
+    # -- arithmetic of doubles ----------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def carries_nan(self) -> bool:
+        """Whether arithmetic passes NaN on, as IEEE 754 has it; if not, each operation gives nothing in its place."""
+
+    @abstractmethod
+    def add(self, one: str, other: str) -> str:
+        """The sum, rounded and overflowing as IEEE 754 has it."""
+
+    @abstractmethod
+    def subtract(self, one: str, other: str) -> str:
+        """The difference, likewise."""
+
+    @abstractmethod
+    def multiply(self, one: str, other: str) -> str:
+        """The product, likewise."""
+
+    @abstractmethod
+    def divide(self, one: str, other: str) -> str:
+        """The quotient, likewise; missing if the divisor is zero."""
+
+    @abstractmethod
+    def exp(self, real: str) -> str:
+        """The exponential; infinite or zero where it leaves the doubles."""
+
+    @abstractmethod
+    def floor(self, real: str) -> str:
+        """The greatest whole number that is not above a double, as a double."""
+
+    @abstractmethod
+    def ceil(self, real: str) -> str:
+        """The least whole number that is not below a double, as a double."""
+
+    @abstractmethod
+    def modulo(self, one: str, other: str) -> str:
+        """The remainder of whole numbers of 64 bits, with the sign of the first; missing if the other is zero."""
+
+    @final
+    def between(self, number: str, low: str, high: str) -> str:
+        """A number that is there, moved between two others."""
+        return f"least(greatest({number}, {low}), {high})"
+
+    @abstractmethod
+    def once(self, arguments: list[str], write: Callable[[list[str]], str]) -> str:
+        """What is written of arguments that are needed several times; computed once where the engine would not."""
+
+    # -- texts and times ----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def octets(self, text: str) -> str:
+        """The number of bytes of a text in UTF-8; known without looking at them, where an engine can."""
+
+    @abstractmethod
+    def is_ascii(self, text: str) -> str:
+        """Whether a text has as many bytes as characters."""
+
+    @final
+    def shortened(self, text: str, most: int) -> str:
+        """The first so many characters of a text. One with no more bytes than that is not looked at."""
+        return f"CASE WHEN {self.octets(text)} <= {most} THEN {text} ELSE left({text}, {most}) END"
+
+    @final
+    def short(self, text: str, most: int) -> str:
+        """A text of at most so many characters; a longer one is missing."""
+        return f"CASE WHEN {self.octets(text)} <= {most} OR {self.length(text)} <= {most} THEN {text} END"
+
+    @abstractmethod
+    def trim(self, text: str) -> str:
+        """A text without the spaces around it."""
+
+    @abstractmethod
+    def substring(self, text: str, *places: str) -> str:
+        """The part of a text from a place on, counted from 1, and perhaps of at most so many characters."""
+
+    @abstractmethod
+    def length(self, text: str) -> str:
+        """The number of code points, in 64 bits."""
+
+    @abstractmethod
+    def like(self, text: str, pattern: str) -> str:
+        """Whether a text matches a known pattern in which % and _ alone are special."""
+
+    @abstractmethod
+    def year(self, time: str) -> str:
+        """The year, in 64 bits, as all parts of a time."""
+
+    @abstractmethod
+    def quarter(self, time: str) -> str:
+        """The quarter, 1 to 4."""
+
+    @abstractmethod
+    def month(self, time: str) -> str:
+        """The month, 1 to 12."""
+
+    @abstractmethod
+    def week(self, time: str) -> str:
+        """The week of ISO 8601, 1 to 53."""
+
+    @abstractmethod
+    def day(self, time: str) -> str:
+        """The day of the month."""
+
+    @abstractmethod
+    def dayofweek(self, time: str) -> str:
+        """The day of the week of ISO 8601: Monday is 1."""
+
+    @abstractmethod
+    def dayofyear(self, time: str) -> str:
+        """The day of the year, from 1 on."""
+
+    @abstractmethod
+    def hour(self, moment: str) -> str:
+        """The hour, 0 to 23."""
+
+    @abstractmethod
+    def minute(self, moment: str) -> str:
+        """The minute, 0 to 59."""
+
+    @abstractmethod
+    def date_trunc(self, unit: str, time: str) -> str:
+        """The first day of the year, quarter, month or week of a time, or its day, as a date."""
+
+    @abstractmethod
+    def days(self, date: str) -> str:
+        """The days from 1970-01-01 to a date."""
+
+    # -- choices and equality -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def condition(self, truth: str) -> str:
+        """The condition of a CASE; one that is NULL holds as little as one that is false."""
+
+    @abstractmethod
+    def same(self, one: str, other: str) -> str:
+        """Whether two values are equal, or both missing."""
+
+    @abstractmethod
+    def digest(self, text: str) -> str:
+        """The first 60 bits of the MD5 of a text in UTF-8, as a whole number."""
+
+    # -- sums ---------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def total(self, steps: str, reach: int) -> str:
+        """The exact sum of whole numbers that are at most so far from zero."""
+
+    @abstractmethod
+    def narrow_total(self, steps: str) -> str:
+        """The sum of one person's numbers of 32 bits, in 64 bits, which nobody has enough rows to fill."""
+
+    @abstractmethod
+    def real_sum(self, total: str, reach: int) -> str:
+        """A sum of whole numbers that are at most so far from zero, as the nearest double."""
+
+    @abstractmethod
+    def cut(self, real: str, greatest: int) -> str:
+        """A double that is at most so far from zero, cut to a whole number towards zero."""
+
+    @abstractmethod
+    def lattice(self, real: str, granularity: Fraction) -> str:
+        """A clamped double in steps of a power of two, as the nearest whole number of them; halves upwards."""
+
+    # -- queries ------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def fence(self, select: str) -> str:
+        """A SELECT whose expressions are computed once for each row, however often what follows refers to them."""
+
+    @abstractmethod
+    def by_person(self, lines: str) -> str:
+        """Rows of many persons (p, …), brought together by person where an engine has them in many places."""
+
+    @abstractmethod
+    def with_groups(self, pairs: str) -> str:
+        """Rows (p, code, …), one for each pair, and with each the number m of its person's codes."""
+
+    @abstractmethod
+    def with_counts(self, cells: str) -> str:
+        """Rows (p, code, b, n), one for each triple, with the sum c of n over a pair and the number m of codes."""
+
+
+def double_quoted(name: str) -> str:
+    """A name as the SQL standard quotes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def single_quoted(text: str) -> str:
+    """A text as the SQL standard quotes it."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,278 @@
+"""An engine that speaks SQL: questions become statements of its dialect, and rows become arrays."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from giveortake.engines.public_tables import read_public_table
+from giveortake.engines.questions import Bins, Tally
+from giveortake.engines.sql import statements
+from giveortake.engines.sql.relations import Printer, bounded_name
+from giveortake.engines.sql.statements import Coded
+from giveortake.engines.time_limits import TimeLimit
+from giveortake.errors import QueryRefused
+from giveortake.mechanisms import Sensitive
+from giveortake.plan import Domain, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from giveortake.engines.protocol import FoundUnits, Source
+    from giveortake.engines.public_tables import PublicContent
+    from giveortake.engines.questions import Asked, Distinct, Found, Keys, Persons
+    from giveortake.engines.sql.dialect import Dialect
+    from giveortake.plan import Relation, Scan, Schema, Value
+
+_REMEMBERED = 64  # exact results, so that the same question at another price does not read the rows again
+_MOST_REMEMBERED = 1 << 20  # integers of one of them
+
+
+class SQLEngine(ABC):
+    """Answers questions by statements of one dialect. Engines say how statements run and how constants become tables.
+
+    `longest` is how many characters of a relation and its expressions the engine plans in seconds; `seconds` limits
+    the work on each question.
+    """
+
+    def __init__(self, dialect: Dialect, *, longest: int, seconds: float | None = None) -> None:
+        self._sources: dict[object, str] = {}
+        self._printer = Printer(dialect, self._sources)
+        self._longest = longest
+        self._time = TimeLimit(seconds)
+        self._lock = threading.RLock()
+        self._results: OrderedDict[object, Any] = OrderedDict()
+
+    # -- what engines provide -----------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """The engine and its version."""
+
+    @abstractmethod
+    def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
+        """Register a private table."""
+
+    @abstractmethod
+    def add_public(self, name: str, source: object) -> PublicContent:
+        """Register a table that everybody may know, and tell what is in it."""
+
+    @abstractmethod
+    def lock(self) -> None:
+        """All tables are there: from now on nothing else can be reached."""
+
+    @abstractmethod
+    def unchanged(self) -> bool:
+        """Whether the data is still what it was when it was registered."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the data."""
+
+    @abstractmethod
+    def _require_own_limits(self, asked: Asked) -> None:
+        """Refuse what this engine alone could not run, whatever the length."""
+
+    @abstractmethod
+    def _rows(self, text: str) -> list[tuple[Any, ...]]:
+        """Run a statement; whatever fails is a `QueryFailed` that quotes nothing."""
+
+    @abstractmethod
+    def _columns(self, text: str) -> list[npt.NDArray[np.int64]]:
+        """The columns of a statement, all of 64 bits."""
+
+    @abstractmethod
+    def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
+        """A table of constants, as it can be read; made once for equal ones. It has at least one row."""
+
+    @abstractmethod
+    def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
+        """A table of many constants, which come some at a time; made anew at each call."""
+
+    @abstractmethod
+    def _forget(self, listed: str) -> None:
+        """Let go of such a table."""
+
+    @abstractmethod
+    def _few_rows(self, scan: Scan) -> str:
+        """What is read in the place of a table of which each person keeps few rows. No row is looked at yet."""
+
+    @abstractmethod
+    def _make_few_rows(self, scan: Scan) -> None:
+        """Make that table, if it has to be made."""
+
+    # -- questions ----------------------------------------------------------------------------------------------
+
+    def require_runnable(self, asked: Iterable[Asked]) -> None:
+        """Refuse what is too long, or beyond the engine's own limits. Statements add little to what is printed here."""
+        for each in asked:
+            self._name_few_rows(each.relation)
+            if len(statements.rows_of(self._printer, each)) > self._longest:
+                raise QueryRefused("the question is too long", hint="ask for less at once")
+            self._require_own_limits(each)
+
+    def tally(self, tally: Tally) -> Sensitive[list[npt.NDArray[Any]]]:
+        return Sensitive(self._remembered(tally, lambda: self._tally(tally)))
+
+    def bins(self, bins: Bins) -> Sensitive[npt.NDArray[np.int64]]:
+        return Sensitive(self._remembered(bins, lambda: self._bins(bins)))
+
+    def distinct(self, distinct: Distinct) -> Sensitive[npt.NDArray[np.int64]]:
+        return Sensitive(self._remembered(distinct, lambda: self._distinct(distinct)))
+
+    def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
+        yield Sensitive(self._remembered(persons, lambda: self._persons(persons)))
+
+    def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
+        whole = self._remembered(asked, lambda: self._answer(asked))
+        for start in range(0, max(asked.keys.size, 1), size):
+            part = slice(start, start + size)
+            yield Sensitive([array[part] for array in whole] if isinstance(whole, list) else whole[part])
+
+    # -- from statements to arrays ------------------------------------------------------------------------------
+
+    def _answer(self, asked: Tally | Bins | Distinct) -> Any:
+        if isinstance(asked, Tally):
+            return self._tally(asked)
+        return self._bins(asked) if isinstance(asked, Bins) else self._distinct(asked)
+
+    def _tally(self, tally: Tally) -> list[npt.NDArray[Any]]:
+        with self._coded(tally.keys, tally.relation.schema) as coded:
+            rows = self._rows(statements.tally_statement(self._printer, tally, coded))
+        arrays: list[npt.NDArray[Any]] = []
+        places = places_of(tally.keys, np.array([row[0] for row in rows], dtype=np.int64))
+        for index in range(len(tally.summands)):
+            column = [int(row[index + 1]) for row in rows]
+            small = all(-(1 << 62) < value < 1 << 62 for value in column)
+            dense = np.zeros(tally.keys.size, dtype=np.int64 if small else object)
+            dense[places] = column
+            arrays.append(dense)
+        return arrays
+
+    def _bins(self, bins: Bins) -> npt.NDArray[np.int64]:
+        with self._coded(bins.keys, bins.relation.schema) as coded:
+            found = self._columns(statements.bins_statement(self._printer, bins, coded))
+        dense = np.zeros((bins.keys.size, bins.count), dtype=np.int64)
+        dense[places_of(bins.keys, found[0]), found[1]] = found[2]
+        return dense
+
+    def _distinct(self, distinct: Distinct) -> npt.NDArray[np.int64]:
+        with self._coded(distinct.keys, distinct.relation.schema) as coded:
+            found = self._columns(statements.distinct_statement(self._printer, distinct, coded))
+        dense = np.zeros(distinct.keys.size, dtype=np.int64)
+        dense[places_of(distinct.keys, found[0])] = found[1]
+        return dense
+
+    def _persons(self, persons: Persons) -> FoundUnits:
+        rows = self._rows(statements.found_statement(self._printer, persons, self._declared(persons)))
+        rows.sort(key=lambda row: [(value is None, value) for value in row[:-1]])
+        return [tuple(row[:-1]) for row in rows], np.array([row[-1] for row in rows], dtype=np.int64)
+
+    def _remembered(self, asked: Asked, compute: Callable[[], Any]) -> Any:
+        with self._lock:
+            if asked in self._results:
+                self._results.move_to_end(asked)
+                return self._results[asked]
+            with self._time.counted():
+                self._prepare(asked.relation)
+                found = compute()
+            if _count(found) <= _MOST_REMEMBERED:
+                self._results[asked] = found
+            if len(self._results) > _REMEMBERED:
+                self._results.popitem(last=False)
+            return found
+
+    # -- tables -------------------------------------------------------------------------------------------------
+
+    def _send_public(self, name: str, source: object) -> PublicContent:
+        """Read a public table here, and send it as constants to where the others are."""
+        found = read_public_table(name, source)
+        columns = found.content.source.columns
+        self._sources[name] = self._constants(columns, found.rows or [(None,) * len(columns)])
+        return found.content
+
+    def _prepare(self, relation: Relation) -> None:
+        """Make the tables in which each person has few rows, once."""
+        for scan in self._name_few_rows(relation):
+            self._make_few_rows(scan)
+
+    def _name_few_rows(self, relation: Relation) -> list[Scan]:
+        """Say how such tables are read; a quote may do so while another question runs."""
+        found = [scan for scan in relation.scans() if scan.most_rows_of_person is not None]
+        for scan in found:
+            if bounded_name(scan) not in self._sources:
+                self._sources.setdefault(bounded_name(scan), self._few_rows(scan))
+        return found
+
+    # -- keys as codes ------------------------------------------------------------------------------------------
+
+    def _declared(self, persons: Persons) -> dict[int, str]:
+        """A table of the values of each key column whose values are known."""
+        schema = persons.relation.schema
+        return {
+            index: self._dictionary(column.values, column.expression.domain(schema))
+            for index, column in enumerate(persons.keys.columns)
+            if column.values is not None
+        }
+
+    def _dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
+        """A table (value, code): each value and its place."""
+        rows = [(value, code) for code, value in enumerate(values)] or [(None, -1)]
+        return self._constants((("value", domain), ("code", Domain(Kind.INTEGER))), rows)
+
+    def _wanted(self, codes: tuple[int, ...]) -> str:
+        """A table (code)."""
+        return self._constants((("code", Domain(Kind.INTEGER)),), [(code,) for code in codes] or [(-1,)])
+
+    @contextmanager
+    def _coded(self, keys: Keys, schema: Schema) -> Iterator[Coded]:
+        if keys.found is None:
+            yield self._coded_by_values(keys, schema)
+            return
+        domains = [column.expression.domain(schema) for column in keys.columns]
+        columns = [(f"k{index}", domain) for index, domain in enumerate(domains)]
+        table = self._listed([*columns, ("code", Domain(Kind.INTEGER))], _numbered(keys.found, len(columns)))
+        try:
+            yield Coded((), tuple(domain.nullable for domain in domains), (), listed=table)
+        finally:
+            self._forget(table)
+
+    def _coded_by_values(self, keys: Keys, schema: Schema) -> Coded:
+        columns = [column.values or () for column in keys.columns]
+        return Coded(
+            tuple(self._dictionary(column.values or (), column.expression.domain(schema)) for column in keys.columns),
+            tuple(None in values for values in columns),
+            tuple(len(values) for values in columns),
+            None if keys.wanted is None else self._wanted(keys.wanted),
+        )
+
+
+def places_of(keys: Keys, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where codes are in the answer."""
+    if keys.wanted is None:
+        return codes
+    return np.searchsorted(np.array(keys.wanted, dtype=np.int64), codes)
+
+
+def _numbered(found: Found, width: int) -> Iterator[list[tuple[Value, ...]]]:
+    """Keys and their places, some at a time; no list is empty, and there is one even if there are no keys."""
+    start = 0
+    for rows in found.lists():
+        if rows:
+            yield [(*row, start + place) for place, row in enumerate(rows)]
+        start += len(rows)
+    if start == 0:
+        yield [(*(None,) * width, -1)]
+
+
+def _count(found: Any) -> int:
+    """How many integers or keys a result has."""
+    return sum(len(part) for part in found) if isinstance(found, list | tuple) else int(found.size)

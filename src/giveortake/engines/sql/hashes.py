@@ -1,0 +1,49 @@
+"""Numbers that order a person's parts when not all of them can count, the same on every engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from giveortake.plan import Kind
+
+if TYPE_CHECKING:
+    from giveortake.engines.sql.dialect import Dialect
+
+_PRIME = 2**31 - 1
+_SCRAMBLE = 1_583_458_089  # the constants are the hash's key: public, because no promise depends on them
+_OF_PERSON, _OF_PART = 14_348_907, 11_184_811
+_MISSING = -1
+_MOST_MARKED = 2.0**40
+
+
+def mark(dialect: Dialect, column: str, kind: Kind) -> str:
+    """A number below 2³¹ that a value alone decides, on every engine alike; different values seldom share one."""
+    match kind:
+        case Kind.INTEGER:
+            number = column
+        case Kind.BOOLEAN:
+            number = dialect.truth_as_number(column)
+        case Kind.TEXT:
+            number = dialect.digest(column)
+        case Kind.DATE:
+            number = dialect.days(column)
+        case Kind.TIMESTAMP:
+            days = dialect.days(f"CAST({column} AS DATE)")
+            number = f"({days} * 1440 + {dialect.hour(column)} * 60 + {dialect.minute(column)})"
+        case _:
+            real, most = dialect.real(column, kind), dialect.double(_MOST_MARKED)
+            steps = f"CAST(floor({real} * {dialect.double(2.0**20)}) AS BIGINT)"
+            number = f"CASE WHEN abs({real}) < {most} THEN {steps} WHEN {real} IS NOT NULL THEN 1 END"
+    return f"((coalesce({dialect.narrow(number)}, {_MISSING}) % {_PRIME}) * {_SCRAMBLE}) % {_PRIME}"
+
+
+def hash_of(*marks: str) -> str:
+    """A number of 31 bits made of marks, by which a person's parts are ordered.
+
+    Remainders modulo the prime 2³¹ − 1, multiplied. No product leaves 64 bits: remainders are below 2³¹ and the
+    constants added to them below 2²⁴. Equal numbers are followed by an order of the values themselves.
+    """
+    text, *others = (f"({mark})" for mark in marks)
+    for other in others:
+        text = f"((({text} + {_OF_PERSON}) * ({other} + {_OF_PART})) % {_PRIME})"
+    return f"abs({text})"

@@ -1,0 +1,241 @@
+"""Relations of a plan as SQL: how tables are read, joined, and reduced to persons."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from giveortake.engines.sql.expressions import Expressions
+from giveortake.engines.sql.hashes import hash_of, mark
+from giveortake.engines.sql.steps import feature_granularity, feature_reach, feature_steps
+from giveortake.plan import (
+    AggregateKind,
+    Call,
+    Column,
+    Derive,
+    Domain,
+    Expression,
+    Filter,
+    JoinPersons,
+    JoinPublic,
+    KeepParts,
+    Kind,
+    PerPerson,
+    Relation,
+    Scan,
+    Union,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from giveortake.engines.sql.dialect import Dialect
+    from giveortake.plan import Aggregate, Schema
+
+
+@final
+class Printer:
+    """Writes relations in a dialect's words, the same for all engines.
+
+    `sources` says how each table is read. A column of real numbers has no NaN in it (they are missing), dates lie
+    between the years 1 and 9999, texts have a greatest length, and rows without a person are left out: all of that is
+    settled where tables are read.
+    """
+
+    def __init__(self, dialect: Dialect, sources: Mapping[object, str]) -> None:
+        self.dialect = dialect
+        self._sources = sources
+        self._expressions = Expressions(dialect)
+
+    def expression(self, expression: Expression, schema: Schema, table: str | None = None) -> str:
+        """An expression as SQL of the type that belongs to its kind."""
+        return self._expressions.write(expression, schema, table)
+
+    def relation(self, relation: Relation, needed: Iterable[str] | None = None) -> str:
+        """A SELECT of its columns, or of those that are needed: perhaps with others, and always with one at least."""
+        wanted = _wanted(relation, relation.schema if needed is None else needed)
+        match relation:
+            case Scan():
+                return self._scan(relation, wanted)
+            case Filter():
+                condition = self.expression(relation.condition, relation.source.schema)
+                inner = self.relation(relation.source, {*wanted, *relation.condition.columns()})
+                return f"SELECT * FROM ({inner}) AS t WHERE {condition}"
+            case Derive():
+                return self._derive(relation, wanted)
+            case JoinPublic():
+                return self._join_public(relation, wanted)
+            case JoinPersons():
+                return self._join_persons(relation, wanted)
+            case Union():
+                names = self._names(wanted)
+                one, other = (self.relation(each, wanted) for each in relation.sources)
+                return f"SELECT {names} FROM ({one}) AS t UNION ALL SELECT {names} FROM ({other}) AS t"
+            case PerPerson():
+                return self._per_person(relation, wanted)
+            case KeepParts():
+                return self._keep_parts(relation, wanted)
+        raise TypeError(f"no relation: {type(relation).__name__}")
+
+    # -- tables -------------------------------------------------------------------------------------------------
+
+    def _scan(self, scan: Scan, wanted: list[str]) -> str:
+        """The columns that are wanted, of the rows in which nothing is missing that must be there."""
+        source = self._sources[scan.table.name if scan.most_rows_of_person is None else bounded_name(scan)]
+        complete = [name for name, domain in scan.table.columns if not domain.nullable]
+        read = [(name, domain) for name, domain in scan.table.columns if name in {*wanted, *complete}]
+        text = f"SELECT {self.read_all(read, scan.table.person)} FROM {source} AS t"
+        if not complete:
+            return text
+        there = " AND ".join(f"{self.dialect.identifier(name)} IS NOT NULL" for name in complete)
+        return f"SELECT {self._names(wanted)} FROM ({text}) AS t WHERE {there}"
+
+    def read_all(self, columns: Iterable[tuple[str, Domain]], person: str | None = None) -> str:
+        """Stored columns, each brought to the one type of its kind."""
+        return ", ".join(
+            f"{self.read(name, domain, is_person=name == person)} AS {self.dialect.identifier(name)}"
+            for name, domain in columns
+        )
+
+    def read(self, name: str, domain: Domain, *, is_person: bool = False) -> str:
+        """A stored column, brought to the one type of its kind, texts to their greatest length.
+
+        A person's name that is longer is missing: cut, it might be another person's.
+        """
+        dialect, column = self.dialect, self.dialect.identifier(name)
+        match domain.kind:
+            case Kind.INTEGER:
+                return dialect.read_whole(column)
+            case Kind.REAL:
+                return dialect.usual_number(dialect.real(column))
+            case Kind.TEXT:
+                text = dialect.read_text(column)
+                return dialect.short(text, domain.width) if is_person else dialect.shortened(text, domain.width)
+            case Kind.DATE | Kind.TIMESTAMP:
+                return dialect.usual_time(dialect.read_time(column, domain.kind), domain.kind)
+            case _:
+                return column
+
+    def few_rows(self, scan: Scan) -> str:
+        """A table with at most so many rows of each person, chosen by what is in them; rows of nobody are left out."""
+        columns = self._names(name for name, _ in scan.table.columns)
+        person = self.dialect.identifier(str(scan.table.person))
+        named = [(self.dialect.identifier(name), domain.kind) for name, domain in scan.table.columns]
+        hashed = hash_of(*(mark(self.dialect, column, kind) for column, kind in named))
+        order = ", ".join([hashed, *(f"{column} NULLS LAST" for column, _ in named)])
+        rank = _unused("row_rank", (name for name, _ in scan.table.columns))
+        ranks = f"row_number() OVER (PARTITION BY {person} ORDER BY {order}) AS {rank}"
+        read = self.read_all(scan.table.columns, scan.table.person)
+        stored = f"SELECT {read} FROM {self._sources[scan.table.name]} AS t"
+        ranked = f"SELECT {columns}, {ranks} FROM ({stored}) AS t WHERE {person} IS NOT NULL"
+        return f"SELECT {columns} FROM ({ranked}) AS t WHERE {rank} <= {scan.most_rows_of_person}"
+
+    def _names(self, names: Iterable[str]) -> str:
+        return ", ".join(self.dialect.identifier(name) for name in names)
+
+    # -- columns ------------------------------------------------------------------------------------------------
+
+    def _derive(self, derive: Derive, wanted: list[str]) -> str:
+        schema, named = derive.source.schema, dict(derive.named)
+        expressions = {name: named.get(name, Column(name)) for name in wanted}
+        columns = [
+            f"{self.expression(each, schema)} AS {self.dialect.identifier(name)}" for name, each in expressions.items()
+        ]
+        read = [column for each in expressions.values() for column in each.columns()]
+        text = f"SELECT {', '.join(columns)} FROM ({self.relation(derive.source, read)}) AS t"
+        return self.fenced(text, expressions.values())
+
+    def fenced(self, select: str, expressions: Iterable[Expression | None]) -> str:
+        """A SELECT of expressions, none of which is computed twice for a row."""
+        return self.dialect.fence(select) if any(isinstance(each, Call) for each in expressions) else select
+
+    # -- joins --------------------------------------------------------------------------------------------------
+
+    def _join_public(self, join: JoinPublic, wanted: list[str]) -> str:
+        ours = self.expression(join.on, join.source.schema, table="ours")
+        on = f"{ours} = theirs.{self.dialect.identifier(join.public_column)}"
+        used = {join.public_column, *(old for old, new in join.taken if new in wanted)}
+        columns = [(name, domain) for name, domain in join.public.columns if name in used]
+        public = f"SELECT {self.read_all(columns)} FROM {self._sources[join.public.name]} AS t"
+        left = self.relation(join.source, {*_wanted(join.source, wanted), *join.on.columns()})
+        return self._joined(join, wanted, left, public, on)
+
+    def _join_persons(self, join: JoinPersons, wanted: list[str]) -> str:
+        left, right = str(join.left.person), str(join.right.person)
+        on = f"ours.{self.dialect.identifier(left)} = theirs.{self.dialect.identifier(right)}"
+        ours = self.relation(join.left, {*_wanted(join.left, wanted), left})
+        theirs = self.relation(join.right, {right, *(old for old, new in join.taken if new in wanted)})
+        return self._joined(join, wanted, ours, theirs, on)
+
+    def _joined(self, join: JoinPublic | JoinPersons, wanted: list[str], left: str, right: str, on: str) -> str:
+        name, taken = self.dialect.identifier, {new: old for old, new in join.taken}
+        columns = (
+            f"theirs.{name(taken[each])} AS {name(each)}" if each in taken else f"ours.{name(each)}" for each in wanted
+        )
+        kind = "LEFT JOIN" if join.optional else "JOIN"
+        return f"SELECT {', '.join(columns)} FROM ({left}) AS ours {kind} ({right}) AS theirs ON {on}"
+
+    # -- persons ------------------------------------------------------------------------------------------------
+
+    def _per_person(self, relation: PerPerson, wanted: list[str]) -> str:
+        """One row for each person and their keys, whichever columns are wanted."""
+        schema, name = relation.source.schema, self.dialect.identifier
+        used = [(named, each) for named, each in relation.features if named in wanted]
+        keys = [str(relation.person), *relation.keys]
+        read = [*keys, *(column for _, each in used if each.of is not None for column in each.of.columns())]
+        groups = [name(key) for key in keys]
+        features = [f"{self._feature(each, schema)} AS {name(named)}" for named, each in used]
+        inner = self.relation(relation.source, read)
+        return f"SELECT {', '.join([*groups, *features])} FROM ({inner}) AS t GROUP BY {', '.join(groups)}"
+
+    def _feature(self, feature: Aggregate, schema: Schema) -> str:
+        """An exact aggregate of one person's rows. Sums run over whole steps, so that the order does not matter."""
+        if feature.of is None:
+            return "count(*)"
+        dialect, of = self.dialect, self.expression(feature.of, schema)
+        match feature.kind:
+            case AggregateKind.COUNT_ROWS:
+                return "count(*)"
+            case AggregateKind.COUNT_VALUES:
+                return f"count({of})"
+            case AggregateKind.COUNT_DISTINCT:
+                return f"count(DISTINCT {of})"
+            case AggregateKind.MINIMUM:
+                return dialect.real(f"min({of})")
+            case AggregateKind.MAXIMUM:
+                return dialect.real(f"max({of})")
+        domain = feature.of.domain(schema)
+        reach = feature_reach(domain)
+        steps = dialect.total(feature_steps(dialect, of, domain), reach)
+        total = f"({dialect.real_sum(steps, reach)}) * {dialect.double(feature_granularity(domain))}"
+        return total if feature.kind is AggregateKind.SUM else f"{total} / nullif(count({of}), 0)"
+
+    def _keep_parts(self, relation: KeepParts, wanted: list[str]) -> str:
+        person, column = self.dialect.identifier(str(relation.person)), self.dialect.identifier(relation.column)
+        hashed = hash_of(
+            mark(self.dialect, person, relation.schema[str(relation.person)].kind),
+            mark(self.dialect, column, relation.schema[relation.column].kind),
+        )
+        rank = _unused("part_rank", relation.schema)
+        ranks = f"dense_rank() OVER (PARTITION BY {person} ORDER BY {hashed}, {column} NULLS LAST) AS {rank}"
+        source = self.relation(relation.source, {*wanted, str(relation.person), relation.column})
+        inner = f"SELECT t.*, {ranks} FROM ({source}) AS t"
+        return f"SELECT {self._names(wanted)} FROM ({inner}) AS t WHERE {rank} <= {relation.most}"
+
+
+def _wanted(relation: Relation, needed: Iterable[str]) -> list[str]:
+    """Which columns of a relation are needed, in their order; the first if none is, for a SELECT has one at least."""
+    chosen, schema = set(needed), relation.schema
+    return [name for name in schema if name in chosen] or list(schema)[:1]
+
+
+def bounded_name(scan: Scan) -> tuple[str, int | None]:
+    """The name under which a table with few rows of each person is prepared; no table of a user has it."""
+    return scan.table.name, scan.most_rows_of_person
+
+
+def _unused(name: str, taken: Iterable[str]) -> str:
+    """A name that no column has, in whatever case."""
+    known = {each.casefold() for each in taken}
+    while name in known:
+        name += "_"
+    return name

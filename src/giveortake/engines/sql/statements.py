@@ -1,0 +1,287 @@
+"""Questions as statements: aggregates of rows, or of persons whose contributions are bounded first."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from giveortake.engines.questions import Bins, Persons, Tally
+from giveortake.engines.sql.hashes import hash_of, mark
+from giveortake.engines.sql.steps import bin_index, quantised
+from giveortake.plan import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from giveortake.engines.questions import Asked, Bounding, Distinct, Keys, Summand
+    from giveortake.engines.sql.relations import Printer
+    from giveortake.plan import Expression, Relation
+
+
+_SMALL = 2**31
+_LESS = 0.9999999999999964  # 1 − 2^-48
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Key columns as numbers: a table (code, value) for each, and perhaps one of the codes that are wanted."""
+
+    dictionaries: tuple[str, ...]
+    nullable: tuple[bool, ...]
+    sizes: tuple[int, ...]
+    wanted: str | None = None
+    listed: str | None = None  # or a table (k0, k1, …, code) of all keys, instead of dictionaries
+
+    @property
+    def is_small(self) -> bool:
+        """Whether codes fit into 31 bits."""
+        return self.listed is None and math.prod(self.sizes) < _SMALL
+
+    def names(self) -> list[str]:
+        """What the columns of keys are called in statements."""
+        return [f"k{index}" for index in range(len(self.nullable))]
+
+    def code(self) -> str:
+        """The position of a key in the product of all columns, or in the list of all keys."""
+        if self.listed is not None:
+            return "f.code"
+        text = "0"
+        for index, size in enumerate(self.sizes):
+            text = f"(CAST({text} AS BIGINT) * {size} + d{index}.code)" if index else f"d{index}.code"
+        return f"CAST({text} AS {'INTEGER' if self.is_small else 'BIGINT'})"
+
+    def marks(self) -> list[str]:
+        """What a key's values alone decide, unlike its code."""
+        return [f"d{index}.mark" for index in range(len(self.sizes))]
+
+    def joins(self, printer: Printer, source: str) -> str:
+        """The joins that find the codes of a source's columns k0, k1 and so on."""
+        if self.listed is not None:
+            keys = [(f"{source}.k{index}", f"f.k{index}", each) for index, each in enumerate(self.nullable)]
+            return f" JOIN {self.listed} AS f ON {' AND '.join(_equal(printer, *each) for each in keys)}"
+        text = ""
+        for index, (table, nullable) in enumerate(zip(self.dictionaries, self.nullable, strict=True)):
+            text += f" JOIN {table} AS d{index} ON {_equal(printer, f'{source}.k{index}', f'd{index}.value', nullable)}"
+        if self.wanted is not None:
+            text += f" JOIN {self.wanted} AS w ON {self.code()} = w.code"
+        return text
+
+
+def _equal(printer: Printer, ours: str, theirs: str, nullable: bool) -> str:
+    return printer.dialect.same(ours, theirs) if nullable else f"{ours} = {theirs}"
+
+
+def statement_of(printer: Printer, asked: Tally | Bins | Distinct, coded: Coded) -> str:
+    """One row for each key that occurs: its code, and what is asked for."""
+    if isinstance(asked, Tally):
+        return tally_statement(printer, asked, coded)
+    return (
+        bins_statement(printer, asked, coded) if isinstance(asked, Bins) else distinct_statement(printer, asked, coded)
+    )
+
+
+def tally_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
+    """One row for each key that occurs: its code and its integers."""
+    if tally.bounding is None:
+        return _rows(printer, tally, coded)
+    return _bounded(printer, tally, coded, tally.bounding)
+
+
+def _rows(printer: Printer, tally: Tally, coded: Coded) -> str:
+    inner = rows_of(printer, tally)
+    values = [f"{_row_sum(printer, tally.relation, each, i)} AS a{i}" for i, each in enumerate(tally.summands)]
+    keys = coded.names()
+    group = f" GROUP BY {', '.join(keys)}" if keys else ""
+    grouped = f"SELECT {', '.join([*keys, *values])} FROM ({inner}) AS r{group}"
+    answers = ", ".join(f"g.a{i}" for i in range(len(tally.summands)))
+    return f"SELECT {coded.code()} AS code, {answers} FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
+
+
+def _person_sum(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
+    if summand.quantum is None:
+        return _row_sum(printer, relation, summand, index)
+    steps, reach = steps_of(printer, relation, summand, index), _reach(summand)
+    total = printer.dialect.narrow_total(steps) if reach < _SMALL else printer.dialect.total(steps, reach)
+    return f"coalesce({total}, 0)"
+
+
+def _row_sum(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
+    match summand.kind:
+        case "rows":
+            return "count(*)"
+        case "values":
+            return f"count(v{index})"
+        case "persons":
+            return "count(DISTINCT p)"
+        case "sum":
+            steps = steps_of(printer, relation, summand, index)
+            return f"coalesce({printer.dialect.total(steps, _reach(summand))}, 0)"
+
+
+def steps_of(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
+    """What a summand adds for each row, in steps of its lattice."""
+    assert summand.of is not None and summand.quantum is not None  # noqa: S101, PT018 (sums have both)
+    return quantised(printer.dialect, f"v{index}", summand.of.domain(relation.schema).kind, summand.quantum)
+
+
+def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -> str:
+    """Sums of each person and group, then each as large a part of it as the bounds allow (see `questions`)."""
+    inner = rows_of(printer, tally)
+    each = [
+        f"{_person_sum(printer, tally.relation, summand, i)} AS a{i}"
+        for i, summand in enumerate(tally.summands)
+        if summand.reads_values
+    ]
+    sums = "".join(f", {text}" for text in each)
+    code = coded.code()
+    values = "".join(f", r.v{i} AS v{i}" for i, summand in enumerate(tally.summands) if summand.of is not None)
+    lines = f"SELECT r.p AS p, {code} AS code{values} FROM ({inner}) AS r{coded.joins(printer, 'r')}"
+    few = tally.keys.size <= bounding.groups
+    together = lines if few else printer.dialect.by_person(lines)
+    pairs = f"SELECT p, code, count(*) AS c{sums} FROM ({together}) AS l GROUP BY p, code"
+    parts = ", ".join(
+        f"{printer.dialect.total(_part(printer, summand, i, bounding, few=few), _most(summand, bounding))} AS a{i}"
+        for i, summand in enumerate(tally.summands)
+    )
+    return f"SELECT code, {parts} FROM ({pairs if few else printer.dialect.with_groups(pairs)}) AS t GROUP BY code"
+
+
+def _part(printer: Printer, summand: Summand, index: int, bounding: Bounding, *, few: bool) -> str:
+    """A person's contribution times min(1, rows/c) · min(1, groups/m), in steps, cut towards zero.
+
+    The factor is computed in doubles and made smaller by more than their rounding, so that it is never too large.
+    """
+    fine, less = summand.fineness, printer.dialect.double(_LESS)
+    rows, groups = bounding.rows, bounding.groups
+    within, above, below = ("TRUE", "", "") if few else (f"m <= {groups}", f" * least(m, {groups})", " * m")
+    match summand.kind:
+        case "rows":
+            whole, part = f"least(c, {rows}) * {fine}", f"least(c, {rows}) * {fine}{above} * {less} / (1{below})"
+        case "persons":
+            whole, part = f"{fine}", f"{fine}{above} * {less} / (1{below})"
+        case _:
+            within = f"c <= {rows} AND {within}"
+            whole = f"a{index} * {fine}" if fine > 1 else f"a{index}"
+            factor = f"(least(c, {rows}) * {fine}{above} * {less} / (c{below}))"
+            part = f"({printer.dialect.real_sum(f'a{index}', _reach(summand))}) * {factor}"
+    cut = printer.dialect.cut(part, _most(summand, bounding))
+    return whole if within == "TRUE" else f"CASE WHEN {within} THEN {whole} ELSE {cut} END"
+
+
+def _reach(summand: Summand) -> int:
+    return summand.quantum.reach if summand.quantum is not None else 1
+
+
+def _most(summand: Summand, bounding: Bounding) -> int:
+    """How much one person contributes to one group at most."""
+    return bounding.rows * summand.fineness * _reach(summand)
+
+
+def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
+    """One row for each key and bin that occur: code, bin, number."""
+    kind = bins.of.domain(bins.relation.schema).kind
+    inner = rows_of(printer, bins)
+    index = bin_index(printer.dialect, printer.dialect.real("v0", kind), bins.low, bins.width, bins.count)
+    keys = coded.names()
+    if bins.bounding is None:
+        listed = ", ".join([*keys, f"{index} AS b"])
+        binned = f"SELECT {listed} FROM ({inner}) AS r WHERE v0 IS NOT NULL"
+        names = ", ".join([*keys, "b"])
+        grouped = f"SELECT {names}, count(*) AS n FROM ({binned}) AS r GROUP BY {names}"
+        return f"SELECT {coded.code()} AS code, g.b, g.n FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
+    rows, groups, fine = bins.bounding.rows, bins.bounding.groups, bins.fineness
+    part = f"least(c, {rows}) * least(m, {groups}) * {printer.dialect.double(_LESS)} / (c * m)"
+    weight = f"CASE WHEN c <= {rows} AND m <= {groups} THEN {printer.dialect.double(1)} ELSE {part} END"
+    code = coded.code()
+    joined = f"({inner}) AS r{coded.joins(printer, 'r')}"
+    binned = f"SELECT r.p AS p, {code} AS code, {index} AS b FROM {joined} WHERE v0 IS NOT NULL"
+    cells = f"SELECT p, code, b, count(*) AS n FROM ({printer.dialect.by_person(binned)}) AS t GROUP BY p, code, b"
+    share = printer.dialect.total(printer.dialect.cut(f"n * {fine} * ({weight})", rows * fine), rows * fine)
+    return f"SELECT code, b, {share} AS n FROM ({printer.dialect.with_counts(cells)}) AS t GROUP BY code, b"
+
+
+def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> str:
+    """One row for each key that occurs: code, number of distinct values."""
+    inner = rows_of(printer, distinct)
+    keys = coded.names()
+    if distinct.bounding is None:
+        group = f" GROUP BY {', '.join(keys)}" if keys else ""
+        grouped = f"SELECT {', '.join([*keys, 'count(DISTINCT v0) AS n'])} FROM ({inner}) AS r{group}"
+        return f"SELECT {coded.code()} AS code, g.n FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
+    rows, groups = distinct.bounding.rows, distinct.bounding.groups
+    schema = distinct.relation.schema
+    code = coded.code()
+    joined = f"({inner}) AS r{coded.joins(printer, 'r')} WHERE v0 IS NOT NULL"
+    lines = f"SELECT r.p AS p, {code} AS code, r.v0 AS v FROM {joined}"
+    triples = f"SELECT DISTINCT p, code, v FROM ({printer.dialect.by_person(lines)}) AS l"
+    person = mark(printer.dialect, "p", schema[str(distinct.relation.person)].kind)
+    group = mark(printer.dialect, "code", Kind.INTEGER)
+    value = mark(printer.dialect, "v", distinct.of.domain(schema).kind)
+    by_group = f"dense_rank() OVER (PARTITION BY p ORDER BY {hash_of(person, group)}, code)"
+    by_value = f"row_number() OVER (PARTITION BY p, code ORDER BY {hash_of(person, group, value)}, v)"
+    ranked = f"SELECT code, v, {by_group} AS g, {by_value} AS r FROM ({triples}) AS t"
+    return f"SELECT code, count(DISTINCT v) AS n FROM ({ranked}) AS t WHERE g <= {groups} AND r <= {rows} GROUP BY code"
+
+
+def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, str]) -> str:
+    """One row for each key that occurs: its values, and the number of units that it was kept for.
+
+    Of a person the first so many keys count, by a hash of the person and the key's values, which nobody else decides.
+    `declared` has a table of the values of each column whose values are known; others do not count.
+    """
+    inner = rows_of(printer, persons)
+    count = len(persons.keys.columns)
+    keys = [f"k{index}" for index in range(count)]
+    joined = f"({inner}) AS r"
+    for index, table in declared.items():
+        nullable = None in (persons.keys.columns[index].values or ())
+        joined += f" JOIN {table} AS d{index} ON {_equal(printer, f'r.k{index}', f'd{index}.value', nullable)}"
+    listed = ", ".join(f"r.{key} AS {key}" for key in keys)
+    names = ", ".join(keys)
+    if persons.relation.person is None:
+        return f"SELECT {names}, count(*) AS n FROM (SELECT {listed} FROM {joined}) AS t GROUP BY {names}"
+    schema = persons.relation.schema
+    marks = [
+        mark(printer.dialect, key, persons.keys.columns[i].expression.domain(schema).kind) for i, key in enumerate(keys)
+    ]
+    hashed = hash_of(mark(printer.dialect, "p", schema[str(persons.relation.person)].kind), *marks)
+    order = ", ".join([hashed, *(f"{key} NULLS LAST" for key in keys)])
+    lines = f"SELECT r.p AS p, {listed} FROM {joined}"
+    ranked = (
+        f"SELECT {names}, row_number() OVER (PARTITION BY p ORDER BY {order}) AS place "
+        f"FROM (SELECT DISTINCT p, {names} FROM ({printer.dialect.by_person(lines)}) AS l) AS t"
+    )
+    return f"SELECT {names}, count(*) AS n FROM ({ranked}) AS t WHERE place <= {persons.groups} GROUP BY {names}"
+
+
+def rows_of(printer: Printer, asked: Asked) -> str:
+    """The rows that a question is about. This is the part of its statement that grows with what the question says."""
+    values: list[Expression | None]
+    match asked:
+        case Tally():
+            values = [each.of for each in asked.summands]
+            person = asked.bounding is not None or any(each.counts_persons for each in asked.summands)
+        case Persons():
+            values, person = [], True
+        case _:
+            values, person = [asked.of], asked.bounding is not None
+    return select_rows(printer, asked.relation, asked.keys, values, person=person)
+
+
+def select_rows(
+    printer: Printer, relation: Relation, keys: Keys, values: Sequence[Expression | None], *, person: bool
+) -> str:
+    """The rows of a relation as keys k0, k1 …, values v0, v1 … and the person p."""
+    schema = relation.schema
+    columns = [f"{printer.expression(each.expression, schema)} AS k{i}" for i, each in enumerate(keys.columns)]
+    columns += [f"{printer.expression(each, schema)} AS v{i}" for i, each in enumerate(values) if each is not None]
+    if person and relation.person is not None:
+        columns.append(f"{printer.dialect.identifier(relation.person)} AS p")
+    computed = [*(each.expression for each in keys.columns), *(each for each in values if each is not None)]
+    read = {column for each in computed for column in each.columns()}
+    if person and relation.person is not None:
+        read.add(relation.person)
+    text = f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation, read)}) AS t"
+    return printer.fenced(text, computed)

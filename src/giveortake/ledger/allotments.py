@@ -1,0 +1,120 @@
+"""Allotments: what an analyst is granted is taken from the people's budget once, and then nobody else decides about it.
+
+Theorem. Let a population promise B. An allotment is an interactive mechanism whose own filter promises Aᵢ; the
+custodian's own questions are guarded by a filter that promises the rest, R. If these add up to B in B's own currency,
+
+    pure: Σεᵢ + ε_R ≤ ε    (ε, δ): Σεᵢ + ε_R ≤ ε and Σδᵢ + δ_R ≤ δ    zCDP: Σρᵢ + ρ_R ≤ ρ    Gaussian: Σμᵢ² + μ_R² ≤ μ²
+
+then all answers together keep B, however the analysts collude and interleave: interactive mechanisms compose
+concurrently as they do one after the other ([VW21] for pure, [Lyu22] for (ε, δ) and Rényi, [VZ23] for f-DP promises),
+also when each Aᵢ is chosen after seeing earlier answers [HSTVVXZ23]. Each analyst's own promise is their allotment.
+
+There is no race above allotments. A race over the charges of everybody would admit more, but would refuse one analyst
+because of what another has asked, and so tell one about the other.
+
+The rest of an (ε, δ) budget is guarded by a race, whose δⱼ are fixed when it begins. As long as the custodian has
+charged nothing to it, an allotment begins it anew, with less. From the custodian's first charge on it stays as it is,
+and an allotment is charged to it like a question, as the one interactive mechanism that it is: dealing out a race's ε
+and δ anew after seeing how the loss grew would prove nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from giveortake.accounting.currencies import Epsilon
+from giveortake.accounting.filters import Race
+from giveortake.accounting.filters import filter as filter_of
+from giveortake.errors import BudgetExceeded, LedgerDamaged, LedgerMismatch
+from giveortake.exact import shown
+from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from giveortake.accounting.filters import Filter
+
+_ADDS: dict[type[Guarantee], tuple[type[Guarantee], ...]] = {
+    PureDP: (PureDP,),
+    ApproxDP: (PureDP, ApproxDP),
+    ZCDP: (ZCDP, PureDP),
+    GaussianDP: (GaussianDP,),
+    RenyiDP: (PureDP, ZCDP),
+}
+
+
+def require_addable(budget: Guarantee, promise: Guarantee) -> None:
+    """Refuse an allotment that does not add up in the currency of the budget it is taken from."""
+    kinds = _ADDS[type(budget)]
+    if not isinstance(promise, kinds):
+        raise LedgerMismatch(
+            f"an allotment of {promise!r} does not add up to {budget!r} by basic composition",
+            hint=f"grant {' or '.join(kind.__name__ for kind in kinds)}",
+        )
+
+
+def larger(old: Guarantee | None, new: Guarantee) -> Guarantee:
+    """What is counted for an allotment that was changed: what was granted once is never taken back."""
+    if old is None:
+        return new
+    if isinstance(old, ApproxDP) or isinstance(new, ApproxDP):
+        (epsilon, delta), (later, more) = _parts(old), _parts(new)
+        return ApproxDP(max(epsilon, later), max(delta, more), unit=new.unit, neighbours=new.neighbours)
+    return max(old, new, key=_size)
+
+
+def rest(budget: ApproxDP, allotments: Iterable[Guarantee]) -> tuple[Fraction, Fraction]:
+    """The ε and the δ of a budget that are not granted; BudgetExceeded if more than all is."""
+    granted = [_parts(each) for each in allotments]
+    epsilon = budget.epsilon - sum((each for each, _ in granted), Fraction(0))
+    delta = budget.delta - sum((each for _, each in granted), Fraction(0))
+    if epsilon < 0 or delta < 0:
+        raise BudgetExceeded(
+            f"the allotments would add up to ε = {shown(budget.epsilon - epsilon)}, δ = {shown(budget.delta - delta)}: "
+            "more than the whole budget",
+            hint="an allotment is taken from the population whole, whether it will be used or not",
+        )
+    return epsilon, delta
+
+
+def filter_of_rest(budget: ApproxDP, allotments: Iterable[Guarantee]) -> Filter:
+    """The filter of whoever holds the rest, to which nothing was charged yet."""
+    epsilon, delta = rest(budget, allotments)
+    if delta:
+        return filter_of(replace(budget, epsilon=epsilon, delta=delta))
+    if epsilon:
+        return filter_of(PureDP(epsilon, unit=budget.unit, neighbours=budget.neighbours))
+    return Race(replace(budget, epsilon=Fraction(0)), keys=0, contestants=[(Epsilon(), Fraction(0))])  # admits nothing
+
+
+def require_sound(budget: Guarantee, allotments: Iterable[Guarantee], found: Filter) -> None:
+    """Whether a filter that an entry states for the rest begins with no more than that; LedgerDamaged if not."""
+    if not isinstance(budget, ApproxDP):
+        raise LedgerDamaged("an entry states a rest where allotments are charged one by one")
+    epsilon, delta = rest(budget, allotments)
+    accounts = [*found.accounts, *([found.pot] if found.pot else [])]
+    stated = sum((account.delta for account in accounts), Fraction(0))
+    if any(account.spent for account in accounts) or _parts(found.budget)[0] > epsilon or stated > delta:
+        raise LedgerDamaged("an allotment leaves more than there is")
+
+
+def _parts(promise: Guarantee) -> tuple[Fraction, Fraction]:
+    match promise:
+        case ApproxDP():
+            return promise.epsilon, promise.delta
+        case PureDP():
+            return promise.epsilon, Fraction(0)
+    raise LedgerDamaged(f"{promise!r} was counted in an (ε, δ) budget")
+
+
+def _size(promise: Guarantee) -> Fraction:
+    match promise:
+        case PureDP():
+            return promise.epsilon**2 / 2  # as zCDP, in which the two may meet
+        case ZCDP():
+            return promise.rho
+        case GaussianDP():
+            return promise.mu
+    raise LedgerDamaged(f"{promise!r} was counted as an allotment")

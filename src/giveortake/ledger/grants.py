@@ -1,0 +1,88 @@
+"""What a grant takes from the levels above it, worked out on a draft; the theorem is in `allotments`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from giveortake.accounting.filters import filter as filter_of
+from giveortake.errors import BudgetExceeded
+from giveortake.ledger.allotments import filter_of_rest, larger, require_addable, rest
+from giveortake.ledger.book import charges
+from giveortake.ledger.canonical import Json, plain
+from giveortake.ledger.events import event_from_dict
+from giveortake.ledger.promises import promise_to_json, restated
+from giveortake.privacy import ApproxDP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from giveortake.accounting.filters import Filter
+    from giveortake.ledger.draft import Draft
+    from giveortake.ledger.levels import Level
+    from giveortake.privacy import Guarantee
+    from giveortake.privacy.events import Event
+
+
+def take(
+    draft: Draft, number: int, promise: Guarantee, above: Iterable[Level]
+) -> tuple[dict[str, Json], dict[int, Filter]]:
+    """What the grant of this number takes from the levels above it: as an entry says it, and their filters afterwards.
+
+    Guarantee: basic composition in the currency of each level above. BudgetExceeded, and nothing taken, if it does not
+    fit. A grant that is changed is taken anew where that is more, and never given back where it is less.
+    """
+    taken: dict[str, Json] = {}
+    filters: dict[int, Filter] = {}
+    for level in above:
+        assert level.budget is not None  # noqa: S101 (only levels with a cap are above)
+        require_addable(level.budget, promise)
+        counted = larger(level.allotments.get(number), promise)
+        if counted == level.allotments.get(number):
+            continue
+        try:
+            content, filters[level.number] = _taken(draft, level, number, counted)
+        except BudgetExceeded as refusal:
+            raise BudgetExceeded(
+                f"the {level.kind} {level.name!r} cannot grant that: {refusal.message}",
+                cost=refusal.cost,
+                remaining=refusal.remaining,
+                hint="an allotment is taken whole from what nobody else was granted and the custodian has not spent",
+            ) from None
+        taken[str(level.number)] = content
+    return taken, filters
+
+
+def _taken(draft: Draft, level: Level, number: int, counted: Guarantee) -> tuple[dict[str, Json], Filter]:
+    all_counted = (level.allotments | {number: counted}).values()
+    if isinstance(level.budget, ApproxDP):
+        rest(level.budget, all_counted)
+        if not level.charged:
+            guard = filter_of_rest(level.budget, all_counted)
+            unspent = plain("filter", guard.snapshot())
+            return {"rest": promise_to_json(guard.budget), "filter": unspent}, guard
+    event = restated(counted)
+    if number in level.granted:
+        guard = filter_of(level.guarded, snapshot=level.initial)  # type: ignore[arg-type]  # (it has a budget)
+        for each in history(draft, level, instead={number: event}):
+            guard.charge(each)
+    else:
+        before = draft.filter_of(level)
+        assert before is not None  # noqa: S101 (it has a budget)
+        guard = before.copy()
+        guard.charge(event)
+    return {"event": plain("event", event.to_dict())}, guard
+
+
+def history(draft: Draft, level: Level, instead: dict[int, Event] | None = None) -> Iterator[Event]:
+    """Everything that was charged to a level: by entries, and by the grants that are charged like questions."""
+    granted: dict[int, Any] = {number: event_from_dict(event) for number, event in level.granted.items()}
+    yield from (granted | (instead or {})).values()
+    yield from own_history(draft, level)
+
+
+def own_history(draft: Draft, level: Level) -> Iterator[Event]:
+    """Everything that was charged to a level by entries."""
+    for entry in draft.history():
+        for charged, event in charges(entry):
+            if charged == level.number:
+                yield event_from_dict(event)

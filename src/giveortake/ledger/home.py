@@ -1,0 +1,180 @@
+"""Where the mark of a ledger in a file is found: in the state folder, by the ledger's id and by its path.
+
+| the path was | the file is | and then |
+|---|---|---|
+| never seen | not there | the mark of a new id begins at 0, the id claims the path, then the ledger is created |
+| never seen | a ledger | the mark of its id decides; a mark of 0.1 beside it is taken over first, once |
+| seen | the ledger that was seen | its mark decides |
+| seen | not there | it is missing, unless its mark is still at 0 |
+| seen | another ledger | it is foreign |
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+from giveortake.errors import LedgerDamaged, LedgerForeign, LedgerMissing, NotFound
+from giveortake.ledger.book import Book
+from giveortake.ledger.entries import NOTHING, RESTORE, Point
+from giveortake.ledger.files import VARIABLE, sync_folder
+from giveortake.ledger.marks import FileMark
+from giveortake.ledger.sqlite import is_ledger
+from giveortake.ledger.state import Seen, State, state_folder
+
+if TYPE_CHECKING:
+    from giveortake.ledger.chain import Chain
+    from giveortake.ledger.store import Notice, Store
+
+UNMARKED = f"{RESTORE}; a mark that is kept elsewhere is named by mark=, or by {VARIABLE}"
+
+
+@final
+class Home:
+    """The state folder as one path sees it."""
+
+    def __init__(self, path: Path, at: Notice) -> None:
+        self.path = Path(os.path.realpath(path))  # however it was spelled
+        self.state = State(state_folder(), at)
+        self.beside = FileMark(path.with_name(f"{path.name}.mark"), at)  # where 0.1 kept it
+        self._at = at
+
+    def find(self, store: Store, *, create: bool, read_only: bool) -> tuple[FileMark, Point]:
+        """The mark of the ledger at this path, begun now if there never was a ledger."""
+        seen = self.state.seen(self.path)
+        there = store.exists()
+        if seen is None and there:
+            seen = self.state.seen(self.path)  # a path is claimed before its ledger is created
+        if seen is None and there:
+            return self._by_id(store, read_only=read_only)
+        if seen is None:
+            seen = self._claim(store, create=create)
+        return self._by_path(store, seen, there)
+
+    def finish(self, chain: Chain) -> None:
+        """Write down that a mark of 0.1 was taken over, and remove it; whoever opens next ends what was begun."""
+        old = self._beside()
+        if old is None or old.ledger != chain.ledger:
+            return
+        with chain.changing() as draft:
+            draft.book.agrees_with(old)
+            if draft.book.moved is None:
+                draft.add("moved", {"what": "mark", "reason": "from beside the ledger to the state folder"})
+        self.remove_beside()
+
+    def remembered(self, ledger: str) -> Point | str | None:
+        """What is remembered of this path, else of the ledger that lies there; "damaged" if it cannot be read."""
+        seen = self.state.seen(self.path)
+        marks = [self.state.mark(each) for each in ([] if seen is None else [seen.ledger]) + [ledger]]
+        for mark in (*marks, self.beside):
+            try:
+                found = mark.read()
+            except LedgerDamaged:
+                return "damaged"
+            if found is not None:
+                return found
+        return None
+
+    def accept(self, head: Point) -> None:
+        """From now on this ledger, as far as it has come, is the one at this path: the owner's word."""
+        self.state.mark(head.ledger).replace(head)
+        self.state.replace(self.path, head.ledger)
+        old = self._beside()
+        if old is not None and old.ledger == head.ledger:
+            self.remove_beside()
+
+    def remove_beside(self) -> None:
+        """Remove a mark of 0.1 whose place was taken."""
+        self.beside.path.unlink(missing_ok=True)
+        sync_folder(self.beside.path)
+        self._at("old mark removed")
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _claim(self, store: Store, *, create: bool) -> Seen:
+        old = self.beside.read()
+        if old is not None and old.number:
+            raise _missing(store, old)
+        if not create:
+            raise NotFound(f"there is no ledger at {store.name}")
+        first = old or Point(secrets.token_hex(16), 0, NOTHING)
+        mark = self.state.mark(first.ledger)
+        mark.begin(first)  # before the path is claimed: a path without a mark has lost it
+        seen = self.state.claim(self.path, first.ledger)
+        if seen.ledger != first.ledger:  # another process was faster
+            mark.remove()
+        return seen
+
+    def _by_path(self, store: Store, seen: Seen, there: bool) -> tuple[FileMark, Point]:
+        mark = self.state.mark(seen.ledger)
+        found = mark.read()
+        if found is None:
+            if there:
+                raise _unmarked(store)
+            raise LedgerMissing(f"the ledger {store.name} is gone, and its mark as well", hint=RESTORE)
+        if found.number and not there and not store.exists():
+            if seen.moved_to is not None:
+                raise LedgerMissing(f"the ledger {store.name} was moved to {seen.moved_to}", hint="open it there")
+            raise _missing(store, found)
+        return mark, found
+
+    def _by_id(self, store: Store, *, read_only: bool) -> tuple[FileMark, Point]:
+        """A ledger at a path where none was seen before: it was moved here, or 0.1 wrote it."""
+        old = self._beside()
+        ledger = old.ledger if old is not None and not old.number else self._id(store)
+        mark = self.state.mark(ledger)
+        found = mark.read()
+        if found is None:
+            if old is None or old.ledger != ledger:
+                raise _unmarked(store)
+            if read_only:
+                return self.beside, old
+            found = self._take_over(store, mark, old)
+        if not read_only:
+            self.state.claim(self.path, ledger)
+        return mark, found
+
+    def _id(self, store: Store) -> str:
+        if not is_ledger(self.path):
+            raise _unmarked(store)
+        try:
+            with store.reading() as transaction:
+                transaction.outdated()
+                first = next(transaction.entries(1, NOTHING), None)
+        except LedgerDamaged as error:
+            raise LedgerForeign(f"{store.name} is not a ledger, or its beginning is damaged", hint=RESTORE) from error
+        if first is None:
+            raise _unmarked(store)
+        return str(first.content.get("ledger"))
+
+    def _take_over(self, store: Store, mark: FileMark, old: Point) -> Point:
+        """Begin a mark where that of 0.1 is, unless the chain says that this happened before."""
+        if not old.number:
+            return mark.begin(old)
+        with store.writing() as transaction:
+            transaction.outdated()
+            book = Book()
+            for entry in transaction.entries(1, NOTHING):
+                book.apply(entry)
+            book.agrees_with(old)
+            if book.moved is not None:
+                raise _unmarked(store)
+            return mark.begin(old)
+
+    def _beside(self) -> Point | None:
+        with suppress(LedgerDamaged):  # some other file that ends in .mark
+            return self.beside.read()
+        return None
+
+
+def _missing(store: Store, mark: Point) -> LedgerMissing:
+    return LedgerMissing(f"the ledger {store.name} is gone; its mark remembers {mark.number} entries", hint=RESTORE)
+
+
+def _unmarked(store: Store) -> LedgerForeign:
+    return LedgerForeign(
+        f"{store.name} has no high-water mark here: it is not a ledger, or a copy, or its mark is lost", hint=UNMARKED
+    )

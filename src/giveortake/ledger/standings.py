@@ -1,0 +1,69 @@
+"""How levels stand: what they may spend, have spent, and who holds what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.errors import InvalidParameter, LedgerMismatch
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from giveortake.ledger.book import Book
+    from giveortake.ledger.draft import Draft
+    from giveortake.ledger.levels import Level
+    from giveortake.privacy import Guarantee, Unit
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a level may spend and has spent, at the moment it was asked for. Without a budget it only counts.
+
+    Of a population whose analysts have `allotments`, `spent` and `remaining` are those of the rest that the custodian
+    holds.
+    """
+
+    number: int
+    kind: str
+    name: str
+    unit: Unit
+    budget: Guarantee | None
+    spent: Any
+    remaining: Any
+    share: Fraction | None
+    closed: bool
+    allotted: bool = False
+    allotments: tuple[Guarantee, ...] = ()
+
+
+def meant(book: Book, standing: Standing) -> Level:
+    """The level that a standing speaks of; one that another ledger gave out is refused."""
+    if not isinstance(standing, Standing):
+        raise InvalidParameter("level", standing, "is not a standing", hint="`ledger.levels()` lists them")
+    level = book.levels.get(standing.number)
+    if level is None or (level.kind, level.name, level.unit) != (standing.kind, standing.name, standing.unit):
+        raise LedgerMismatch(
+            f"the {standing.kind} {standing.name!r} is not level {standing.number} of this ledger",
+            hint="take the standing from the ledger whose budget is to change",
+        )
+    return level
+
+
+def standing_of(draft: Draft, level: Level) -> Standing:
+    """A level as it stands."""
+    guard = draft.filter_of(level)
+    return Standing(
+        number=level.number,
+        kind=level.kind,
+        name=level.name,
+        unit=level.unit,
+        budget=level.budget,
+        spent=None if guard is None else guard.spent,
+        remaining=None if guard is None else guard.remaining,
+        share=None if guard is None else guard.share,
+        closed=level.closed is not None,
+        allotted=level.allotted,
+        allotments=tuple(level.allotments.values()),
+    )

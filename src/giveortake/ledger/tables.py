@@ -1,0 +1,105 @@
+"""A table enters a ledger: whose people it is about, and which version of it this is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, SameTable
+from giveortake.ledger import registering
+
+if TYPE_CHECKING:
+    from giveortake.ledger.book import Book
+    from giveortake.ledger.draft import Draft
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A table in the ledger: the people it is about, and its version."""
+
+    population: str
+    version: str
+
+
+def people_of(book: Book, name: str, population: str | None, new_population: str | None, *, first: str) -> str:
+    """Whose people a table is about. On a ledger that has people already, the owner has to say it.
+
+    Tables with one row fewer, a renamed column or another name are about the same people, and nothing in them says so.
+    """
+    if population is not None and new_population is not None:
+        raise InvalidParameter(
+            "population", population, f"and new_population = {new_population!r} say different things"
+        )
+    known = book.datasets.get(name)
+    said = population or new_population
+    if known is not None:
+        if said not in {None, known.population}:
+            raise LedgerMismatch(
+                f"the data set {name!r} is in the ledger with another population: {known.population!r}, not {said!r}",
+                hint="leave it out, or register the table under another name",
+            )
+        return known.population
+    held = {each.population for each in book.datasets.values()}
+    if said is None:
+        if not book.populations or (first in book.populations and first not in held):
+            return first
+        raise SameTable(
+            f"the ledger knows people already, and {name!r} may be about the same ones",
+            hint=f'population="{next(iter(book.populations))}" says that it is; '
+            f'new_population="{first}" is your word that they are others',
+        )
+    if population is not None and book.populations and population not in book.populations:
+        raise NotFound(
+            f"the ledger has no population {population!r}",
+            hint=f"there are: {', '.join(book.populations)}; "
+            f'new_population="{population}" is your word that these people are others',
+        )
+    if new_population is not None and new_population in held:
+        raise LedgerMismatch(
+            f"the population {new_population!r} is in the ledger already",
+            hint=f'population="{new_population}" says that {name!r} is about the same people',
+        )
+    return said
+
+
+def put(
+    draft: Draft, name: str, population: str, *, fingerprint: str, owner_confirms: str | None, said: dict[str, Any]
+) -> Registered:
+    """Register a table of people who are in the ledger, or find it there as said; other content is a new version."""
+    known = draft.book.datasets.get(name)
+    confirmed = owner_confirms or _same_people(draft, name, population, fingerprint)
+    said = {
+        "population_name": population,
+        "budget": None,
+        "rows_per_person": None,
+        "approval_above": None,
+        **said,
+    }
+    if known is None:
+        said |= {"fingerprint": fingerprint, "version": "1", "owner_confirms": confirmed}
+        registering.dataset(draft, name, **said)
+        return Registered(population, "1")
+    registering.dataset(
+        draft, name, fingerprint=None, version="1", owner_confirms=None, **said
+    )  # as before, or refused
+    if registering.is_same(draft, known.versions[-1][1], fingerprint):
+        registering.key_again(draft, name, fingerprint)
+        return Registered(population, known.version)
+    version = str(len(known.versions) + 1)  # a number: a name made of the content would tell neighbouring tables apart
+    registering.new_version(draft, name, version, fingerprint, confirmed)
+    return Registered(population, version)
+
+
+def _same_people(draft: Draft, name: str, population: str, fingerprint: str) -> str | None:
+    """The same table under a second name pays from the budget of the same people, or the owner says otherwise."""
+    other = registering.holder(draft, fingerprint)
+    if other is None or other == name:
+        return None
+    theirs = draft.book.dataset(other).population
+    if theirs == population:
+        return f"the same people: {population}"
+    raise SameTable(
+        f"the table of {name!r} is registered as {other!r} already: the same people would pay from two budgets",
+        hint=f'use that name, or population="{theirs}"; or pass owner_confirms=, which is recorded',
+    )

@@ -1,0 +1,408 @@
+"""The interactive mechanism, from top to bottom: price → reserve → draw → settle → read.
+
+1. *Price*: the spend that was stated and the measurement that it buys. No row is looked at, a refusal costs nothing.
+2. *Reserve*: the charge is in the ledger, durably and at every level, before a row is read. Nothing refunds it.
+3. *Draw*: the engine is asked, and every integer gets its noise, once.
+4. *Settle*: what was drawn is stored, unless something is stored already. Only what is stored is ever shown.
+5. *Read*: the answer is computed from what is stored. This is post-processing, and free however often.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Unpack, final
+
+from giveortake.answers import Answer, Stream
+from giveortake.compile import Terms, composed, event_of, measurement
+from giveortake.compile.keys import in_order, listed_keys, with_keys
+from giveortake.compile.postprocessing import answer_columns
+from giveortake.compile.provenance import provenance
+from giveortake.engines import Found
+from giveortake.engines.duckdb.key_order import ordered
+from giveortake.engines.failures import failure
+from giveortake.engines.time_limits import one_question
+from giveortake.errors import (
+    BudgetExceeded,
+    GiveOrTakeError,
+    InvalidParameter,
+    LedgerMismatch,
+    QueryFailed,
+    QueryRefused,
+    Unpriced,
+    Unprovable,
+)
+from giveortake.exact import shown
+from giveortake.privacy import ApproxDP
+from giveortake.privacy.events import InPart
+from giveortake.session import stored_answers
+from giveortake.session.margins import spend_for_margin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from giveortake.answers.spend_terms import SpendTerms
+    from giveortake.compile import Caps, Measurement, Release, Spend
+    from giveortake.engines import Engine, Keys
+    from giveortake.ledger import Ledger, Reservation, Standing
+    from giveortake.plan import Question
+    from giveortake.privacy import Guarantee
+    from giveortake.privacy.events import Event
+    from giveortake.session.partitions import Part
+    from giveortake.session.spool import Spool
+    from giveortake.session.stored_answers import Stored
+
+ENTROPY = "the operating system's generator; a guarantee assumes ideal coins, which makes it computational"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Priced:
+    """A question with its price: the measurement that a spend buys, and its keys unless they have to be found."""
+
+    made: Measurement
+    spend: Spend
+    keys: Keys | None
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class InteractiveMechanism:
+    """Everything that stands between questions and rows. Sessions hold it; analysts do not.
+
+    Guarantee (interactive mechanisms, seed 001): whatever is asked, and however it depends on earlier answers, each
+    answer is charged at every level before a row is read, and what the ledger refuses is not asked. So all answers
+    together keep the budget of the population.
+    """
+
+    engine: Engine
+    ledger: Ledger
+    spool: Spool
+    dataset: str
+    population: str
+    version: str
+    budget: Guarantee
+    caps: Caps
+    analyst: str | None
+    part: Part | None = None  # of a partition, if that is all there is to see
+
+    # -- the whole way ------------------------------------------------------------------------------------------
+
+    def answer(self, asked: Sequence[Priced], confidence: Fraction, key: str | None) -> list[Answer]:
+        """Answers to questions under one charge: all are paid, durably, before the first of them is asked."""
+        reservation, stored = self.reserve_and_draw(asked, key)
+        return [
+            _Release(self, each, *stored_answers.whole(self.spool, each, part), reservation, confidence).read()
+            for each, part in zip(asked, stored, strict=True)
+        ]
+
+    def stream(self, asked: Priced, confidence: Fraction, key: str | None) -> Stream:
+        """The same for one question, whose answer is read from where it is stored, some keys at a time."""
+        if asked.made.question.order:
+            raise QueryRefused("ORDER BY needs the whole table at once", hint="sort where the stream is written to")
+        reservation, (part,) = self.reserve_and_draw([asked], key)
+
+        def answers() -> Iterator[Answer]:
+            left = asked.made.question.limit
+            for place, (keys, release) in enumerate(stored_answers.some_at_a_time(self.spool, asked, part)):
+                portion = place if "spool" in part else None
+                each = _Release(self, asked, keys, release, reservation, confidence, portion).read(limit=left)
+                left = None if left is None else left - len(each)
+                yield each
+                if left == 0:
+                    return
+
+        return Stream(answers)
+
+    def reserve_and_draw(
+        self, asked: Sequence[Priced], key: str | None, refines: tuple[str, ...] = (), portion: int | None = None
+    ) -> tuple[Reservation, list[Stored]]:
+        """Charge, and draw what was not drawn before. Who asks the same at the same moment waits, and gets the same.
+
+        Guarantee: a failure that the asker is told of, and every execution but the first, is counted in the ledger
+        before anybody can notice it.
+        """
+        request = self.request(asked, refines, portion)
+        with self.ledger.turn(json.dumps(request, sort_keys=True), dataset=self.dataset, analyst=self.analyst):
+            reservation = self.reserve(asked, key, request)
+            if reservation.settled:
+                return reservation, stored_answers.parts_of(reservation.answer, len(asked))
+            if not reservation.fresh:
+                self.ledger.begin_again(reservation)
+            try:
+                drawn = [self.draw(each, reservation, place) for place, each in enumerate(asked)]
+            except QueryFailed:
+                self.ledger.fail(reservation)
+                raise
+            return reservation, self.settle(reservation, drawn)
+
+    # -- 1. price -----------------------------------------------------------------------------------------------
+
+    def price(self, question: Question, terms: Terms) -> Priced:
+        """What the terms spend on a question, and what that buys. Nothing is charged, and no row is looked at."""
+        if terms.margin is not None:
+            return self.price_at(question, spend_for_margin(self, question, terms))
+        if terms.spend is None:
+            raise InvalidParameter(
+                "epsilon", None, "is missing: say what the answer may cost", hint='epsilon="0.1", or margin=50'
+            )
+        return self.price_at(question, terms.spend)
+
+    def price_at(self, question: Question, spend: Spend, known: Keys | None = None) -> Priced:
+        """The same for a spend, refused if the engine could not run it. With `known` keys none are looked for."""
+        if known is None:
+            spend = self.with_key_delta(question, spend)
+        made = self.measure(question, spend, known)
+        self.engine.require_runnable(made.asked())
+        return Priced(made, spend, made.keys() if known is None and made.selection is None else known)
+
+    def measure(self, question: Question, spend: Spend, known: Keys | None = None) -> Measurement:
+        """The measurement that a spend buys."""
+        return measurement(question, self.caps, self.budget.neighbours, spend, known)
+
+    def with_key_delta(self, question: Question, spend: Spend) -> Spend:
+        """The δ for finding keys, a tenth of the pot unless said otherwise; none if all keys are known."""
+        if not question.finds_keys:
+            return replace(spend, keys=None)
+        if spend.keys is not None or self.key_pot is None:
+            return spend
+        usual = self.key_pot / 10
+        return replace(spend, keys=usual if spend.delta is None else min(usual, spend.delta / 2))
+
+    @property
+    def key_pot(self) -> Fraction | None:
+        """The δ set aside for finding keys, if the budget has one."""
+        return self.budget.delta / 10 if isinstance(self.budget, ApproxDP) else None
+
+    def event(self, asked: Sequence[Priced]) -> Event:
+        """What is charged for these questions together."""
+        whole = event_of(each.made for each in asked)
+        if self.part is None:
+            return whole
+        added = composed([each.made.event_if_added() for each in asked])
+        return InPart(whole, added, self.part.partition, self.part.number, self.part.touched)
+
+    # -- 2. reserve ---------------------------------------------------------------------------------------------
+
+    def request(self, asked: Sequence[Priced], refines: tuple[str, ...], portion: int | None) -> dict[str, Any]:
+        """What names a charge: what is asked, what that refines, and which portion of that, if it is not all."""
+        return {
+            "questions": [each.made.named(each.spend) for each in asked],
+            "refines": list(refines),
+            "part": None if self.part is None else self.part.name,
+            **({} if portion is None else {"portion": portion}),
+        }
+
+    def reserve(self, asked: Sequence[Priced], key: str | None, request: dict[str, Any]) -> Reservation:
+        """Charge, durably, before a row is read. A table that changed is refused first, at no cost."""
+        if not self.engine.unchanged():
+            raise LedgerMismatch(
+                f"the table {self.dataset!r} has changed since it was protected",
+                hint="call gt.protect again: what changed is a new version",
+            )
+        try:
+            return self.ledger.reserve(
+                self.event(asked),
+                dataset=self.dataset,
+                analyst=self.analyst,
+                key=key,
+                request=request,
+                question=json.dumps(request, sort_keys=True),
+                version=self.version,
+            )
+        except BudgetExceeded as refusal:
+            raise self._too_dear(asked, refusal) from None
+
+    def _too_dear(self, asked: Sequence[Priced], refusal: BudgetExceeded) -> BudgetExceeded:
+        """The refusal in the terms in which the question was asked."""
+        costs = " and ".join(str(each.spend) for each in asked)
+        standing = self.standing()
+        left = self.ledger.affordable(standing) or Fraction(0)
+        message = f"{costs} does not fit the budget of the {self.population} any more; nothing was charged"
+        hint = f"a pure ε of up to {shown(left, 4)} would fit; the owner can raise the budget"
+        pot = standing.remaining.get("δ") if isinstance(standing.remaining, dict) else None
+        selections = [each.made.selection for each in asked if each.made.selection is not None]
+        needed = sum((each.event().delta for each in selections), Fraction(0))
+        if isinstance(refusal, Unpriced) or self.analyst is not None:  # whose own cap it may be
+            message, hint = refusal.message, refusal.hint or ""
+        elif pot is not None and needed > pot:
+            message = f"finding keys takes δ = {shown(needed)}, and {shown(pot)} of that is left; nothing was charged"
+            hint = "declare the domain of the grouping columns, or pass a smaller key_delta="
+        return type(refusal)(message, cost=refusal.cost, remaining=refusal.remaining, hint=hint)
+
+    def standing(self) -> Standing:
+        """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
+        own = [] if self.analyst is None else self.ledger.levels(analyst=self.analyst, dataset=self.dataset)
+        capped = [level for level in own if level.budget is not None]
+        if capped:
+            return min(capped, key=lambda level: self.ledger.affordable(level) or Fraction(0))
+        for level in self.ledger.levels():
+            if level.kind == "population" and level.name == self.population:
+                return level
+        raise InvalidParameter("population", self.population, "is not in the ledger")
+
+    def admits(self, event: Event) -> bool:
+        """Whether every level would admit an event now."""
+        return self.ledger.admits(event, dataset=self.dataset, analyst=self.analyst)
+
+    # -- 3. draw ------------------------------------------------------------------------------------------------
+
+    def draw(self, asked: Priced, reservation: Reservation, place: int) -> _Drawn:
+        """Ask the engine and add the noise, once to each integer.
+
+        What goes wrong from here on is told by an error of our own alone, without what led to it: other errors, and
+        the variables in a trace, may hold keys and exact counts.
+        """
+        try:
+            with one_question():
+                if asked.keys is not None:
+                    return _Drawn(self._draw_values(asked.made, asked.keys))
+                return self._draw_found(asked.made, f"{reservation.number}-{place}")
+        except GiveOrTakeError as error:
+            failed = error
+        except MemoryError as error:
+            failed = failure("memory", type(error))
+        except Exception as error:  # noqa: BLE001 (raised below, without a trace of what was drawn)
+            failed = failure("other", type(error))
+        failed.__context__ = None
+        raise failed.with_traceback(None) from None
+
+    def _draw_found(self, made: Measurement, number: str) -> _Drawn:
+        """Find keys, and draw the values at these.
+
+        Keys are kept as soon as they are drawn: whoever asks again after a failure, or at the same time, gets no other
+        draw of them.
+        """
+        scratch = self._scratch_name(made, number)
+        found = stored_answers.FoundKeys(self.spool.first(scratch, lambda: self._draw_keys(made)))
+        count = found.count()
+        if count > stored_answers.MANY:
+            return _Drawn(self._draw_many_values(made, found, count), scratch)
+        rows = [row for rows in found.lists() for row in rows]
+        return _Drawn(self._draw_values(made, with_keys(made, rows), stored_answers.keys_to_json(rows)), scratch)
+
+    def _draw_keys(self, made: Measurement) -> Iterator[Any]:
+        """The keys that are found, `MANY` to a line, in the order of their values: the engine's would tell of rows."""
+        lists = made.find_keys(self.engine)
+        first: stored_answers.Rows = []
+        for rows in lists:
+            first.extend(rows)
+            if len(first) > stored_answers.MANY:
+                break
+        if len(first) <= stored_answers.MANY:
+            yield stored_answers.keys_to_json(in_order(first))
+            return
+        schema = made.question.relation.schema
+        domains = [column.expression.domain(schema) for column in made.columns]
+        for rows in ordered(chain([first], lists), domains, self.spool.place(), stored_answers.MANY):
+            yield stored_answers.keys_to_json(rows)
+
+    def _draw_values(self, made: Measurement, keys: Keys, found: list[Any] | None = None) -> Stored:
+        release = made.release(self.engine, keys)
+        self._require_unchanged()
+        return stored_answers.part_to_json(found, release)
+
+    def _draw_many_values(self, made: Measurement, found: stored_answers.FoundKeys, count: int) -> Stored:
+        """The same with keys and values in files: one line of them is held at a time."""
+        keys = listed_keys(made, Found(count, found.lists))
+        releases = made.releases(self.engine, keys, stored_answers.MANY)
+        lines = zip(found.lines(), releases, strict=True)
+        kept = self.spool.write(stored_answers.part_to_json(line, release) for line, release in lines)
+        self._require_unchanged()
+        return {"spool": kept}
+
+    def _require_unchanged(self) -> None:
+        if not self.engine.unchanged():
+            raise failure("changed")
+
+    def _scratch_name(self, made: Measurement, number: str) -> str:
+        """Where found keys are kept until they are settled: a name for this charge and this question alone."""
+        part = None if self.part is None else self.part.name
+        named = [self.population, self.dataset, self.version, part, made.digest(), repr(made.selection)]
+        return f"{number}-{hashlib.sha256(json.dumps(named).encode()).hexdigest()[:24]}.keys"
+
+    # -- 4. settle ----------------------------------------------------------------------------------------------
+
+    def settle(self, reservation: Reservation, drawn: Sequence[_Drawn]) -> list[Stored]:
+        """Store what was drawn, unless somebody was faster: then theirs is the answer, and ours is forgotten."""
+        content = self.ledger.settle(reservation, stored_answers.content_of([each.part for each in drawn]))
+        parts = stored_answers.parts_of(content, len(drawn))
+        for ours, part in zip(drawn, parts, strict=True):
+            if ours.scratch is not None:
+                self.spool.forget(ours.scratch)
+            if "spool" in ours.part and ours.part != part:
+                self.spool.forget(ours.part["spool"]["file"])
+        return parts
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Drawn:
+    """What was drawn for one question, as it will be stored, and the file of its keys until then."""
+
+    part: Stored
+    scratch: str | None = None
+
+
+# -- 5. read ----------------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Release:
+    """The last release to a question that is paid for, and those that it refines.
+
+    `portion` is its place in a stream, if there is more of it.
+    """
+
+    mechanism: InteractiveMechanism
+    asked: Priced
+    keys: Keys
+    last: Release
+    reservation: Reservation
+    confidence: Fraction
+    portion: int | None = None
+    earlier: tuple[Release, ...] = ()
+    refines: tuple[str, ...] = ()
+
+    def read(self, limit: int | None = None) -> Answer:
+        """The answer that follows from all releases."""
+        mechanism, made = self.mechanism, self.asked.made
+        said = provenance(made, self.asked.spend, mechanism.budget.unit)
+        free = () if self.reservation.charged else ("asked before at this price: nothing was charged",)
+        left_out = None if mechanism.part is None else mechanism.part.left_out
+        said["notes"] = (*free, *said["notes"], *(() if left_out is None else (left_out,)))
+        return Answer(
+            answer_columns(made, self.keys, (*self.earlier, self.last), self.confidence, limit),
+            **said,
+            release_id=self.reservation.id,
+            confidence=self.confidence,
+            entropy=ENTROPY,
+            refine=self.refine,
+        )
+
+    def refine(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Answer:
+        """Ask once more, and combine all answers; keys that were found are public now."""
+        if not all(measure.averages for measure in self.asked.made.measures):
+            raise Unprovable("quantiles are not refined: their answers do not average", hint="ask anew, for more")
+        said = Terms.of(terms, confidence=self.confidence, without=("margin", "key_delta", "n"))
+        if said.spend is None:
+            raise InvalidParameter("epsilon", None, "is missing", hint='answer.refine(epsilon="0.1")')
+        again = self.mechanism.price_at(self.asked.made.question, said.spend, self.keys)
+        refines = (*self.refines, str(self.reservation.number))
+        reservation, (part,) = self.mechanism.reserve_and_draw([again], key, refines, self.portion)
+        keys, release = stored_answers.whole(self.mechanism.spool, again, part)
+        return _Release(
+            self.mechanism,
+            again,
+            keys,
+            release,
+            reservation,
+            said.confidence,
+            self.portion,
+            (*self.earlier, self.last),
+            refines,
+        ).read()

@@ -1,0 +1,342 @@
+"""`protect`: put tables behind a budget. Everything that is said here is the custodian's word, and frozen."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from giveortake import ledger as ledgers
+from giveortake.compile import Caps
+from giveortake.engines.registry import HERE, is_address, open_engine, place_of, table_in
+from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound
+from giveortake.plan import Domain, Kind, PrivateTable, PublicTable
+from giveortake.plan.domains import declared
+from giveortake.privacy import ROW, Guarantee, Unit
+from giveortake.privacy import unit as unit_of
+from giveortake.privacy.units import checked_neighbours
+from giveortake.session.mechanism import InteractiveMechanism
+from giveortake.session.session import Session
+from giveortake.session.spool import Spool
+
+if TYPE_CHECKING:
+    from giveortake.engines import Engine, Source
+    from giveortake.exact import Number
+    from giveortake.privacy.units import Neighbours
+
+_NAME = re.compile(r"[^0-9A-Za-z_]+")
+_MOST_PUBLIC_KEYS = 10_000
+_MOST_SECONDS = 10**6
+
+
+def protect(
+    source: Any,
+    *,
+    unit: Unit | str,
+    budget: Guarantee,
+    domains: Mapping[str, Any] | None = None,
+    ledger: str | Path | ledgers.Ledger | None = None,
+    neighbours: Neighbours = "add-remove",
+    public: Mapping[str, Any] | None = None,
+    groups_per_person: Number | None = None,
+    rows_per_group: Number | None = None,
+    rows_per_person: Number | None = None,
+    name: str | None = None,
+    table: str | None = None,
+    population: str | None = None,
+    new_population: str | None = None,
+    analyst: str | None = None,
+    owner_confirms: str | None = None,
+    mark: str | Path | None = None,
+    failures: int | None = None,
+    spool: str | Path | None = None,
+    memory: str = "1500MB",
+    threads: int | None = None,
+    seconds: float | None = None,
+) -> Session:
+    """Put a table, or several tables about the same people, behind a privacy budget.
+
+    `source` is a path (CSV, Parquet, DuckDB), a list of Parquet files, or a Polars, pandas or Arrow table; a table that
+    stays where it is: `postgresql://…/db?table=trips`, a Spark DataFrame, a table of the active Spark session, or
+    `spark://…?table=trips`; a dictionary of names and sources for several tables in one place. `unit` is the column
+    that names a person, in every table, or `gt.ROW`. `domains` states what columns may hold: bounds `(0, 500)`,
+    categories `["north", …]`, or a dictionary of both.
+    `public` are tables that everybody may know. The three caps bound how much of one person counts.
+
+    Answers with very many keys are kept in files in the folder `spool`, beside the ledger unless stated.
+    `memory` and `threads` are limits for what runs here, `seconds` one for every question.
+
+    Without `ledger` what was spent is kept in memory only, and forgotten with the session. `mark` says where its
+    high-water mark is kept, if not in the state folder (`$GIVEORTAKE_STATE`, or the user's own). On a ledger that knows
+    people already, `population` says that this table is about them, or `new_population` that it is about others.
+    `failures` is how many questions may run out of memory or time before the owner has to look, 3 unless stated.
+    """
+    whom = _unit(unit)
+    checked_neighbours(neighbours)
+    promise = _budget(budget, whom, neighbours)
+    caps = Caps.of(groups_per_person, rows_per_group, rows_per_person)
+    if whom == ROW and (caps.stated or caps.total is not None):
+        raise InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
+    if seconds is not None and not (_is_plain_number(seconds) and 0 < seconds <= _MOST_SECONDS):
+        raise InvalidParameter("seconds", seconds, "is not a positive number of seconds")
+    if not isinstance(source, Mapping):
+        table_name(source, name, table)  # an address that names no table is refused before anything is opened
+    if mark is not None and (ledger is None or isinstance(ledger, ledgers.Ledger)):
+        raise InvalidParameter(
+            "mark", str(mark), "belongs to a ledger that is opened here", hint="pass ledger=, a path"
+        )
+    said = dict(domains or {})
+    engine = open_engine(source, memory=memory, threads=threads, seconds=seconds)
+    try:
+        private, sources = _private_tables(engine, source, whom, said, name=name, table=table)
+        open_tables = _public_tables(engine, public or {}, {each.name for each in private})
+        engine.lock()
+        book = (
+            ledger
+            if isinstance(ledger, ledgers.Ledger)
+            else ledgers.open(":memory:" if ledger is None else str(ledger), mark=mark)
+        )
+        called = name if name is not None and len(private) > 1 else "+".join(each.name for each in private)
+        found = _registered(
+            book,
+            called,
+            budget=promise,
+            unit=whom,
+            domains={each.name: {column: domain.to_dict() for column, domain in each.columns} for each in private},
+            fingerprint=hashlib.sha256("|".join(each.fingerprint for each in sources).encode()).hexdigest(),
+            first=f"people of {called}" if whom != ROW else f"rows of {called}",
+            population=population,
+            new_population=new_population,
+            owner_confirms=owner_confirms,
+            failures=failures,
+            owned=book is not ledger,
+        )
+    except BaseException:
+        engine.close()
+        raise
+    mechanism = InteractiveMechanism(
+        engine=engine,
+        ledger=book,
+        spool=Spool(_spool_folder(spool, ledger, called)),
+        dataset=called,
+        population=found.population,
+        version=found.version,
+        budget=_own_budget(book, called, found.population, analyst) or promise,
+        caps=caps,
+        analyst=analyst,
+    )
+    return Session(
+        mechanism,
+        private={each.name: each for each in private},
+        public={each.name: each for each in open_tables},
+        unasked={each.name: each.unasked for each in sources},
+        owns_ledger=not isinstance(ledger, ledgers.Ledger),
+        durable=ledger is not None and str(ledger) != ":memory:",
+    )
+
+
+def _spool_folder(spool: str | Path | None, ledger: str | Path | ledgers.Ledger | None, name: str) -> Path | None:
+    """Where large answers are kept: beside the ledger; if it is in memory, nowhere for long."""
+    if spool is not None:
+        return Path(spool)
+    if ledger is None or str(ledger) == ":memory:":
+        return None
+    if isinstance(ledger, ledgers.Ledger) or is_address(str(ledger)):
+        return Path(f"{_NAME.sub('_', name)}.answers")
+    return Path(f"{ledger}.answers")
+
+
+def _is_plain_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _unit(said: object) -> Unit:
+    if isinstance(said, Unit):
+        return said
+    if isinstance(said, str):
+        return unit_of(said)
+    raise InvalidParameter("unit", said, "is neither a column nor gt.ROW", hint='unit="user_id", or unit=gt.ROW')
+
+
+def _budget(budget: object, whom: Unit, neighbours: Neighbours) -> Guarantee:
+    if not isinstance(budget, Guarantee):
+        raise InvalidParameter("budget", budget, "is not a promise", hint='write, for example, gt.PureDP("1")')
+    if budget.unit not in {ROW, whom}:
+        raise InvalidParameter("budget", budget, f"protects {budget.unit}, and the table is to protect {whom}")
+    if budget.neighbours not in {"add-remove", neighbours}:
+        raise InvalidParameter("neighbours", neighbours, f"is not what the budget says: {budget.neighbours}")
+    return replace(budget, unit=whom, neighbours=neighbours)
+
+
+def _private_tables(
+    engine: Engine, source: Any, whom: Unit, said: Mapping[str, Any], *, name: str | None, table: str | None
+) -> tuple[list[PrivateTable], list[Source]]:
+    """The tables as they are declared, and as the engine sees them."""
+    several = isinstance(source, Mapping)
+    given: dict[str, Any] = dict(source) if several else {table_name(source, name, table): source}
+    if not given:
+        raise InvalidParameter("source", source, "names no table")
+    found, sources, used = [], [], set()
+    for called, each in given.items():
+        own = _own(said, called, several)
+        loaded = engine.add(_checked_name(called), each, _kinds(own, whom), table=table)
+        found.append(_declared_table(loaded, whom, own))
+        sources.append(loaded)
+        used |= {column for column, _ in loaded.columns}
+    plain = {name for name, value in said.items() if not (several and name in given and isinstance(value, Mapping))}
+    unknown = plain - used
+    if unknown:
+        raise InvalidParameter(
+            "domains", sorted(unknown), "are no columns of the table", hint=f"its columns are {', '.join(sorted(used))}"
+        )
+    return found, sources
+
+
+def _own(said: Mapping[str, Any], table: str, several: bool) -> Mapping[str, Any]:
+    """The domains of one table: those under its name, and those of columns that are named alike everywhere."""
+    if several and isinstance(said.get(table), Mapping):
+        return {**{k: v for k, v in said.items() if not isinstance(v, Mapping)}, **said[table]}
+    return said
+
+
+def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> PrivateTable:
+    physical = dict(loaded.columns)
+    if len({column.casefold() for column in physical}) < len(physical):
+        raise InvalidParameter("source", loaded.name, "has columns whose names differ in case alone", hint="rename one")
+    person = None if whom == ROW else whom.column
+    if person is not None:
+        if person not in physical:
+            raise InvalidParameter(
+                "unit",
+                person,
+                f"is no column of `{loaded.name}`",
+                hint=f"its columns are {', '.join(physical)}; where every row is protected by itself, unit=gt.ROW",
+            )
+        if physical[person].kind not in {Kind.INTEGER, Kind.TEXT}:
+            raise InvalidParameter(
+                "unit",
+                person,
+                f"holds {physical[person].kind} values, which name nobody",
+                hint="use text or whole numbers",
+            )
+    columns = []
+    for column, domain in loaded.columns:
+        if column == person:
+            columns.append((column, domain.complete()))
+        elif column in said:
+            columns.append((column, declared(column, said[column], domain)))
+        else:
+            columns.append((column, domain))
+    return PrivateTable(loaded.name, tuple(columns), person)
+
+
+def _kinds(said: Mapping[str, Any], whom: Unit) -> dict[str, Kind]:
+    """What untyped cells are to be read as, by what is said about their columns."""
+    return {column: _kind(value) for column, value in said.items() if whom == ROW or column != whom.column}
+
+
+def _kind(said: Any) -> Kind:
+    import datetime as dt  # noqa: PLC0415
+
+    if isinstance(said, Domain):
+        return said.kind
+    if isinstance(said, Mapping):
+        if said.get("integer"):
+            return Kind.INTEGER
+        if "bounds" in said:
+            return _kind(tuple(said["bounds"]))
+        return _kind(said["categories"]) if "categories" in said else Kind.TEXT
+    first = (
+        next((each for each in said if each is not None), None)
+        if isinstance(said, Sequence | set | frozenset | range) and not isinstance(said, str)
+        else None
+    )
+    if isinstance(first, bool):
+        return Kind.BOOLEAN
+    if isinstance(first, dt.date):
+        return Kind.DATE
+    if isinstance(said, tuple) and isinstance(first, int | float | Fraction | Decimal):
+        return Kind.REAL
+    if isinstance(first, int):
+        return Kind.INTEGER
+    return Kind.TEXT
+
+
+def _public_tables(engine: Engine, given: Mapping[str, Any], taken: set[str]) -> list[PublicTable]:
+    found = []
+    for name, source in given.items():
+        if name in taken:
+            raise InvalidParameter("public", name, "is the name of a private table")
+        content = engine.add_public(_checked_name(name), source)
+        unique = frozenset(column for column, each in content.columns.items() if each.is_unique)
+        columns = tuple(
+            (column, _public_domain(domain, content.columns[column].values))
+            for column, domain in content.source.columns
+        )
+        found.append(PublicTable(name, columns, unique, content.source.fingerprint))
+    return found
+
+
+def _public_domain(physical: Domain, values: Sequence[Any]) -> Domain:
+    """What occurs in a public table is public."""
+    present = [value for value in values if value is not None]
+    nullable = len(present) < len(values)
+    if physical.kind.is_number and present:
+        numbers = [Fraction(value) for value in present if value == value and abs(value) < 2**62]  # noqa: PLR0124
+        if numbers:
+            physical = replace(physical, low=min(numbers), high=max(numbers))
+    if physical.kind not in {Kind.REAL, Kind.DECIMAL, Kind.TIMESTAMP} and 0 < len(present) <= _MOST_PUBLIC_KEYS:
+        physical = replace(physical, categories=tuple(present) + ((None,) if nullable else ()))
+    return replace(physical, nullable=nullable)
+
+
+def _registered(book: ledgers.Ledger, name: str, *, owned: bool, **said: Any) -> ledgers.Registered:
+    """Write the promise and the table into the ledger, or find them there as said; other data is a new version."""
+    try:
+        return book.register(name, **said)
+    except BaseException:
+        if owned:
+            book.close()
+        raise
+
+
+def _own_budget(book: ledgers.Ledger, name: str, population: str, analyst: str | None) -> Guarantee | None:
+    """The allotment of an analyst, which is all that they may spend; None if they draw from the population's budget."""
+    people = next(level for level in book.levels() if (level.kind, level.name) == ("population", population))
+    if analyst is None or not people.allotted:
+        return None
+    with suppress(NotFound, AccessDenied):  # which they are told when they ask
+        return next(iter(book.levels(analyst=analyst, dataset=name))).budget
+    return None
+
+
+def table_name(source: Any, name: str | None, table: str | None) -> str:
+    """What a table is called: what is said, the table of a database, or what its file is called."""
+    if name is not None:
+        return name
+    if table is not None:
+        return table.rpartition(".")[2]
+    if is_address(source):
+        named = table_in(source)
+        if named is None:
+            raise InvalidParameter(
+                "source", HIDDEN, "names no table", hint="add ?table=NAME to the address, or pass table="
+            )
+        return named
+    first = source[0] if isinstance(source, Sequence) and not isinstance(source, str) and source else source
+    if isinstance(first, str | Path):
+        stem = Path(first).name.partition(".")[0] if place_of(first) == HERE else str(first).rpartition(".")[2]
+        return _NAME.sub("_", stem).strip("_") or "data"
+    return "data"
+
+
+def _checked_name(name: object) -> str:
+    if isinstance(name, str) and name.isprintable() and 0 < len(name) <= 100:
+        return name
+    raise InvalidParameter("name", name, "is no name for a table")

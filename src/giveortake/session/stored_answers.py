@@ -1,0 +1,155 @@
+"""What is stored of an answer: found keys and noisy integers, in the ledger or in a file beside it.
+
+The formats here are read from ledgers of every age; a change to one of them is a new format.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake.compile import Release
+from giveortake.compile.keys import listed_keys, with_keys
+from giveortake.engines import Found
+from giveortake.errors import LedgerDamaged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from giveortake.engines import Keys
+    from giveortake.plan import Value
+    from giveortake.session.mechanism import Priced
+    from giveortake.session.spool import Spool
+
+Rows: TypeAlias = "list[tuple[Value, ...]]"
+Stored: TypeAlias = "dict[str, Any]"  # one question's part: keys and arrays, or the file in the spool that holds them
+
+FORMAT = 1
+MANY = 1 << 18  # keys; more than these are found, noised, stored and shown so many at a time
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def content_of(parts: list[Stored]) -> dict[str, Any]:
+    """What the ledger stores: one part for each question of a charge."""
+    return {"format": FORMAT, "parts": parts}
+
+
+def part_to_json(found: list[Any] | None, release: Release) -> Stored:
+    """One question's noisy integers, and its keys in JSON if they were found."""
+    return {"keys": found, "arrays": release.to_json()}
+
+
+def keys_to_json(rows: Rows) -> list[list[list[Any]]]:
+    """Keys with the kinds of their values."""
+    return [[_to_json(value) for value in row] for row in rows]
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def parts_of(content: Any, count: int) -> list[Stored]:
+    """The parts of a stored answer, one for each question."""
+    if not isinstance(content, dict) or content.get("format") != FORMAT or len(content["parts"]) != count:
+        raise LedgerDamaged("a stored answer is not one to this question")
+    parts: list[Stored] = content["parts"]
+    return parts
+
+
+def whole(spool: Spool, asked: Priced, part: Stored) -> tuple[Keys, Release]:
+    """All keys and integers of a part at once."""
+    made = asked.made
+    if "spool" not in part:
+        keys = asked.keys if asked.keys is not None else with_keys(made, keys_from_json(part["keys"]))
+        return keys, Release.from_json(part["arrays"], made.noises)
+    lists, releases = [], []
+    for line in spool.read(part["spool"]):
+        lists.append(keys_from_json(line["keys"]))
+        releases.append(Release.from_json(line["arrays"], made.noises))
+    arrays = zip(*(release.arrays for release in releases), strict=True)
+    joined = Release(tuple(np.concatenate(each) for each in arrays), made.noises)
+    return listed_keys(made, Found(sum(map(len, lists)), lambda: iter(lists))), joined
+
+
+def some_at_a_time(spool: Spool, asked: Priced, part: Stored) -> Iterator[tuple[Keys, Release]]:
+    """The same, one line of the file after the other."""
+    if "spool" not in part:
+        yield whole(spool, asked, part)
+        return
+    for line in spool.read(part["spool"]):
+        rows = keys_from_json(line["keys"])
+        keys = listed_keys(asked.made, Found(len(rows), lambda rows=rows: iter([rows])))  # type: ignore[misc]
+        yield keys, Release.from_json(line["arrays"], asked.made.noises)
+
+
+def keys_from_json(content: Any) -> Rows:
+    """What `keys_to_json` wrote."""
+    return [tuple(_from_json(each) for each in row) for row in content]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FoundKeys:
+    """The file of keys that were found, `MANY` to a line, until they are settled."""
+
+    path: Path
+
+    def count(self) -> int:
+        """How many keys there are; every line but the last has `MANY`."""
+        full, last = 0, None
+        with self.path.open(encoding="utf-8") as file:
+            for line in file:
+                full, last = full + 1, line
+        return 0 if last is None else (full - 1) * MANY + len(json.loads(last))
+
+    def lines(self) -> Iterator[list[Any]]:
+        """The keys in JSON, one line after the other."""
+        with self.path.open(encoding="utf-8") as file:
+            for line in file:
+                yield json.loads(line)
+
+    def lists(self) -> Iterator[Rows]:
+        """The same as values."""
+        return map(keys_from_json, self.lines())
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+def _to_json(value: Any) -> list[Any]:
+    match value:
+        case None:
+            return ["null", ""]
+        case bool():
+            return ["bool", str(int(value))]
+        case int():
+            return ["int", str(value)]
+        case str():
+            return ["str", value]
+        case dt.date() if not isinstance(value, dt.datetime):
+            return ["date", value.isoformat()]
+    return ["decimal", str(Fraction(str(value)))]
+
+
+def _from_json(content: list[Any]) -> Value:
+    kind, text = map(str, content)
+    match kind:
+        case "null":
+            return None
+        case "bool":
+            return text == "1"
+        case "int":
+            return int(text)
+        case "str":
+            return str(text)
+        case "date":
+            return dt.date.fromisoformat(text)
+        case _:
+            return Fraction(text)

@@ -1,0 +1,3621 @@
+-- Statements as spark gets them; see tests/engines/golden_statements.py
+
+-- ==== rows ====
+
+-- [data]
+SELECT `p`,
+    `x`,
+    `y`,
+    `i`,
+    `w`,
+    `r`,
+    `n`,
+    `q`,
+    `b`,
+    `d`,
+    `e`,
+    `t`,
+    `c`
+FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+      CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+      CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+      CAST(`i` AS BIGINT) AS `i`,
+      CAST(`w` AS BIGINT) AS `w`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`n` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`n` AS STRING)) ELSE left(make_valid_utf8(CAST(`n` AS STRING)), 4096) END AS `n`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`,
+      `b` AS `b`,
+      CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`,
+      CASE WHEN TRY_CAST(`e` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`e` AS DATE) END AS `e`,
+      CASE WHEN TRY_CAST(`t` AS TIMESTAMP_NTZ) BETWEEN TIMESTAMP_NTZ '0001-01-01 00:00:00' AND TIMESTAMP_NTZ '9999-12-31 23:59:59' THEN TRY_CAST(`t` AS TIMESTAMP_NTZ) END AS `t`,
+      `c` AS `c`
+  FROM table_data AS t) AS t
+WHERE `y` IS NOT NULL
+
+-- arithmetic: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('3.999999999999991' AS DOUBLE)), CAST('26.000000000000036' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('3.999999999999991' AS DOUBLE)), CAST('26.000000000000036' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-1.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-1.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `r` AS k0,
+        CASE WHEN isnan(((`x` * CAST(2 AS DOUBLE)) + `y`)) THEN NULL ELSE ((`x` * CAST(2 AS DOUBLE)) + `y`) END AS v0,
+        CASE WHEN CASE WHEN isnan((`y` / CASE WHEN CAST(`i` AS DOUBLE) <> 0 THEN CAST(`i` AS DOUBLE) END)) THEN NULL ELSE (`y` / CASE WHEN CAST(`i` AS DOUBLE) <> 0 THEN CAST(`i` AS DOUBLE) END) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((`y` / CASE WHEN CAST(`i` AS DOUBLE) <> 0 THEN CAST(`i` AS DOUBLE) END)) THEN NULL ELSE (`y` / CASE WHEN CAST(`i` AS DOUBLE) <> 0 THEN CAST(`i` AS DOUBLE) END) END, CAST('-1.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v1
+    FROM (SELECT `x`,
+          `y`,
+          `i`,
+          `r`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`i` AS BIGINT) AS `i`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+
+-- case: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0
+FROM (SELECT coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
+  FROM (SELECT CASE WHEN `b` THEN `x` WHEN (`i` > 5) THEN CAST(3 AS DOUBLE) ELSE CAST(NULL AS DOUBLE) END AS v0
+    FROM (SELECT `x`,
+          `i`,
+          `b`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`i` AS BIGINT) AS `i`,
+            `b` AS `b`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- count if, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0
+FROM (SELECT count(v0) AS a0
+  FROM (SELECT CASE WHEN (`x` > CAST(1 AS DOUBLE)) THEN 1 ELSE NULL END AS v0
+    FROM (SELECT `x`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- cte: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0
+FROM (SELECT k0,
+      coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-21.000000000000018' AS DOUBLE)), CAST('49.00000000000004' AS DOUBLE)) * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-21.000000000000018' AS DOUBLE)), CAST('49.00000000000004' AS DOUBLE)) * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
+  FROM (SELECT `r` AS k0,
+        `z` AS v0
+    FROM (SELECT `r` AS `r`,
+          CASE WHEN isnan((`x` * `x`)) THEN NULL ELSE (`x` * `x`) END AS `z`
+      FROM (SELECT *
+        FROM (SELECT `x`,
+              `i`,
+              `r`
+          FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                CAST(`i` AS BIGINT) AS `i`,
+                CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+            FROM table_data AS t) AS t
+          WHERE `y` IS NOT NULL) AS t
+        WHERE (`i` >= 0)) AS t) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+
+-- deviation, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0,
+    g.a1,
+    g.a2
+FROM (SELECT count(v0) AS a0,
+      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -5), 300) AS BIGINT) - (147) END), 0) AS a1,
+      coalesce((CAST(sum((CAST(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('23256.25' AS DOUBLE)) * CAST('32768.0' AS DOUBLE) + 0.5) AS INTEGER) - (381030400) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('23256.25' AS DOUBLE)) * CAST('32768.0' AS DOUBLE) + 0.5) AS INTEGER) - (381030400) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a2
+  FROM (SELECT `i` AS v0,
+        `i` AS v1,
+        CASE WHEN CASE WHEN isnan(((CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('23256.25' AS DOUBLE)) END AS v2
+    FROM (SELECT `i`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`i` AS BIGINT) AS `i`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- distinct by declared: distinct
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.n
+FROM (SELECT k0,
+      count(DISTINCT v0) AS n
+  FROM (SELECT `r` AS k0,
+        `w` AS v0
+    FROM (SELECT `w`,
+          `r`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`w` AS BIGINT) AS `w`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+
+-- distinct by discovered: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT r.k0 AS k0
+  FROM (SELECT `q` AS k0
+    FROM (SELECT `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
+GROUP BY k0
+
+-- distinct by discovered: distinct
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.n
+FROM (SELECT k0,
+      count(DISTINCT v0) AS n
+  FROM (SELECT `q` AS k0,
+        `w` AS v0
+    FROM (SELECT `w`,
+          `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`w` AS BIGINT) AS `w`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+
+-- distinct text, ungrouped: distinct
+SELECT CAST(0 AS INTEGER) AS code,
+    g.n
+FROM (SELECT count(DISTINCT v0) AS n
+  FROM (SELECT `q` AS v0
+    FROM (SELECT `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- distinct, ungrouped: distinct
+SELECT CAST(0 AS INTEGER) AS code,
+    g.n
+FROM (SELECT count(DISTINCT v0) AS n
+  FROM (SELECT `w` AS v0
+    FROM (SELECT `w`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`w` AS BIGINT) AS `w`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- filtered, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0,
+      count(v1) AS a1
+  FROM (SELECT CASE WHEN `b` THEN `x` ELSE CAST(NULL AS DOUBLE) END AS v0,
+        CASE WHEN (`i` IS NULL) THEN 1 ELSE NULL END AS v1
+    FROM (SELECT `x`,
+          `i`,
+          `b`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`i` AS BIGINT) AS `i`,
+            `b` AS `b`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- greatest, ungrouped: bins
+SELECT CAST(0 AS INTEGER) AS code,
+    g.b,
+    g.n
+FROM (SELECT b,
+      count(*) AS n
+  FROM (SELECT CAST(floor(least(greatest(((v0 - CAST('10.0' AS DOUBLE)) / CASE WHEN CAST('0.001953125' AS DOUBLE) <> 0 THEN CAST('0.001953125' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
+    FROM (SELECT `y` AS v0
+      FROM (SELECT `y`
+        FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t) AS r
+    WHERE v0 IS NOT NULL) AS r
+  GROUP BY b) AS g
+
+-- infinite against its bounds: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0
+FROM (SELECT coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('39.99999999999996' AS DOUBLE)), CAST('60.000000000000064' AS DOUBLE)) * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('39.99999999999996' AS DOUBLE)), CAST('60.000000000000064' AS DOUBLE)) * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
+  FROM (SELECT CASE WHEN isnan(((coalesce(`x`, CAST(1 AS DOUBLE)) - coalesce(`x`, CAST(1 AS DOUBLE))) + CAST(50 AS DOUBLE))) THEN NULL ELSE ((coalesce(`x`, CAST(1 AS DOUBLE)) - coalesce(`x`, CAST(1 AS DOUBLE))) + CAST(50 AS DOUBLE)) END AS v0
+    FROM (SELECT `x`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- join public: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-1.0' AS DOUBLE)), CAST('4.0' AS DOUBLE)) * CAST('268435456.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-1.0' AS DOUBLE)), CAST('4.0' AS DOUBLE)) * CAST('268435456.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `part` AS k0,
+        `weight` AS v1
+    FROM (SELECT theirs.`weight` AS `weight`,
+          theirs.`part` AS `part`
+      FROM (SELECT `p`,
+            `r`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS ours
+      JOIN (SELECT CASE WHEN octet_length(make_valid_utf8(CAST(`zone` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`zone` AS STRING)) ELSE left(make_valid_utf8(CAST(`zone` AS STRING)), 4096) END AS `zone`,
+            CASE WHEN isnan(CAST(`weight` AS DOUBLE)) THEN NULL ELSE CAST(`weight` AS DOUBLE) END AS `weight`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`part` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`part` AS STRING)) ELSE left(make_valid_utf8(CAST(`part` AS STRING)), 4096) END AS `part`
+        FROM table_zones AS t) AS theirs ON ours.`r` = theirs.`zone`) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+
+-- left join public: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-12.00000000000001' AS DOUBLE)), CAST('28.000000000000025' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-12.00000000000001' AS DOUBLE)), CAST('28.000000000000025' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `part` AS k0,
+        CASE WHEN isnan((`x` * `weight`)) THEN NULL ELSE (`x` * `weight`) END AS v1
+    FROM (SELECT ours.`x`,
+          theirs.`weight` AS `weight`,
+          theirs.`part` AS `part`
+      FROM (SELECT `x`,
+            `r`
+        FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS ours
+      LEFT
+      JOIN (SELECT CASE WHEN octet_length(make_valid_utf8(CAST(`zone` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`zone` AS STRING)) ELSE left(make_valid_utf8(CAST(`zone` AS STRING)), 4096) END AS `zone`,
+            CASE WHEN isnan(CAST(`weight` AS DOUBLE)) THEN NULL ELSE CAST(`weight` AS DOUBLE) END AS `weight`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`part` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`part` AS STRING)) ELSE left(make_valid_utf8(CAST(`part` AS STRING)), 4096) END AS `part`
+        FROM table_zones AS t) AS theirs ON ours.`r` = theirs.`zone`) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+
+-- mean and sum, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT count(v0) AS a0,
+      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -5), 300) AS BIGINT) END), 0) AS a1
+  FROM (SELECT `i` AS v0,
+        `i` AS v1
+    FROM (SELECT `i`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`i` AS BIGINT) AS `i`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- mean by declared: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(v0) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `r` AS k0,
+        `x` AS v0,
+        `x` AS v1
+    FROM (SELECT `x`,
+          `r`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+
+-- mean by discovered: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT r.k0 AS k0
+  FROM (SELECT `q` AS k0
+    FROM (SELECT `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
+GROUP BY k0
+
+-- mean by discovered: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(v0) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `q` AS k0,
+        `x` AS v0,
+        `x` AS v1
+    FROM (SELECT `x`,
+          `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+
+-- mean, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT count(v0) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `x` AS v0,
+        `x` AS v1
+    FROM (SELECT `x`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- median by declared: bins
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.b,
+    g.n
+FROM (SELECT k0,
+      b,
+      count(*) AS n
+  FROM (SELECT k0,
+        CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
+    FROM (SELECT `r` AS k0,
+          `x` AS v0
+      FROM (SELECT `x`,
+            `r`
+        FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t) AS r
+    WHERE v0 IS NOT NULL) AS r
+  GROUP BY k0,
+      b) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+
+-- median by discovered: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT r.k0 AS k0
+  FROM (SELECT `q` AS k0
+    FROM (SELECT `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
+GROUP BY k0
+
+-- median by discovered: bins
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.b,
+    g.n
+FROM (SELECT k0,
+      b,
+      count(*) AS n
+  FROM (SELECT k0,
+        CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
+    FROM (SELECT `q` AS k0,
+          `x` AS v0
+      FROM (SELECT `x`,
+            `q`
+        FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t) AS r
+    WHERE v0 IS NOT NULL) AS r
+  GROUP BY k0,
+      b) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+
+-- median, ungrouped: bins
+SELECT CAST(0 AS INTEGER) AS code,
+    g.b,
+    g.n
+FROM (SELECT b,
+      count(*) AS n
+  FROM (SELECT CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
+    FROM (SELECT `x` AS v0
+      FROM (SELECT `x`
+        FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t) AS r
+    WHERE v0 IS NOT NULL) AS r
+  GROUP BY b) AS g
+
+-- missing against its bounds: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0
+FROM (SELECT coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('100.08333333333324' AS DOUBLE)), CAST('100.1000000000001' AS DOUBLE)) * CAST('8388608.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('100.08333333333324' AS DOUBLE)), CAST('100.1000000000001' AS DOUBLE)) * CAST('8388608.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
+  FROM (SELECT CASE WHEN isnan((CAST(100 AS DOUBLE) + (CAST(1 AS DOUBLE) / CASE WHEN coalesce(`y`, CAST(10 AS DOUBLE)) <> 0 THEN coalesce(`y`, CAST(10 AS DOUBLE)) END))) THEN NULL ELSE (CAST(100 AS DOUBLE) + (CAST(1 AS DOUBLE) / CASE WHEN coalesce(`y`, CAST(10 AS DOUBLE)) <> 0 THEN coalesce(`y`, CAST(10 AS DOUBLE)) END)) END AS v0
+    FROM (SELECT `y`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- quantile of integers by declared: bins
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.b,
+    g.n
+FROM (SELECT k0,
+      b,
+      count(*) AS n
+  FROM (SELECT k0,
+        CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
+    FROM (SELECT `r` AS k0,
+          `i` AS v0
+      FROM (SELECT `i`,
+            `r`
+        FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t) AS r
+    WHERE v0 IS NOT NULL) AS r
+  GROUP BY k0,
+      b) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+
+-- quantile of integers by discovered: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT r.k0 AS k0
+  FROM (SELECT `q` AS k0
+    FROM (SELECT `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
+GROUP BY k0
+
+-- quantile of integers by discovered: bins
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.b,
+    g.n
+FROM (SELECT k0,
+      b,
+      count(*) AS n
+  FROM (SELECT k0,
+        CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
+    FROM (SELECT `q` AS k0,
+          `i` AS v0
+      FROM (SELECT `i`,
+            `q`
+        FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t) AS r
+    WHERE v0 IS NOT NULL) AS r
+  GROUP BY k0,
+      b) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+
+-- quantile of integers, ungrouped: bins
+SELECT CAST(0 AS INTEGER) AS code,
+    g.b,
+    g.n
+FROM (SELECT b,
+      count(*) AS n
+  FROM (SELECT CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
+    FROM (SELECT `i` AS v0
+      FROM (SELECT `i`
+        FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t) AS r
+    WHERE v0 IS NOT NULL) AS r
+  GROUP BY b) AS g
+
+-- ratio, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0,
+    g.a1,
+    g.a2,
+    g.a3
+FROM (SELECT coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1,
+      count(*) AS a2,
+      count(v3) AS a3
+  FROM (SELECT `x` AS v0,
+        `y` AS v1,
+        `x` AS v3
+    FROM (SELECT `x`,
+          `y`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- redefined: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('29.99999999999991' AS DOUBLE)), CAST('130.00000000000014' AS DOUBLE)) * CAST('4194304.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('29.99999999999991' AS DOUBLE)), CAST('130.00000000000014' AS DOUBLE)) * CAST('4194304.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0,
+      count(v1) AS a1
+  FROM (SELECT `r` AS k0,
+        `x` AS v0,
+        `x` AS v1
+    FROM (SELECT CASE WHEN isnan((CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * `x`))) THEN NULL ELSE (CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * `x`)) END AS `x`,
+          `r` AS `r`
+      FROM (SELECT `x`,
+            `r`
+        FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+
+-- rows, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0
+FROM (SELECT count(*) AS a0
+  FROM (SELECT 1 AS one
+    FROM (SELECT `p`
+      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- several by boolean: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `b` AS k0,
+        `x` AS v1
+    FROM (SELECT `x`,
+          `b`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            `b` AS `b`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+
+-- several by bucket: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT CASE WHEN `x` IS NULL THEN NULL ELSE CAST(CAST(CAST(floor(least(greatest((`x` / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) AS DECIMAL(19, 0)) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
+        `x` AS v1
+    FROM (SELECT `x`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+
+-- several by case: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT CASE WHEN (`x` > CAST(2 AS DOUBLE)) THEN 'high' WHEN (`x` <= CAST(2 AS DOUBLE)) THEN 'low' ELSE NULL END AS k0,
+        `x` AS v1
+    FROM (SELECT `x`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+
+-- several by days: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `e` AS k0,
+        `x` AS v1
+    FROM (SELECT `x`,
+          `e`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN TRY_CAST(`e` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`e` AS DATE) END AS `e`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+
+-- several by declared: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `r` AS k0,
+        `x` AS v1
+    FROM (SELECT `x`,
+          `r`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+
+-- several by discovered: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT r.k0 AS k0
+  FROM (SELECT `q` AS k0
+    FROM (SELECT `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
+GROUP BY k0
+
+-- several by discovered: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `q` AS k0,
+        `x` AS v1
+    FROM (SELECT `x`,
+          `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+
+-- several by discovered dates: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT r.k0 AS k0
+  FROM (SELECT `d` AS k0
+    FROM (SELECT `d`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
+GROUP BY k0
+
+-- several by discovered dates: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `d` AS k0,
+        `x` AS v1
+    FROM (SELECT `x`,
+          `d`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+
+-- several by discovered integers: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT r.k0 AS k0
+  FROM (SELECT `w` AS k0
+    FROM (SELECT `w`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`w` AS BIGINT) AS `w`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
+GROUP BY k0
+
+-- several by discovered integers: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `w` AS k0,
+        `x` AS v1
+    FROM (SELECT `x`,
+          `w`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`w` AS BIGINT) AS `w`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+
+-- several by discovered with declared: units of keys
+SELECT k0,
+    k1,
+    count(*) AS n
+FROM (SELECT r.k0 AS k0,
+      r.k1 AS k1
+  FROM (SELECT `q` AS k0,
+        `r` AS k1
+    FROM (SELECT `r`,
+          `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS t
+GROUP BY k0,
+    k1
+
+-- several by discovered with declared: tally
+SELECT CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      k1,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `q` AS k0,
+        `r` AS k1,
+        `x` AS v1
+    FROM (SELECT `x`,
+          `r`,
+          `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0,
+      k1) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+JOIN values_of_key_1 AS d1 ON g.k1 = d1.value
+JOIN wanted_keys AS w ON CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) = w.code
+
+-- several by month: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT CAST(month(`t`) AS BIGINT) AS k0,
+        `x` AS v1
+    FROM (SELECT `x`,
+          `t`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN TRY_CAST(`t` AS TIMESTAMP_NTZ) BETWEEN TIMESTAMP_NTZ '0001-01-01 00:00:00' AND TIMESTAMP_NTZ '9999-12-31 23:59:59' THEN TRY_CAST(`t` AS TIMESTAMP_NTZ) END AS `t`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+
+-- several by two: tally
+SELECT CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      k1,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `r` AS k0,
+        `b` AS k1,
+        `x` AS v1
+    FROM (SELECT `x`,
+          `r`,
+          `b`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+            `b` AS `b`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0,
+      k1) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+JOIN values_of_key_1 AS d1 ON g.k1 <=> d1.value
+
+-- several by with NULL: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `n` AS k0,
+        `x` AS v1
+    FROM (SELECT `x`,
+          `n`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`n` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`n` AS STRING)) ELSE left(make_valid_utf8(CAST(`n` AS STRING)), 4096) END AS `n`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+
+-- sum away from zero by declared: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0
+FROM (SELECT k0,
+      coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
+  FROM (SELECT `r` AS k0,
+        `y` AS v0
+    FROM (SELECT `y`,
+          `r`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+
+-- sum away from zero by discovered: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT r.k0 AS k0
+  FROM (SELECT `q` AS k0
+    FROM (SELECT `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
+GROUP BY k0
+
+-- sum away from zero by discovered: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0
+FROM (SELECT k0,
+      coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
+  FROM (SELECT `q` AS k0,
+        `y` AS v0
+    FROM (SELECT `y`,
+          `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+
+-- sum away from zero, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0
+FROM (SELECT coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
+  FROM (SELECT `y` AS v0
+    FROM (SELECT `y`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- sum of decimals, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0
+FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('100.0' AS DOUBLE)) * CAST('100.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
+  FROM (SELECT `c` AS v0
+    FROM (SELECT `c`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            `c` AS `c`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- sum of integers, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0
+FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(least(greatest(v0, -5), 300) AS BIGINT) END), 0) AS a0
+  FROM (SELECT `i` AS v0
+    FROM (SELECT `i`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`i` AS BIGINT) AS `i`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- sum, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0
+FROM (SELECT coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
+  FROM (SELECT `x` AS v0
+    FROM (SELECT `x`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- union: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `r` AS k0,
+        `x` AS v1
+    FROM (SELECT `r`,
+          `x`
+      FROM (SELECT `r` AS `r`,
+            `x` AS `x`
+        FROM (SELECT `x`,
+              `r`
+          FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+            FROM table_data AS t) AS t
+          WHERE `y` IS NOT NULL) AS t) AS t
+      UNION ALL
+      SELECT `r`,
+          `x`
+      FROM (SELECT `r` AS `r`,
+            `x` AS `x`
+        FROM (SELECT *
+          FROM (SELECT `x`,
+                `r`,
+                `b`
+            FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+                  `b` AS `b`
+              FROM table_data AS t) AS t
+            WHERE `y` IS NOT NULL) AS t
+          WHERE `b`) AS t) AS t) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+
+-- values, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0
+FROM (SELECT count(v0) AS a0
+  FROM (SELECT `x` AS v0
+    FROM (SELECT `x`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- variance by declared: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1,
+    g.a2
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1,
+      coalesce((CAST(sum((CAST(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a2
+  FROM (SELECT `r` AS k0,
+        `y` AS v1,
+        CASE WHEN CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2
+    FROM (SELECT `y`,
+          `r`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+
+-- variance by discovered: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT r.k0 AS k0
+  FROM (SELECT `q` AS k0
+    FROM (SELECT `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
+GROUP BY k0
+
+-- variance by discovered: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1,
+    g.a2
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1,
+      coalesce((CAST(sum((CAST(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a2
+  FROM (SELECT `q` AS k0,
+        `y` AS v1,
+        CASE WHEN CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2
+    FROM (SELECT `y`,
+          `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+
+-- variance, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0,
+    g.a1,
+    g.a2
+FROM (SELECT count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1,
+      coalesce((CAST(sum((CAST(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a2
+  FROM (SELECT `y` AS v1,
+        CASE WHEN CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2
+    FROM (SELECT `y`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
+
+-- where: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0
+FROM (SELECT k0,
+      coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
+  FROM (SELECT `r` AS k0,
+        `x` AS v0
+    FROM (SELECT *
+      FROM (SELECT `x`,
+            `i`,
+            `r`
+        FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t
+      WHERE ((`x` > CAST(1 AS DOUBLE)) OR (`i` IS NULL))) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+
+-- where in: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0
+FROM (SELECT count(*) AS a0
+  FROM (SELECT 1 AS one
+    FROM (SELECT *
+      FROM (SELECT `p`,
+            `q`,
+            `t`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`,
+              CASE WHEN TRY_CAST(`t` AS TIMESTAMP_NTZ) BETWEEN TIMESTAMP_NTZ '0001-01-01 00:00:00' AND TIMESTAMP_NTZ '9999-12-31 23:59:59' THEN TRY_CAST(`t` AS TIMESTAMP_NTZ) END AS `t`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t
+      WHERE ((`q` IN ('q0', '日本')) AND (CAST(`t` AS TIMESTAMP_NTZ) < CAST(DATE '2024-06-01' AS TIMESTAMP_NTZ)))) AS t) AS r) AS g
+
+-- where not: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0
+FROM (SELECT count(*) AS a0
+  FROM (SELECT 1 AS one
+    FROM (SELECT *
+      FROM (SELECT `p`,
+            `x`,
+            `b`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              `b` AS `b`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t
+      WHERE (NOT ((`x` > CAST(1 AS DOUBLE)) AND `b`))) AS t) AS r) AS g
+
+-- ==== persons with caps ====
+
+-- [data]
+SELECT `p`,
+    `x`,
+    `y`,
+    `i`,
+    `w`,
+    `r`,
+    `n`,
+    `q`,
+    `b`,
+    `d`,
+    `e`,
+    `t`,
+    `c`
+FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+      CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+      CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+      CAST(`i` AS BIGINT) AS `i`,
+      CAST(`w` AS BIGINT) AS `w`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`n` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`n` AS STRING)) ELSE left(make_valid_utf8(CAST(`n` AS STRING)), 4096) END AS `n`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`,
+      `b` AS `b`,
+      CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`,
+      CASE WHEN TRY_CAST(`e` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`e` AS DATE) END AS `e`,
+      CASE WHEN TRY_CAST(`t` AS TIMESTAMP_NTZ) BETWEEN TIMESTAMP_NTZ '0001-01-01 00:00:00' AND TIMESTAMP_NTZ '9999-12-31 23:59:59' THEN TRY_CAST(`t` AS TIMESTAMP_NTZ) END AS `t`,
+      `c` AS `c`
+  FROM table_data AS t) AS t
+WHERE `p` IS NOT NULL AND `y` IS NOT NULL
+
+-- [visits]
+SELECT `p`,
+    `k`,
+    `v`
+FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`k` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`k` AS STRING)) ELSE left(make_valid_utf8(CAST(`k` AS STRING)), 4096) END AS `k`,
+      CASE WHEN isnan(CAST(`v` AS DOUBLE)) THEN NULL ELSE CAST(`v` AS DOUBLE) END AS `v`
+  FROM table_visits AS t) AS t
+WHERE `p` IS NOT NULL
+
+-- arithmetic: tally
+SELECT code,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('3.999999999999991' AS DOUBLE)), CAST('26.000000000000036' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0,
+        coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-1.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v0 AS v0,
+            r.v1 AS v1
+        FROM (SELECT `r` AS k0,
+              CASE WHEN isnan(((`x` * CAST(2 AS DOUBLE)) + `y`)) THEN NULL ELSE ((`x` * CAST(2 AS DOUBLE)) + `y`) END AS v0,
+              CASE WHEN CASE WHEN isnan((`y` / CASE WHEN CAST(`i` AS DOUBLE) <> 0 THEN CAST(`i` AS DOUBLE) END)) THEN NULL ELSE (`y` / CASE WHEN CAST(`i` AS DOUBLE) <> 0 THEN CAST(`i` AS DOUBLE) END) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((`y` / CASE WHEN CAST(`i` AS DOUBLE) <> 0 THEN CAST(`i` AS DOUBLE) END)) THEN NULL ELSE (`y` / CASE WHEN CAST(`i` AS DOUBLE) <> 0 THEN CAST(`i` AS DOUBLE) END) END, CAST('-1.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v1,
+              `p` AS p
+          FROM (SELECT `p`,
+                `x`,
+                `y`,
+                `i`,
+                `r`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CAST(`i` AS BIGINT) AS `i`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- case: tally
+SELECT code,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0
+    FROM (SELECT CASE WHEN `b` THEN `x` WHEN (`i` > 5) THEN CAST(3 AS DOUBLE) ELSE CAST(NULL AS DOUBLE) END AS v0,
+          `p` AS p
+      FROM (SELECT `p`,
+            `x`,
+            `i`,
+            `b`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`,
+              `b` AS `b`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- count if, ungrouped: tally
+SELECT code,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      count(v0) AS a0
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0
+    FROM (SELECT CASE WHEN (`x` > CAST(1 AS DOUBLE)) THEN 1 ELSE NULL END AS v0,
+          `p` AS p
+      FROM (SELECT `p`,
+            `x`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- cte: tally
+SELECT code,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-21.000000000000018' AS DOUBLE)), CAST('49.00000000000004' AS DOUBLE)) * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v0 AS v0
+        FROM (SELECT `r` AS k0,
+              `z` AS v0,
+              `p` AS p
+          FROM (SELECT `r` AS `r`,
+                CASE WHEN isnan((`x` * `x`)) THEN NULL ELSE (`x` * `x`) END AS `z`,
+                `p` AS `p`
+            FROM (SELECT *
+              FROM (SELECT `p`,
+                    `x`,
+                    `i`,
+                    `r`
+                FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                      CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                      CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                      CAST(`i` AS BIGINT) AS `i`,
+                      CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                  FROM table_data AS t) AS t
+                WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+              WHERE (`i` >= 0)) AS t) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- deviation, ungrouped: tally
+SELECT code,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 * 1024 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END) AS a1,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a2
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      count(v0) AS a0,
+      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -5), 300) AS BIGINT) - (147) END), 0) AS a1,
+      coalesce(try_sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('23256.25' AS DOUBLE)) * CAST('32768.0' AS DOUBLE) + 0.5) AS INTEGER) - (381030400) END), 0) AS a2
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0,
+        r.v1 AS v1,
+        r.v2 AS v2
+    FROM (SELECT `i` AS v0,
+          `i` AS v1,
+          CASE WHEN CASE WHEN isnan(((CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('23256.25' AS DOUBLE)) END AS v2,
+          `p` AS p
+      FROM (SELECT `p`,
+            `i`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- distinct by declared: distinct
+SELECT code,
+    count(DISTINCT v) AS n
+FROM (SELECT code,
+      v,
+      dense_rank() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(code AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), code) AS g,
+      row_number() OVER (PARTITION BY p, code ORDER BY abs((((((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(code AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(v AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), v) AS r
+  FROM (SELECT DISTINCT p,
+        code,
+        v
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v0 AS v
+        FROM (SELECT `r` AS k0,
+              `w` AS v0,
+              `p` AS p
+          FROM (SELECT `p`,
+                `w`,
+                `r`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CAST(`w` AS BIGINT) AS `w`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
+        WHERE v0 IS NOT NULL) AS lines) AS l) AS t) AS t
+WHERE g <= 2 AND r <= 3
+GROUP BY code
+
+-- distinct by discovered: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT k0,
+      row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+  FROM (SELECT DISTINCT p,
+        k0
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT `q` AS k0,
+              `p` AS p
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
+WHERE place <= 2
+GROUP BY k0
+
+-- distinct by discovered: distinct
+SELECT code,
+    count(DISTINCT v) AS n
+FROM (SELECT code,
+      v,
+      dense_rank() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(code AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), code) AS g,
+      row_number() OVER (PARTITION BY p, code ORDER BY abs((((((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(code AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(v AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), v) AS r
+  FROM (SELECT DISTINCT p,
+        code,
+        v
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v0 AS v
+        FROM (SELECT `q` AS k0,
+              `w` AS v0,
+              `p` AS p
+          FROM (SELECT `p`,
+                `w`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CAST(`w` AS BIGINT) AS `w`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
+        JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+        WHERE v0 IS NOT NULL) AS lines) AS l) AS t) AS t
+WHERE g <= 2 AND r <= 3
+GROUP BY code
+
+-- distinct rows: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m) AS BIGINT) END) AS a0
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code
+        FROM (SELECT `r` AS k0,
+              `p` AS p
+          FROM (SELECT `p`,
+                `r`
+            FROM (SELECT `p`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+            GROUP BY `p`,
+                `r`) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- distinct text, ungrouped: distinct
+SELECT code,
+    count(DISTINCT v) AS n
+FROM (SELECT code,
+      v,
+      dense_rank() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(code AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), code) AS g,
+      row_number() OVER (PARTITION BY p, code ORDER BY abs((((((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(code AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(v AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), v) AS r
+  FROM (SELECT DISTINCT p,
+        code,
+        v
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(0 AS INTEGER) AS code,
+            r.v0 AS v
+        FROM (SELECT `q` AS v0,
+              `p` AS p
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        WHERE v0 IS NOT NULL) AS lines) AS l) AS t) AS t
+WHERE g <= 1 AND r <= 3
+GROUP BY code
+
+-- distinct, ungrouped: distinct
+SELECT code,
+    count(DISTINCT v) AS n
+FROM (SELECT code,
+      v,
+      dense_rank() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(code AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), code) AS g,
+      row_number() OVER (PARTITION BY p, code ORDER BY abs((((((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(code AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(v AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), v) AS r
+  FROM (SELECT DISTINCT p,
+        code,
+        v
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(0 AS INTEGER) AS code,
+            r.v0 AS v
+        FROM (SELECT `w` AS v0,
+              `p` AS p
+          FROM (SELECT `p`,
+                `w`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CAST(`w` AS BIGINT) AS `w`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        WHERE v0 IS NOT NULL) AS lines) AS l) AS t) AS t
+WHERE g <= 1 AND r <= 3
+GROUP BY code
+
+-- filtered, ungrouped: tally
+SELECT code,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 * 1024 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END) AS a1
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0,
+      count(v1) AS a1
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0,
+        r.v1 AS v1
+    FROM (SELECT CASE WHEN `b` THEN `x` ELSE CAST(NULL AS DOUBLE) END AS v0,
+          CASE WHEN (`i` IS NULL) THEN 1 ELSE NULL END AS v1,
+          `p` AS p
+      FROM (SELECT `p`,
+            `x`,
+            `i`,
+            `b`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`,
+              `b` AS `b`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- greatest, ungrouped: bins
+SELECT code,
+    b,
+    sum(CAST(n * 1024 * (CASE WHEN c <= 3 AND m <= 1 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * least(m, 1) * CAST('0.9999999999999964' AS DOUBLE) / (c * m) END) AS BIGINT)) AS n
+FROM (SELECT *,
+      max(place) OVER (PARTITION BY p) AS m
+  FROM (SELECT *,
+        sum(n) OVER (PARTITION BY p, code) AS c,
+        dense_rank() OVER (PARTITION BY p ORDER BY code) AS place
+    FROM (SELECT p,
+          code,
+          b,
+          count(*) AS n
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              CAST(0 AS INTEGER) AS code,
+              CAST(floor(least(greatest(((v0 - CAST('10.0' AS DOUBLE)) / CASE WHEN CAST('0.001953125' AS DOUBLE) <> 0 THEN CAST('0.001953125' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
+          FROM (SELECT `y` AS v0,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `y`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+          WHERE v0 IS NOT NULL) AS lines) AS t
+      GROUP BY p,
+          code,
+          b) AS cells) AS placed) AS t
+GROUP BY code,
+    b
+
+-- infinite against its bounds: tally
+SELECT code,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('39.99999999999996' AS DOUBLE)), CAST('60.000000000000064' AS DOUBLE)) * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0
+    FROM (SELECT CASE WHEN isnan(((coalesce(`x`, CAST(1 AS DOUBLE)) - coalesce(`x`, CAST(1 AS DOUBLE))) + CAST(50 AS DOUBLE))) THEN NULL ELSE ((coalesce(`x`, CAST(1 AS DOUBLE)) - coalesce(`x`, CAST(1 AS DOUBLE))) + CAST(50 AS DOUBLE)) END AS v0,
+          `p` AS p
+      FROM (SELECT `p`,
+            `x`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- join features: tally
+SELECT code,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('9.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v0 AS v0
+        FROM (SELECT `r` AS k0,
+              CASE WHEN `s` IS NULL THEN NULL ELSE least(greatest(`s`, CAST('0.0' AS DOUBLE)), CAST('9.0' AS DOUBLE)) END AS v0,
+              `p` AS p
+          FROM (SELECT ours.`p`,
+                ours.`r`,
+                theirs.`s` AS `s`
+            FROM (SELECT `p`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS ours
+            JOIN (SELECT `p`,
+                  (CAST((CAST(sum((CAST(CASE WHEN `v` IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(`v` AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN `v` IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(`v` AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS DOUBLE)) * CAST('7.450580596923828e-09' AS DOUBLE) AS `s`
+              FROM (SELECT `p`,
+                    `v`
+                FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                      CASE WHEN isnan(CAST(`v` AS DOUBLE)) THEN NULL ELSE CAST(`v` AS DOUBLE) END AS `v`
+                  FROM table_visits AS t) AS t
+                WHERE `p` IS NOT NULL) AS t
+              GROUP BY `p`) AS theirs ON ours.`p` = theirs.`p`) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- join public: tally
+SELECT code,
+    sum(least(c, 3) * 1024) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-1.0' AS DOUBLE)), CAST('4.0' AS DOUBLE)) * CAST('268435456.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+  FROM (SELECT r.p AS p,
+        CAST(d0.code AS INTEGER) AS code,
+        r.v1 AS v1
+    FROM (SELECT `part` AS k0,
+          `weight` AS v1,
+          `p` AS p
+      FROM (SELECT ours.`p`,
+            theirs.`weight` AS `weight`,
+            theirs.`part` AS `part`
+        FROM (SELECT `p`,
+              `r`
+          FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+            FROM table_data AS t) AS t
+          WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS ours
+        JOIN (SELECT CASE WHEN octet_length(make_valid_utf8(CAST(`zone` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`zone` AS STRING)) ELSE left(make_valid_utf8(CAST(`zone` AS STRING)), 4096) END AS `zone`,
+              CASE WHEN isnan(CAST(`weight` AS DOUBLE)) THEN NULL ELSE CAST(`weight` AS DOUBLE) END AS `weight`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`part` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`part` AS STRING)) ELSE left(make_valid_utf8(CAST(`part` AS STRING)), 4096) END AS `part`
+          FROM table_zones AS t) AS theirs ON ours.`r` = theirs.`zone`) AS t) AS r
+    JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- left join features: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m) AS BIGINT) END) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('9.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v1 AS v1
+        FROM (SELECT `r` AS k0,
+              CASE WHEN `s` IS NULL THEN NULL ELSE least(greatest(`s`, CAST('0.0' AS DOUBLE)), CAST('9.0' AS DOUBLE)) END AS v1,
+              `p` AS p
+          FROM (SELECT ours.`p`,
+                ours.`r`,
+                theirs.`s` AS `s`
+            FROM (SELECT `p`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS ours
+            LEFT
+            JOIN (SELECT `p`,
+                  (CAST((CAST(sum((CAST(CASE WHEN `v` IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(`v` AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN `v` IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(`v` AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS DOUBLE)) * CAST('7.450580596923828e-09' AS DOUBLE) AS `s`
+              FROM (SELECT `p`,
+                    `v`
+                FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                      CASE WHEN isnan(CAST(`v` AS DOUBLE)) THEN NULL ELSE CAST(`v` AS DOUBLE) END AS `v`
+                  FROM table_visits AS t) AS t
+                WHERE `p` IS NOT NULL) AS t
+              GROUP BY `p`) AS theirs ON ours.`p` = theirs.`p`) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- left join public: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m) AS BIGINT) END) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-12.00000000000001' AS DOUBLE)), CAST('28.000000000000025' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v1 AS v1
+        FROM (SELECT `part` AS k0,
+              CASE WHEN isnan((`x` * `weight`)) THEN NULL ELSE (`x` * `weight`) END AS v1,
+              `p` AS p
+          FROM (SELECT ours.`p`,
+                ours.`x`,
+                theirs.`weight` AS `weight`,
+                theirs.`part` AS `part`
+            FROM (SELECT `p`,
+                  `x`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS ours
+            LEFT
+            JOIN (SELECT CASE WHEN octet_length(make_valid_utf8(CAST(`zone` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`zone` AS STRING)) ELSE left(make_valid_utf8(CAST(`zone` AS STRING)), 4096) END AS `zone`,
+                  CASE WHEN isnan(CAST(`weight` AS DOUBLE)) THEN NULL ELSE CAST(`weight` AS DOUBLE) END AS `weight`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`part` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`part` AS STRING)) ELSE left(make_valid_utf8(CAST(`part` AS STRING)), 4096) END AS `part`
+              FROM table_zones AS t) AS theirs ON ours.`r` = theirs.`zone`) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- mean and sum, ungrouped: tally
+SELECT code,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 * 1024 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END) AS a1
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      count(v0) AS a0,
+      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -5), 300) AS BIGINT) END), 0) AS a1
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0,
+        r.v1 AS v1
+    FROM (SELECT `i` AS v0,
+          `i` AS v1,
+          `p` AS p
+      FROM (SELECT `p`,
+            `i`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- mean by declared: tally
+SELECT code,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 * 1024 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        count(v0) AS a0,
+        coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END), 0) AS a1
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v0 AS v0,
+            r.v1 AS v1
+        FROM (SELECT `r` AS k0,
+              `x` AS v0,
+              `x` AS v1,
+              `p` AS p
+          FROM (SELECT `p`,
+                `x`,
+                `r`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- mean by discovered: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT k0,
+      row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+  FROM (SELECT DISTINCT p,
+        k0
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT `q` AS k0,
+              `p` AS p
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
+WHERE place <= 2
+GROUP BY k0
+
+-- mean by discovered: tally
+SELECT code,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      count(v0) AS a0,
+      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END), 0) AS a1
+  FROM (SELECT r.p AS p,
+        CAST(d0.code AS INTEGER) AS code,
+        r.v0 AS v0,
+        r.v1 AS v1
+    FROM (SELECT `q` AS k0,
+          `x` AS v0,
+          `x` AS v1,
+          `p` AS p
+      FROM (SELECT `p`,
+            `x`,
+            `q`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+    JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
+    JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- mean, ungrouped: tally
+SELECT code,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      count(v0) AS a0,
+      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END), 0) AS a1
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0,
+        r.v1 AS v1
+    FROM (SELECT `x` AS v0,
+          `x` AS v1,
+          `p` AS p
+      FROM (SELECT `p`,
+            `x`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- median by declared: bins
+SELECT code,
+    b,
+    sum(CAST(n * 1024 * (CASE WHEN c <= 3 AND m <= 2 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m) END) AS BIGINT)) AS n
+FROM (SELECT *,
+      max(place) OVER (PARTITION BY p) AS m
+  FROM (SELECT *,
+        sum(n) OVER (PARTITION BY p, code) AS c,
+        dense_rank() OVER (PARTITION BY p ORDER BY code) AS place
+    FROM (SELECT p,
+          code,
+          b,
+          count(*) AS n
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              CAST(d0.code AS INTEGER) AS code,
+              CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
+          FROM (SELECT `r` AS k0,
+                `x` AS v0,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `x`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+          JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
+          WHERE v0 IS NOT NULL) AS lines) AS t
+      GROUP BY p,
+          code,
+          b) AS cells) AS placed) AS t
+GROUP BY code,
+    b
+
+-- median by discovered: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT k0,
+      row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+  FROM (SELECT DISTINCT p,
+        k0
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT `q` AS k0,
+              `p` AS p
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
+WHERE place <= 2
+GROUP BY k0
+
+-- median by discovered: bins
+SELECT code,
+    b,
+    sum(CAST(n * 1024 * (CASE WHEN c <= 3 AND m <= 2 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m) END) AS BIGINT)) AS n
+FROM (SELECT *,
+      max(place) OVER (PARTITION BY p) AS m
+  FROM (SELECT *,
+        sum(n) OVER (PARTITION BY p, code) AS c,
+        dense_rank() OVER (PARTITION BY p ORDER BY code) AS place
+    FROM (SELECT p,
+          code,
+          b,
+          count(*) AS n
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              CAST(d0.code AS INTEGER) AS code,
+              CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
+          FROM (SELECT `q` AS k0,
+                `x` AS v0,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `x`,
+                  `q`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+          JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
+          JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+          WHERE v0 IS NOT NULL) AS lines) AS t
+      GROUP BY p,
+          code,
+          b) AS cells) AS placed) AS t
+GROUP BY code,
+    b
+
+-- median, ungrouped: bins
+SELECT code,
+    b,
+    sum(CAST(n * 1024 * (CASE WHEN c <= 3 AND m <= 1 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * least(m, 1) * CAST('0.9999999999999964' AS DOUBLE) / (c * m) END) AS BIGINT)) AS n
+FROM (SELECT *,
+      max(place) OVER (PARTITION BY p) AS m
+  FROM (SELECT *,
+        sum(n) OVER (PARTITION BY p, code) AS c,
+        dense_rank() OVER (PARTITION BY p ORDER BY code) AS place
+    FROM (SELECT p,
+          code,
+          b,
+          count(*) AS n
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              CAST(0 AS INTEGER) AS code,
+              CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
+          FROM (SELECT `x` AS v0,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `x`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+          WHERE v0 IS NOT NULL) AS lines) AS t
+      GROUP BY p,
+          code,
+          b) AS cells) AS placed) AS t
+GROUP BY code,
+    b
+
+-- missing against its bounds: tally
+SELECT code,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('100.08333333333324' AS DOUBLE)), CAST('100.1000000000001' AS DOUBLE)) * CAST('8388608.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0
+    FROM (SELECT CASE WHEN isnan((CAST(100 AS DOUBLE) + (CAST(1 AS DOUBLE) / CASE WHEN coalesce(`y`, CAST(10 AS DOUBLE)) <> 0 THEN coalesce(`y`, CAST(10 AS DOUBLE)) END))) THEN NULL ELSE (CAST(100 AS DOUBLE) + (CAST(1 AS DOUBLE) / CASE WHEN coalesce(`y`, CAST(10 AS DOUBLE)) <> 0 THEN coalesce(`y`, CAST(10 AS DOUBLE)) END)) END AS v0,
+          `p` AS p
+      FROM (SELECT `p`,
+            `y`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- per person: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('20.0' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('20.0' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0,
+      count(*) AS a1
+  FROM (SELECT CASE WHEN `s` IS NULL THEN NULL ELSE least(greatest(`s`, CAST('0.0' AS DOUBLE)), CAST('20.0' AS DOUBLE)) END AS v0
+    FROM (SELECT `p`,
+          (CAST((CAST(sum((CAST(CASE WHEN `x` IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(`x` AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN `x` IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(`x` AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS DOUBLE)) * CAST('7.450580596923828e-09' AS DOUBLE) AS `s`
+      FROM (SELECT `p`,
+            `x`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+      GROUP BY `p`) AS t) AS r) AS g
+
+-- per person and key: tally
+SELECT code,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 * 1024 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        count(v0) AS a0,
+        coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-5.0' AS DOUBLE)), CAST('300.0' AS DOUBLE)) * CAST('2097152.0' AS DOUBLE) + 0.5) AS INTEGER) - (309329920) END), 0) AS a1
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v0 AS v0,
+            r.v1 AS v1
+        FROM (SELECT `r` AS k0,
+              `g` AS v0,
+              `g` AS v1,
+              `p` AS p
+          FROM (SELECT `p`,
+                `r`,
+                CAST(max(`i`) AS DOUBLE) AS `g`
+            FROM (SELECT `p`,
+                  `i`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CAST(`i` AS BIGINT) AS `i`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+            GROUP BY `p`,
+                `r`) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- per person, counted: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-1.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-1.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT CASE WHEN CAST(CASE WHEN `c` IS NULL THEN NULL ELSE CAST(least(greatest(`c`, 0), 50) AS BIGINT) END AS DOUBLE) IS NULL THEN NULL ELSE CAST(floor(least(greatest((CAST(CASE WHEN `c` IS NULL THEN NULL ELSE CAST(least(greatest(`c`, 0), 50) AS BIGINT) END AS DOUBLE) / CASE WHEN CAST('10.0' AS DOUBLE) <> 0 THEN CAST('10.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE))) AS BIGINT) * 10 END AS k0,
+        CASE WHEN `m` IS NULL THEN NULL ELSE least(greatest(`m`, CAST('-1.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v1
+    FROM (SELECT `p`,
+          count(*) AS `c`,
+          (CAST((CAST(sum((CAST(CASE WHEN `x` IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(`x` AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN `x` IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(`x` AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS DOUBLE)) * CAST('7.450580596923828e-09' AS DOUBLE) / nullif(count(`x`), 0) AS `m`
+      FROM (SELECT `p`,
+            `x`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+      GROUP BY `p`) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+
+-- per person, distinct: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT count(*) AS a0,
+      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, 0), 9) AS BIGINT) - (4) END), 0) AS a1
+  FROM (SELECT CASE WHEN `c` IS NULL THEN NULL ELSE CAST(least(greatest(`c`, 0), 9) AS BIGINT) END AS v1
+    FROM (SELECT `p`,
+          count(DISTINCT `q`) AS `c`
+      FROM (SELECT *
+        FROM (SELECT `p`,
+              `q`,
+              `b`
+          FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`,
+                `b` AS `b`
+            FROM table_data AS t) AS t
+          WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+        WHERE `b`) AS t
+      GROUP BY `p`) AS t) AS r) AS g
+
+-- per person, having: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT k0,
+      row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+  FROM (SELECT DISTINCT p,
+        k0
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT `q` AS k0,
+              `p` AS p
+          FROM (SELECT *
+            FROM (SELECT `p`,
+                  `q`,
+                  count(*) AS `count`
+              FROM (SELECT `p`,
+                    `q`
+                FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                      CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                      CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                  FROM table_data AS t) AS t
+                WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+              GROUP BY `p`,
+                  `q`) AS t
+            WHERE (`count` > 1)) AS t) AS r) AS lines) AS l) AS t) AS t
+WHERE place <= 2
+GROUP BY k0
+
+-- per person, having: tally
+SELECT code,
+    sum(least(c, 3) * 1024) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c
+  FROM (SELECT r.p AS p,
+        CAST(d0.code AS INTEGER) AS code
+    FROM (SELECT `q` AS k0,
+          `p` AS p
+      FROM (SELECT *
+        FROM (SELECT `p`,
+              `q`,
+              count(*) AS `count`
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+          GROUP BY `p`,
+              `q`) AS t
+        WHERE (`count` > 1)) AS t) AS r
+    JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
+    JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- persons: tally
+SELECT code,
+    sum(1) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code
+    FROM (SELECT `p` AS p
+      FROM (SELECT `p`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- persons by declared: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN 1024 ELSE CAST(1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m) AS BIGINT) END) AS a0
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code
+        FROM (SELECT `r` AS k0,
+              `p` AS p
+          FROM (SELECT `p`,
+                `r`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- persons by discovered: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT k0,
+      row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+  FROM (SELECT DISTINCT p,
+        k0
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT `q` AS k0,
+              `p` AS p
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
+WHERE place <= 2
+GROUP BY k0
+
+-- persons by discovered: tally
+SELECT code,
+    sum(1024) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c
+  FROM (SELECT r.p AS p,
+        CAST(d0.code AS INTEGER) AS code
+    FROM (SELECT `q` AS k0,
+          `p` AS p
+      FROM (SELECT `p`,
+            `q`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+    JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
+    JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- quantile of integers by declared: bins
+SELECT code,
+    b,
+    sum(CAST(n * 1024 * (CASE WHEN c <= 3 AND m <= 2 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m) END) AS BIGINT)) AS n
+FROM (SELECT *,
+      max(place) OVER (PARTITION BY p) AS m
+  FROM (SELECT *,
+        sum(n) OVER (PARTITION BY p, code) AS c,
+        dense_rank() OVER (PARTITION BY p ORDER BY code) AS place
+    FROM (SELECT p,
+          code,
+          b,
+          count(*) AS n
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              CAST(d0.code AS INTEGER) AS code,
+              CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
+          FROM (SELECT `r` AS k0,
+                `i` AS v0,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `i`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CAST(`i` AS BIGINT) AS `i`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+          JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
+          WHERE v0 IS NOT NULL) AS lines) AS t
+      GROUP BY p,
+          code,
+          b) AS cells) AS placed) AS t
+GROUP BY code,
+    b
+
+-- quantile of integers by discovered: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT k0,
+      row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+  FROM (SELECT DISTINCT p,
+        k0
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT `q` AS k0,
+              `p` AS p
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
+WHERE place <= 2
+GROUP BY k0
+
+-- quantile of integers by discovered: bins
+SELECT code,
+    b,
+    sum(CAST(n * 1024 * (CASE WHEN c <= 3 AND m <= 2 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m) END) AS BIGINT)) AS n
+FROM (SELECT *,
+      max(place) OVER (PARTITION BY p) AS m
+  FROM (SELECT *,
+        sum(n) OVER (PARTITION BY p, code) AS c,
+        dense_rank() OVER (PARTITION BY p ORDER BY code) AS place
+    FROM (SELECT p,
+          code,
+          b,
+          count(*) AS n
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              CAST(d0.code AS INTEGER) AS code,
+              CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
+          FROM (SELECT `q` AS k0,
+                `i` AS v0,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `i`,
+                  `q`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CAST(`i` AS BIGINT) AS `i`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+          JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
+          JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+          WHERE v0 IS NOT NULL) AS lines) AS t
+      GROUP BY p,
+          code,
+          b) AS cells) AS placed) AS t
+GROUP BY code,
+    b
+
+-- quantile of integers, ungrouped: bins
+SELECT code,
+    b,
+    sum(CAST(n * 1024 * (CASE WHEN c <= 3 AND m <= 1 THEN CAST('1.0' AS DOUBLE) ELSE least(c, 3) * least(m, 1) * CAST('0.9999999999999964' AS DOUBLE) / (c * m) END) AS BIGINT)) AS n
+FROM (SELECT *,
+      max(place) OVER (PARTITION BY p) AS m
+  FROM (SELECT *,
+        sum(n) OVER (PARTITION BY p, code) AS c,
+        dense_rank() OVER (PARTITION BY p ORDER BY code) AS place
+    FROM (SELECT p,
+          code,
+          b,
+          count(*) AS n
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              CAST(0 AS INTEGER) AS code,
+              CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
+          FROM (SELECT `i` AS v0,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `i`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CAST(`i` AS BIGINT) AS `i`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+          WHERE v0 IS NOT NULL) AS lines) AS t
+      GROUP BY p,
+          code,
+          b) AS cells) AS placed) AS t
+GROUP BY code,
+    b
+
+-- ratio, ungrouped: tally
+SELECT code,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1,
+    sum(least(c, 3) * 1024) AS a2,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a3 * 1024 ELSE CAST((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END) AS a3
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0,
+      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1,
+      count(v3) AS a3
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0,
+        r.v1 AS v1,
+        r.v3 AS v3
+    FROM (SELECT `x` AS v0,
+          `y` AS v1,
+          `x` AS v3,
+          `p` AS p
+      FROM (SELECT `p`,
+            `x`,
+            `y`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- redefined: tally
+SELECT code,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 * 1024 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END) AS a1
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('29.99999999999991' AS DOUBLE)), CAST('130.00000000000014' AS DOUBLE)) * CAST('4194304.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0,
+        count(v1) AS a1
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v0 AS v0,
+            r.v1 AS v1
+        FROM (SELECT `r` AS k0,
+              `x` AS v0,
+              `x` AS v1,
+              `p` AS p
+          FROM (SELECT CASE WHEN isnan((CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * `x`))) THEN NULL ELSE (CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * `x`)) END AS `x`,
+                `r` AS `r`,
+                `p` AS `p`
+            FROM (SELECT `p`,
+                  `x`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- rows, ungrouped: tally
+SELECT code,
+    sum(least(c, 3) * 1024) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code
+    FROM (SELECT `p` AS p
+      FROM (SELECT `p`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- several by boolean: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m) AS BIGINT) END) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v1 AS v1
+        FROM (SELECT `b` AS k0,
+              `x` AS v1,
+              `p` AS p
+          FROM (SELECT `p`,
+                `x`,
+                `b`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  `b` AS `b`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- several by bucket: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m) AS BIGINT) END) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v1 AS v1
+        FROM (SELECT CASE WHEN `x` IS NULL THEN NULL ELSE CAST(CAST(CAST(floor(least(greatest((`x` / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) AS DECIMAL(19, 0)) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
+              `x` AS v1,
+              `p` AS p
+          FROM (SELECT `p`,
+                `x`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- several by case: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m) AS BIGINT) END) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v1 AS v1
+        FROM (SELECT CASE WHEN (`x` > CAST(2 AS DOUBLE)) THEN 'high' WHEN (`x` <= CAST(2 AS DOUBLE)) THEN 'low' ELSE NULL END AS k0,
+              `x` AS v1,
+              `p` AS p
+          FROM (SELECT `p`,
+                `x`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- several by days: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m) AS BIGINT) END) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v1 AS v1
+        FROM (SELECT `e` AS k0,
+              `x` AS v1,
+              `p` AS p
+          FROM (SELECT `p`,
+                `x`,
+                `e`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN TRY_CAST(`e` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`e` AS DATE) END AS `e`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- several by declared: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m) AS BIGINT) END) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v1 AS v1
+        FROM (SELECT `r` AS k0,
+              `x` AS v1,
+              `p` AS p
+          FROM (SELECT `p`,
+                `x`,
+                `r`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- several by discovered: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT k0,
+      row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+  FROM (SELECT DISTINCT p,
+        k0
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT `q` AS k0,
+              `p` AS p
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
+WHERE place <= 2
+GROUP BY k0
+
+-- several by discovered: tally
+SELECT code,
+    sum(least(c, 3) * 1024) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+  FROM (SELECT r.p AS p,
+        CAST(d0.code AS INTEGER) AS code,
+        r.v1 AS v1
+    FROM (SELECT `q` AS k0,
+          `x` AS v1,
+          `p` AS p
+      FROM (SELECT `p`,
+            `x`,
+            `q`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+    JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
+    JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- several by discovered dates: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT k0,
+      row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(unix_date(k0) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+  FROM (SELECT DISTINCT p,
+        k0
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT `d` AS k0,
+              `p` AS p
+          FROM (SELECT `p`,
+                `d`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
+WHERE place <= 2
+GROUP BY k0
+
+-- several by discovered dates: tally
+SELECT code,
+    sum(least(c, 3) * 1024) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+  FROM (SELECT r.p AS p,
+        CAST(d0.code AS INTEGER) AS code,
+        r.v1 AS v1
+    FROM (SELECT `d` AS k0,
+          `x` AS v1,
+          `p` AS p
+      FROM (SELECT `p`,
+            `x`,
+            `d`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+    JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
+    JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- several by discovered integers: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT k0,
+      row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(k0 AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+  FROM (SELECT DISTINCT p,
+        k0
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT `w` AS k0,
+              `p` AS p
+          FROM (SELECT `p`,
+                `w`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CAST(`w` AS BIGINT) AS `w`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
+WHERE place <= 2
+GROUP BY k0
+
+-- several by discovered integers: tally
+SELECT code,
+    sum(least(c, 3) * 1024) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+  FROM (SELECT r.p AS p,
+        CAST(d0.code AS INTEGER) AS code,
+        r.v1 AS v1
+    FROM (SELECT `w` AS k0,
+          `x` AS v1,
+          `p` AS p
+      FROM (SELECT `p`,
+            `x`,
+            `w`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`w` AS BIGINT) AS `w`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+    JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
+    JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- several by discovered with declared: units of keys
+SELECT k0,
+    k1,
+    count(*) AS n
+FROM (SELECT k0,
+      k1,
+      row_number() OVER (PARTITION BY p ORDER BY abs((((((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k1 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST, k1 NULLS LAST) AS place
+  FROM (SELECT DISTINCT p,
+        k0,
+        k1
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0,
+            r.k1 AS k1
+        FROM (SELECT `q` AS k0,
+              `r` AS k1,
+              `p` AS p
+          FROM (SELECT `p`,
+                `r`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS lines) AS l) AS t) AS t
+WHERE place <= 2
+GROUP BY k0,
+    k1
+
+-- several by discovered with declared: tally
+SELECT code,
+    sum(least(c, 3) * 1024) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+  FROM (SELECT r.p AS p,
+        CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
+        r.v1 AS v1
+    FROM (SELECT `q` AS k0,
+          `r` AS k1,
+          `x` AS v1,
+          `p` AS p
+      FROM (SELECT `p`,
+            `x`,
+            `r`,
+            `q`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+    JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
+    JOIN values_of_key_1 AS d1 ON r.k1 = d1.value
+    JOIN wanted_keys AS w ON CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) = w.code) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- several by month: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m) AS BIGINT) END) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v1 AS v1
+        FROM (SELECT CAST(month(`t`) AS BIGINT) AS k0,
+              `x` AS v1,
+              `p` AS p
+          FROM (SELECT `p`,
+                `x`,
+                `t`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN TRY_CAST(`t` AS TIMESTAMP_NTZ) BETWEEN TIMESTAMP_NTZ '0001-01-01 00:00:00' AND TIMESTAMP_NTZ '9999-12-31 23:59:59' THEN TRY_CAST(`t` AS TIMESTAMP_NTZ) END AS `t`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- several by two: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m) AS BIGINT) END) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
+            r.v1 AS v1
+        FROM (SELECT `r` AS k0,
+              `b` AS k1,
+              `x` AS v1,
+              `p` AS p
+          FROM (SELECT `p`,
+                `x`,
+                `r`,
+                `b`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+                  `b` AS `b`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
+        JOIN values_of_key_1 AS d1 ON r.k1 <=> d1.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- several by with NULL: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m) AS BIGINT) END) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v1 AS v1
+        FROM (SELECT `n` AS k0,
+              `x` AS v1,
+              `p` AS p
+          FROM (SELECT `p`,
+                `x`,
+                `n`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`n` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`n` AS STRING)) ELSE left(make_valid_utf8(CAST(`n` AS STRING)), 4096) END AS `n`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- sum away from zero by declared: tally
+SELECT code,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v0 AS v0
+        FROM (SELECT `r` AS k0,
+              `y` AS v0,
+              `p` AS p
+          FROM (SELECT `p`,
+                `y`,
+                `r`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- sum away from zero by discovered: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT k0,
+      row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+  FROM (SELECT DISTINCT p,
+        k0
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT `q` AS k0,
+              `p` AS p
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
+WHERE place <= 2
+GROUP BY k0
+
+-- sum away from zero by discovered: tally
+SELECT code,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
+  FROM (SELECT r.p AS p,
+        CAST(d0.code AS INTEGER) AS code,
+        r.v0 AS v0
+    FROM (SELECT `q` AS k0,
+          `y` AS v0,
+          `p` AS p
+      FROM (SELECT `p`,
+            `y`,
+            `q`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+    JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
+    JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- sum away from zero, ungrouped: tally
+SELECT code,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0
+    FROM (SELECT `y` AS v0,
+          `p` AS p
+      FROM (SELECT `p`,
+            `y`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- sum of decimals, ungrouped: tally
+SELECT code,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('100.0' AS DOUBLE)) * CAST('100.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0
+    FROM (SELECT `c` AS v0,
+          `p` AS p
+      FROM (SELECT `p`,
+            `c`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              `c` AS `c`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- sum of integers, ungrouped: tally
+SELECT code,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(least(greatest(v0, -5), 300) AS BIGINT) END), 0) AS a0
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0
+    FROM (SELECT `i` AS v0,
+          `p` AS p
+      FROM (SELECT `p`,
+            `i`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- sum, ungrouped: tally
+SELECT code,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0
+    FROM (SELECT `x` AS v0,
+          `p` AS p
+      FROM (SELECT `p`,
+            `x`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- union: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m) AS BIGINT) END) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v1 AS v1
+        FROM (SELECT `r` AS k0,
+              `x` AS v1,
+              `p` AS p
+          FROM (SELECT `r`,
+                `x`,
+                `p`
+            FROM (SELECT `r` AS `r`,
+                  `x` AS `x`,
+                  `p` AS `p`
+              FROM (SELECT `p`,
+                    `x`,
+                    `r`
+                FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                      CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                      CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                      CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                  FROM table_data AS t) AS t
+                WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS t
+            UNION ALL
+            SELECT `r`,
+                `x`,
+                `p`
+            FROM (SELECT `r` AS `r`,
+                  `x` AS `x`,
+                  `p` AS `p`
+              FROM (SELECT *
+                FROM (SELECT `p`,
+                      `x`,
+                      `r`,
+                      `b`
+                  FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                        CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                        CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                        CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+                        `b` AS `b`
+                    FROM table_data AS t) AS t
+                  WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+                WHERE `b`) AS t) AS t) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- union of two tables: tally
+SELECT code,
+    sum(least(c, 3) * 1024) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v1 AS v1
+    FROM (SELECT `z` AS v1,
+          `p` AS p
+      FROM (SELECT `z`,
+            `p`
+        FROM (SELECT `x` AS `z`,
+              `p` AS `p`
+          FROM (SELECT `p`,
+                `x`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS t
+        UNION ALL
+        SELECT `z`,
+            `p`
+        FROM (SELECT `v` AS `z`,
+              `p` AS `p`
+          FROM (SELECT `p`,
+                `v`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`v` AS DOUBLE)) THEN NULL ELSE CAST(`v` AS DOUBLE) END AS `v`
+              FROM table_visits AS t) AS t
+            WHERE `p` IS NOT NULL) AS t) AS t) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- values, ungrouped: tally
+SELECT code,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      count(v0) AS a0
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0
+    FROM (SELECT `x` AS v0,
+          `p` AS p
+      FROM (SELECT `p`,
+            `x`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- variance by declared: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m) AS BIGINT) END) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a2 ELSE CAST((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a2 ELSE CAST((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a2
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END), 0) AS a1,
+        coalesce(try_sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END), 0) AS a2
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v1 AS v1,
+            r.v2 AS v2
+        FROM (SELECT `r` AS k0,
+              `y` AS v1,
+              CASE WHEN CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2,
+              `p` AS p
+          FROM (SELECT `p`,
+                `y`,
+                `r`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- variance by discovered: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT k0,
+      row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+  FROM (SELECT DISTINCT p,
+        k0
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT `q` AS k0,
+              `p` AS p
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
+WHERE place <= 2
+GROUP BY k0
+
+-- variance by discovered: tally
+SELECT code,
+    sum(least(c, 3) * 1024) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a2
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END), 0) AS a1,
+      coalesce(try_sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END), 0) AS a2
+  FROM (SELECT r.p AS p,
+        CAST(d0.code AS INTEGER) AS code,
+        r.v1 AS v1,
+        r.v2 AS v2
+    FROM (SELECT `q` AS k0,
+          `y` AS v1,
+          CASE WHEN CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2,
+          `p` AS p
+      FROM (SELECT `p`,
+            `y`,
+            `q`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+    JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
+    JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- variance, ungrouped: tally
+SELECT code,
+    sum(least(c, 3) * 1024) AS a0,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a2
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END), 0) AS a1,
+      coalesce(try_sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END), 0) AS a2
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v1 AS v1,
+        r.v2 AS v2
+    FROM (SELECT `y` AS v1,
+          CASE WHEN CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2,
+          `p` AS p
+      FROM (SELECT `p`,
+            `y`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- where: tally
+SELECT code,
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m)) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0
+FROM (SELECT *,
+      count(*) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
+    FROM (SELECT /*+ REPARTITION(p) */ *
+      FROM (SELECT r.p AS p,
+            CAST(d0.code AS INTEGER) AS code,
+            r.v0 AS v0
+        FROM (SELECT `r` AS k0,
+              `x` AS v0,
+              `p` AS p
+          FROM (SELECT *
+            FROM (SELECT `p`,
+                  `x`,
+                  `i`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CAST(`i` AS BIGINT) AS `i`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+            WHERE ((`x` > CAST(1 AS DOUBLE)) OR (`i` IS NULL))) AS t) AS r
+        JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
+    GROUP BY p,
+        code) AS pairs) AS t
+GROUP BY code
+
+-- where in: tally
+SELECT code,
+    sum(least(c, 3) * 1024) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code
+    FROM (SELECT `p` AS p
+      FROM (SELECT *
+        FROM (SELECT `p`,
+              `q`,
+              `t`
+          FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`,
+                CASE WHEN TRY_CAST(`t` AS TIMESTAMP_NTZ) BETWEEN TIMESTAMP_NTZ '0001-01-01 00:00:00' AND TIMESTAMP_NTZ '9999-12-31 23:59:59' THEN TRY_CAST(`t` AS TIMESTAMP_NTZ) END AS `t`
+            FROM table_data AS t) AS t
+          WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+        WHERE ((`q` IN ('q0', '日本')) AND (CAST(`t` AS TIMESTAMP_NTZ) < CAST(DATE '2024-06-01' AS TIMESTAMP_NTZ)))) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- where not: tally
+SELECT code,
+    sum(least(c, 3) * 1024) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code
+    FROM (SELECT `p` AS p
+      FROM (SELECT *
+        FROM (SELECT `p`,
+              `x`,
+              `b`
+          FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                `b` AS `b`
+            FROM table_data AS t) AS t
+          WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+        WHERE (NOT ((`x` > CAST(1 AS DOUBLE)) AND `b`))) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- ==== persons with few rows ====
+
+-- few_rows_of_data
+SELECT `p`,
+    `x`,
+    `y`,
+    `i`,
+    `w`,
+    `r`,
+    `n`,
+    `q`,
+    `b`,
+    `d`,
+    `e`,
+    `t`,
+    `c`
+FROM (SELECT `p`,
+      `x`,
+      `y`,
+      `i`,
+      `w`,
+      `r`,
+      `n`,
+      `q`,
+      `b`,
+      `d`,
+      `e`,
+      `t`,
+      `c`,
+      row_number() OVER (PARTITION BY `p` ORDER BY abs((((((((((((((((((((((((((((((((((((((((coalesce(TRY_CAST(`p` AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CASE WHEN abs(`x`) < CAST('1099511627776.0' AS DOUBLE) THEN CAST(floor(`x` * CAST('1048576.0' AS DOUBLE)) AS BIGINT) WHEN `x` IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CASE WHEN abs(`y`) < CAST('1099511627776.0' AS DOUBLE) THEN CAST(floor(`y` * CAST('1048576.0' AS DOUBLE)) AS BIGINT) WHEN `y` IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(`i` AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(`w` AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(`r` AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(`n` AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(`q` AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(`b` AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(unix_date(`d`) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(unix_date(`e`) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST((CAST(unix_date(CAST(`t` AS DATE)) AS BIGINT) * 1440 + CAST(hour(`t`) AS BIGINT) * 60 + CAST(minute(`t`) AS BIGINT)) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CASE WHEN abs(CAST(`c` AS DOUBLE)) < CAST('1099511627776.0' AS DOUBLE) THEN CAST(floor(CAST(`c` AS DOUBLE) * CAST('1048576.0' AS DOUBLE)) AS BIGINT) WHEN CAST(`c` AS DOUBLE) IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), `p` NULLS LAST, `x` NULLS LAST, `y` NULLS LAST, `i` NULLS LAST, `w` NULLS LAST, `r` NULLS LAST, `n` NULLS LAST, `q` NULLS LAST, `b` NULLS LAST, `d` NULLS LAST, `e` NULLS LAST, `t` NULLS LAST, `c` NULLS LAST) AS row_rank
+  FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+        CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+        CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+        CAST(`i` AS BIGINT) AS `i`,
+        CAST(`w` AS BIGINT) AS `w`,
+        CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+        CASE WHEN octet_length(make_valid_utf8(CAST(`n` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`n` AS STRING)) ELSE left(make_valid_utf8(CAST(`n` AS STRING)), 4096) END AS `n`,
+        CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`,
+        `b` AS `b`,
+        CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`,
+        CASE WHEN TRY_CAST(`e` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`e` AS DATE) END AS `e`,
+        CASE WHEN TRY_CAST(`t` AS TIMESTAMP_NTZ) BETWEEN TIMESTAMP_NTZ '0001-01-01 00:00:00' AND TIMESTAMP_NTZ '9999-12-31 23:59:59' THEN TRY_CAST(`t` AS TIMESTAMP_NTZ) END AS `t`,
+        `c` AS `c`
+    FROM table_data AS t) AS t
+  WHERE `p` IS NOT NULL) AS t
+WHERE row_rank <= 5
+
+-- few_rows_of_visits
+SELECT `p`,
+    `k`,
+    `v`
+FROM (SELECT `p`,
+      `k`,
+      `v`,
+      row_number() OVER (PARTITION BY `p` ORDER BY abs((((((((((coalesce(TRY_CAST(`p` AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(`k` AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CASE WHEN abs(`v`) < CAST('1099511627776.0' AS DOUBLE) THEN CAST(floor(`v` * CAST('1048576.0' AS DOUBLE)) AS BIGINT) WHEN `v` IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), `p` NULLS LAST, `k` NULLS LAST, `v` NULLS LAST) AS row_rank
+  FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+        CASE WHEN octet_length(make_valid_utf8(CAST(`k` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`k` AS STRING)) ELSE left(make_valid_utf8(CAST(`k` AS STRING)), 4096) END AS `k`,
+        CASE WHEN isnan(CAST(`v` AS DOUBLE)) THEN NULL ELSE CAST(`v` AS DOUBLE) END AS `v`
+    FROM table_visits AS t) AS t
+  WHERE `p` IS NOT NULL) AS t
+WHERE row_rank <= 5
+
+-- [data]
+SELECT `p`,
+    `x`,
+    `y`,
+    `i`,
+    `w`,
+    `r`,
+    `n`,
+    `q`,
+    `b`,
+    `d`,
+    `e`,
+    `t`,
+    `c`
+FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+      CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+      CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+      CAST(`i` AS BIGINT) AS `i`,
+      CAST(`w` AS BIGINT) AS `w`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`n` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`n` AS STRING)) ELSE left(make_valid_utf8(CAST(`n` AS STRING)), 4096) END AS `n`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`,
+      `b` AS `b`,
+      CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`,
+      CASE WHEN TRY_CAST(`e` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`e` AS DATE) END AS `e`,
+      CASE WHEN TRY_CAST(`t` AS TIMESTAMP_NTZ) BETWEEN TIMESTAMP_NTZ '0001-01-01 00:00:00' AND TIMESTAMP_NTZ '9999-12-31 23:59:59' THEN TRY_CAST(`t` AS TIMESTAMP_NTZ) END AS `t`,
+      `c` AS `c`
+  FROM few_rows_of_data AS t) AS t
+WHERE `p` IS NOT NULL AND `y` IS NOT NULL
+
+-- [visits]
+SELECT `p`,
+    `k`,
+    `v`
+FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+      CASE WHEN octet_length(make_valid_utf8(CAST(`k` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`k` AS STRING)) ELSE left(make_valid_utf8(CAST(`k` AS STRING)), 4096) END AS `k`,
+      CASE WHEN isnan(CAST(`v` AS DOUBLE)) THEN NULL ELSE CAST(`v` AS DOUBLE) END AS `v`
+  FROM few_rows_of_visits AS t) AS t
+WHERE `p` IS NOT NULL
+
+-- join persons: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `k` AS k0,
+        `x` AS v1
+    FROM (SELECT ours.`x`,
+          theirs.`k` AS `k`
+      FROM (SELECT `p`,
+            `x`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM few_rows_of_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS ours
+      JOIN (SELECT `p`,
+            `k`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`k` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`k` AS STRING)) ELSE left(make_valid_utf8(CAST(`k` AS STRING)), 4096) END AS `k`
+          FROM few_rows_of_visits AS t) AS t
+        WHERE `p` IS NOT NULL) AS theirs ON ours.`p` = theirs.`p`) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+
+-- left join persons: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+  FROM (SELECT `k` AS k0,
+        `v` AS v1
+    FROM (SELECT theirs.`k` AS `k`,
+          theirs.`v` AS `v`
+      FROM (SELECT `p`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM few_rows_of_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS ours
+      LEFT
+      JOIN ([visits]) AS theirs ON ours.`p` = theirs.`p`) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
+
+-- rows by declared: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0
+FROM (SELECT k0,
+      count(*) AS a0
+  FROM (SELECT `r` AS k0
+    FROM (SELECT `r`
+      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+        FROM few_rows_of_data AS t) AS t
+      WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value

@@ -1,0 +1,198 @@
+"""The statements of every shape of question in every dialect, laid out so that a change can be read.
+
+The golden files beside this one hold them. After a change that is meant, write them anew and read the difference:
+
+    python tests/engines/golden_statements.py
+
+Neither a server nor Spark is needed: statements are printed, not run. How the tables are read is printed once, at the
+top; where a statement reads one, its name stands in brackets. Tables of keys are named by what they hold.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, final
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from giveortake import sql
+from giveortake.compile import Caps, Measurement, Spend, measurement
+from giveortake.engines import Bins, Distinct, Persons, Tally
+from giveortake.engines.duckdb import statements as of_duckdb
+from giveortake.engines.duckdb.dialect import DuckDBDialect
+from giveortake.engines.postgres.dialect import PostgresDialect
+from giveortake.engines.spark.dialect import SparkDialect
+from giveortake.engines.sql import statements
+from giveortake.engines.sql.dialect import Dialect
+from giveortake.engines.sql.relations import Printer, bounded_name
+from giveortake.engines.sql.statements import Coded
+from giveortake.plan import Catalog, Domain, Kind, PrivateTable, PublicTable, Relation, Scan
+from giveortake.plan.domains import declared
+from query_shapes import OF_PERSONS_WITH_FEW_ROWS, shapes_of
+
+GOLDEN = Path(__file__).with_name("golden")
+DIALECTS: dict[str, Dialect] = {"duckdb": DuckDBDialect(), "postgres": PostgresDialect(), "spark": SparkDialect()}
+SPEND = Spend(epsilon=Fraction(1), keys=Fraction(1, 10**6))
+_COLUMNS: dict[str, tuple[Domain, Any]] = {
+    "p": (Domain(Kind.INTEGER), None),
+    "x": (Domain(Kind.REAL), (-3, 7)),
+    "y": (Domain(Kind.REAL), {"bounds": (10, 12), "nullable": False}),
+    "i": (Domain(Kind.INTEGER), (-5, 300)),
+    "w": (Domain(Kind.INTEGER), None),
+    "r": (Domain(Kind.TEXT), ["north", "south", "øst"]),
+    "n": (Domain(Kind.TEXT), ["a", "b", None]),
+    "q": (Domain(Kind.TEXT), None),
+    "b": (Domain(Kind.BOOLEAN), None),
+    "d": (Domain(Kind.DATE), None),
+    "e": (Domain(Kind.DATE), (dt.date(2024, 1, 1), dt.date(2024, 1, 5))),
+    "t": (Domain(Kind.TIMESTAMP), None),
+    "c": (Domain(Kind.DECIMAL, step=Fraction(1, 100)), (0, 100)),
+}
+_VISITS: dict[str, tuple[Domain, Any]] = {
+    "p": (Domain(Kind.INTEGER), None),
+    "k": (Domain(Kind.TEXT), ["u", "v"]),
+    "v": (Domain(Kind.REAL), (0, 5)),
+}
+_ZONES = PublicTable(
+    "zones",
+    (
+        ("zone", Domain(Kind.TEXT, categories=("north", "south", "west"), nullable=False)),
+        ("weight", Domain(Kind.REAL, Fraction(-1), Fraction(4), nullable=False)),
+        ("part", Domain(Kind.TEXT, categories=("down", "up"), nullable=False)),
+        ("code", Domain(Kind.INTEGER, Fraction(1), Fraction(3), categories=(1, 2, 3), nullable=False)),
+    ),
+    frozenset({"zone", "weight", "code"}),
+)
+
+
+def _table(name: str, columns: dict[str, tuple[Domain, Any]], person: str | None) -> PrivateTable:
+    domains = (
+        (each, domain if said is None else declared(each, said, domain)) for each, (domain, said) in columns.items()
+    )
+    return PrivateTable(
+        name, tuple((each, domain.complete() if each == person else domain) for each, domain in domains), person
+    )
+
+
+DATA = Scan(_table("data", _COLUMNS, None))
+
+
+@final
+@dataclass(frozen=True)
+class Mode:
+    """Who is protected, and how their contributions are bounded."""
+
+    name: str
+    person: str | None
+    caps: Caps
+
+    def catalog(self) -> Catalog:
+        tables = {"data": _COLUMNS, **({} if self.person is None else {"visits": _VISITS})}
+        scans: dict[str, Relation] = {
+            name: Scan(_table(name, columns, self.person), self.caps.total) for name, columns in tables.items()
+        }
+        return Catalog(scans, {"zones": _ZONES})
+
+    def shapes(self) -> dict[str, str]:
+        """Every question that can be asked; with few rows of each person, those that are printed as nowhere else."""
+        if self.caps.total is None:
+            return shapes_of(by_person=self.person is not None)
+        return {**OF_PERSONS_WITH_FEW_ROWS, "rows by declared": "SELECT r, COUNT(*) AS n FROM data GROUP BY r"}
+
+
+MODES = [
+    Mode("rows", None, Caps()),
+    Mode("persons with caps", "p", Caps(2, 3)),
+    Mode("persons with few rows", "p", Caps(total=5)),
+]
+
+
+def sections(mode: Mode, dialect: Dialect) -> Iterator[tuple[str, str]]:
+    """How the tables are read, then each statement of each shape, with a heading."""
+    catalog = mode.catalog()
+    scans = [each for each in catalog.private.values() if isinstance(each, Scan)]
+    sources: dict[object, str] = {name: f"table_{name}" for name in (*catalog.private, *catalog.public)}
+    sources |= {bounded_name(scan): f"few_rows_of_{scan.table.name}" for scan in scans if scan.most_rows_of_person}
+    printer = Printer(dialect, sources)
+    read = {name: printer.relation(relation) for name, relation in catalog.private.items()}
+    for scan in scans:
+        if scan.most_rows_of_person is not None:
+            yield f"few_rows_of_{scan.table.name}", printer.few_rows(scan)
+    yield from ((f"[{name}]", text) for name, text in read.items())
+    for shape, text in sorted(mode.shapes().items()):
+        made = measurement(sql.parse(text, catalog), mode.caps, "add-remove", SPEND)
+        for what, statement in _statements(printer, made):
+            for name, inner in read.items():
+                statement = statement.replace(inner, f"[{name}]")  # noqa: PLW2901 (one after another)
+            yield f"{shape}: {what}", statement
+
+
+def _statements(printer: Printer, made: Measurement) -> Iterator[tuple[str, str]]:
+    for asked in made.asked():
+        columns = asked.keys.columns
+        coded = Coded(
+            tuple(f"values_of_key_{place}" for place in range(len(columns))),
+            tuple(column.values is None or None in column.values for column in columns),
+            tuple(7 if column.values is None else len(column.values) for column in columns),
+            None if made.selection is None else "wanted_keys",
+        )
+        match asked:
+            case Persons():
+                known = {i: f"values_of_key_{i}" for i, column in enumerate(columns) if column.values is not None}
+                yield "units of keys", statements.found_statement(printer, asked, known)
+                if isinstance(printer.dialect, DuckDBDialect):
+                    yield "units of keys, by codes", of_duckdb.persons_statement(printer, asked, coded)
+            case Tally():
+                yield "tally", statements.tally_statement(printer, asked, coded)
+            case Bins():
+                yield "bins", statements.bins_statement(printer, asked, coded)
+            case Distinct():
+                yield "distinct", statements.distinct_statement(printer, asked, coded)
+
+
+_PIECES = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|[()]|[^'\"`()]+")
+_CLAUSE = re.compile(r" (?=(?:FROM|WHERE|GROUP BY|JOIN|LEFT JOIN|UNION ALL|OFFSET) |SELECT )")
+
+
+def laid_out(statement: str) -> str:
+    """A statement with a line for each clause and each column, indented by how deep it is; nothing else is changed."""
+    pieces = _PIECES.findall(statement)
+    queries = [True]  # for each bracket that is open, whether it encloses a query
+    lines = ""
+    for piece, following in zip(pieces, [*pieces[1:], ""], strict=True):
+        if piece == "(":
+            queries.append(following.startswith(("SELECT ", "WITH ")))
+        elif piece == ")":
+            queries.pop()
+        elif queries[-1] and piece[0] not in "'\"`":
+            clause = "\n" + "  " * (sum(queries) - 1)
+            piece = _CLAUSE.sub(clause, piece).replace(", ", f",{clause}    ")  # noqa: PLW2901 (laid out)
+        lines += piece
+    return lines
+
+
+def on_one_line(text: str) -> str:
+    """What was laid out, as it is printed."""
+    return re.sub("\n *", " ", text)
+
+
+def golden(name: str) -> str:
+    """The content of the golden file of a dialect."""
+    written = [f"-- Statements as {name} gets them; see tests/engines/golden_statements.py\n"]
+    for mode in MODES:
+        written.append(f"\n-- ==== {mode.name} ====\n")
+        written += [f"\n-- {heading}\n{laid_out(text)}\n" for heading, text in sections(mode, DIALECTS[name])]
+    return "".join(written)
+
+
+if __name__ == "__main__":
+    GOLDEN.mkdir(exist_ok=True)
+    for each in DIALECTS:
+        (GOLDEN / f"{each}.sql").write_text(golden(each), encoding="utf-8")

@@ -1,0 +1,132 @@
+"""CSV files: one cell changes nothing but itself, and no row makes the loading fail."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from giveortake.engines.duckdb import csv_files
+from giveortake.engines.duckdb.csv_files import load_csv
+from giveortake.errors import GiveOrTakeError, InvalidParameter
+from giveortake.plan import Kind
+
+CONNECTION = duckdb.connect(":memory:")
+KINDS = {"x": Kind.REAL, "i": Kind.INTEGER, "d": Kind.DATE}
+
+
+def loaded(content: bytes, folder: Path) -> list[tuple[object, ...]]:
+    path = folder / "t.csv"
+    path.write_bytes(content)
+    load_csv(CONNECTION, "t", path, ",", KINDS)
+    assert [name for (name,) in CONNECTION.execute("SELECT table_name FROM duckdb_tables()").fetchall()] == ["t"]
+    rows = CONNECTION.execute("SELECT * FROM t").fetchall()
+    CONNECTION.execute("DROP TABLE t")
+    return rows
+
+
+def test_a_cell_that_is_not_what_was_declared_is_missing_and_its_row_is_there(tmp_path: Path) -> None:
+    rows = "".join(f"p{i},{'n/a' if i % 10 < 3 else i}\n" for i in range(1000))
+    found = loaded(f"p,x\n{rows}".encode(), tmp_path)
+    assert len(found) == 1000
+    assert sum(value is None for _, value in found) == 300
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        (b'p,x\na,"1"\n"b\nc",2\n', [("a", 1.0), ("b\nc", 2.0)]),
+        (b"p,x\r\na,1\r\n", [("a", 1.0)]),
+        (b"p,x\ra,1\rb,2\r", [("a", 1.0), ("b", 2.0)]),
+        (b"p,x\na,1\rb,2\n", [("a", 1.0), ("b", 2.0)]),
+        (b"p,x\na,1\r\nb,2\n", [("a", 1.0), ("b", 2.0)]),
+        (b"p,x\na\nb,2\n", [("a", None), ("b", 2.0)]),
+        (b"p,x\na,1,7,8\nb,2\n", [("a", 1.0), ("b", 2.0)]),
+        (b"p,x\n\na,1\n\n", [("a", 1.0)]),
+        (b"p,x\na\xff,1\nb,2\n", [("a\ufffd", 1.0), ("b", 2.0)]),
+        (b"p,x\na\0b,1\nb,2\n", [("a\ufffdb", 1.0), ("b", 2.0)]),
+        (b"\xef\xbb\xbfp,x\na,1\n", [("a", 1.0)]),
+        ("p,x\nß,1\n".encode("utf-16"), [("ß", 1.0)]),
+        ("p,x\nß,1\n".encode("utf-32"), [("ß", 1.0)]),
+        (gzip.compress("p,x\nß,1\n".encode(), mtime=0), [("ß", 1.0)]),
+        (gzip.compress("p,x\nß,1\n".encode("utf-16"), mtime=0), [("ß", 1.0)]),
+        (b'p,x\n 1 , "2" \n', [(" 1 ", 2.0)]),
+        (b'p,x\na"b,1\n', [('a"b', 1.0)]),
+        (b'p,x\n"a""b",1\n', [('a"b', 1.0)]),
+        (b"p,x\n", []),
+        (b"p,x", []),
+        (b"p,x\n" + b"z" * 3_000_000 + b",1\nb,2\n", [("z" * 1_000_001, 1.0), ("b", 2.0)]),
+    ],
+)
+def test_files_are_read_by_the_stated_rules(content: bytes, rows: list[tuple[object, ...]], tmp_path: Path) -> None:
+    assert sorted(loaded(content, tmp_path), key=repr) == sorted(rows, key=repr)
+
+
+def test_an_empty_line_of_a_single_column_is_a_row(tmp_path: Path) -> None:
+    assert loaded(b"p\na\n\nb\n", tmp_path) == [("a",), (None,), ("b",)]
+    assert loaded(b"p\na\n\n\xff\n", tmp_path) == [("a",), (None,), ("\ufffd",)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'p,x\nsecret,"1\nb,2\n',
+        b'p,x\n"secret"s,1\n',
+        b"p,p\nsecret,1\n",
+        b"p,P\nsecret,1\n",
+        b"p,\nsecret,1\n",
+        b"\np,x\nsecret,1\n",
+        b"",
+    ],
+)
+def test_what_cannot_be_read_is_refused_without_a_word_of_it(content: bytes, tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameter) as refusal:
+        loaded(content, tmp_path)
+    assert "secret" not in str(refusal.value)
+    assert refusal.value.__context__ is None or "secret" not in str(refusal.value.__context__)
+
+
+PIECES = ["a", "b", '"', '""', ",", "\n", "\r\n", " ", "1", "'", "#", "\\", "ß", "\t", "2024-01-31", ";"]
+
+
+def _scribbled(luck: random.Random) -> str:
+    return "".join(luck.choice(PIECES) for _ in range(luck.randint(0, 12)))
+
+
+def _well_written(luck: random.Random, width: int, end: str) -> str:
+    """Rows as a program would write them, any text inside of quotes."""
+
+    def cell() -> str:
+        text = _scribbled(luck).replace("\r\n", "\n").replace("\n", end)
+        return '"' + text.replace('"', '""') + '"' if luck.random() < 0.7 else luck.choice(["", "1", "ß", " b"])
+
+    return "".join(",".join(cell() for _ in range(width)) + end for _ in range(luck.randint(0, 5)))
+
+
+def test_duckdb_and_the_reader_here_make_the_same_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    luck = random.Random(7)  # noqa: S311 (texts for a test)
+    by_duckdb = csv_files._read_by_duckdb
+    taken = refused = 0
+
+    def attempt(content: bytes) -> object:
+        try:
+            return sorted(loaded(content, tmp_path), key=repr)
+        except GiveOrTakeError as refusal:
+            return type(refusal)
+
+    for turn in range(120):
+        width, end = luck.randint(1, 3), luck.choice(["\n", "\r\n"])
+        header = ",".join(["x", "i", "s"][:width]) + end
+        content = (header + (_well_written(luck, width, end) if turn % 2 else _scribbled(luck))).encode()
+        seen: list[bool] = []
+        monkeypatch.setattr(csv_files, "_read_by_duckdb", lambda *a, seen=seen: seen.append(by_duckdb(*a)) or seen[-1])
+        first = attempt(content)
+        monkeypatch.setattr(csv_files, "_read_by_duckdb", lambda *_: False)
+        assert attempt(content) == first, content
+        taken += seen == [True]
+        refused += isinstance(first, type)
+    assert taken > 30
+    assert refused > 5

@@ -1,0 +1,117 @@
+"""Files that are not what they seem: a typed error that quotes nothing of them, and nothing looked for elsewhere."""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.engines.duckdb.engine import DuckDBEngine
+
+
+def protect(source: Any, **more: Any) -> gt.session.Session:
+    return gt.protect(source, unit="p", budget=gt.PureDP(1), **more)
+
+
+@pytest.fixture
+def parquet(tmp_path: Path) -> bytes:
+    path = tmp_path / "whole.parquet"
+    pl.DataFrame({"p": [f"secret{i}" for i in range(1000)], "x": range(1000)}).write_parquet(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.pq", "t.duckdb", "t.db", "t.csv"])
+def test_an_empty_file_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(gt.errors.InvalidParameter, match="source"):
+        protect(tmp_path / name)
+
+
+@pytest.mark.parametrize("kept", [4, 100, -1, -500])
+def test_a_parquet_file_that_is_cut_off_is_refused_without_a_word_of_it(
+    kept: int, parquet: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "t.parquet").write_bytes(parquet[:kept])
+    with pytest.raises(gt.errors.InvalidParameter, match="cut off") as refusal:
+        protect(tmp_path / "t.parquet")
+    assert "secret" not in str(refusal.value)
+    assert refusal.value.__cause__ is None
+    assert refusal.value.__context__ is None
+
+
+@pytest.mark.parametrize("content", [gzip.compress(b"p,x\nsecret,1\n", mtime=0)[:-9], b"\x1f\x8bsecret"])
+def test_a_damaged_packed_file_is_refused_without_a_word_of_it(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(gt.errors.InvalidParameter, match="cut off") as refusal:
+        protect(tmp_path / "t.csv")
+    assert refusal.value.__context__ is None
+
+
+@pytest.mark.parametrize("name", ["t.duckdb", "t.db"])
+def test_a_file_of_another_kind_is_refused(name: str, parquet: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(parquet)
+    with pytest.raises(gt.errors.InvalidParameter, match="not of the kind"):
+        protect(tmp_path / name)
+    (tmp_path / "t.parquet").write_bytes(b"p,x\nsecret,1\n")
+    with pytest.raises(gt.errors.InvalidParameter, match="not of the kind"):
+        protect(tmp_path / "t.parquet")
+
+
+def test_no_extension_is_looked_for_to_read_a_file_of_sqlite(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "t.db") as connection:
+        connection.execute("CREATE TABLE t (p TEXT)")
+    with pytest.raises(gt.errors.InvalidParameter, match="not of the kind"):
+        protect(tmp_path / "t.db")
+    engine = DuckDBEngine()
+    settings = engine._rows(
+        "SELECT name, value FROM duckdb_settings() WHERE name IN ('autoinstall_known_extensions', "
+        "'autoload_known_extensions', 'allow_community_extensions')"
+    )
+    engine.close()
+    assert sorted(settings) == [
+        ("allow_community_extensions", "false"),
+        ("autoinstall_known_extensions", "false"),
+        ("autoload_known_extensions", "false"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["t[1].csv", "t*.csv", "t?.parquet", "t[ab].parquet"])
+def test_a_file_whose_name_is_a_pattern_is_refused(name: str, parquet: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(parquet if name.endswith("parquet") else b"p,x\na,1\n")
+    with pytest.raises(gt.errors.InvalidParameter, match="rename"):
+        protect(tmp_path / name)
+
+
+def test_a_collation_of_a_view_is_found(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.execute("CREATE TABLE stored AS SELECT 'a' AS p")
+        connection.execute("CREATE VIEW t AS SELECT p COLLATE NOCASE AS p FROM stored")
+    with pytest.raises(gt.errors.InvalidParameter, match="collation"):
+        protect(tmp_path / "t.duckdb", table="t")
+
+
+def test_rows_whose_cells_are_not_what_was_declared_still_count(tmp_path: Path) -> None:
+    rows = "".join(f"p{i},{'n/a' if i % 10 < 3 else i}\n" for i in range(1000))
+    (tmp_path / "t.csv").write_text(f"p,x\n{rows}", encoding="utf-8")
+    with gt.protect(
+        tmp_path / "t.csv", unit="p", budget=gt.PureDP(10**7), domains={"x": (0, 1000)}, rows_per_person=1
+    ) as s:
+        found = s.sql("SELECT COUNT(*) AS n, COUNT(x) AS v FROM t").answer(epsilon=10**6).to_dict()
+    assert (found["n"], found["v"]) == ([1000], [700])
+
+
+def test_columns_that_cannot_be_asked_about_are_listed(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 'a' AS p, 1 AS x, [1, 2] AS many, 'b'::BLOB AS photo")
+    with protect(tmp_path / "t.duckdb", table="t") as s:
+        shown = repr(s)
+    assert "t(p, x)" in shown
+    assert "of t, many cannot be asked about: its type is INTEGER[]" in shown
+    assert "photo cannot be asked about" in shown
+    assert "rows without a p are left out" in shown

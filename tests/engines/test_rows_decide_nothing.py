@@ -1,0 +1,205 @@
+"""Rows that try to make a question fail, or to pass for others: long texts, wide numbers, many keys that may count."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import duckdb
+import polars as pl
+import psycopg
+import pytest
+
+import giveortake as gt
+from engine_places import EVERYWHERE, place
+from evil_calls import calls, is_admitted
+from giveortake.engines import Keys, Summand, Tally
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.plan import Call, Column, Expression, Literal, PrivateTable, Scan
+from giveortake.plan.domains import USUAL_CHARACTERS, declared
+from giveortake.plan.functions import FUNCTIONS
+
+SPEND: dict[str, Any] = {"epsilon": 10**6}
+
+
+def protect(source: Any, **more: Any) -> gt.session.Session:
+    return gt.protect(source, **{"unit": "p", "budget": gt.ApproxDP(10**8, "1e-5"), "name": "t", **more})
+
+
+def counted(s: gt.session.Session, text: str) -> list[Any]:
+    return s.sql(text).answer(**SPEND).to_dict()["n"]
+
+
+# -- long texts -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", EVERYWHERE)
+def test_texts_are_read_up_to_their_greatest_length(where: str, request: pytest.FixtureRequest) -> None:
+    n = USUAL_CHARACTERS
+    notes = ["ß" * n, "ß" * (n + 1), "ß" * 10 + "end", "a" * n, "a" * (n + 1), None]
+    table = pl.DataFrame({"p": [f"p{i}" for i in range(6)], "note": notes, "code": notes})
+    source = place(where, request)("long_texts", table)
+    with protect(source, domains={"code": {"max_length": 12}}, rows_per_person=1) as s:
+        question = f"SELECT COUNT(*) AS n FROM t WHERE LENGTH(note) = {n}"
+        assert counted(s, question) == [4]
+        assert counted(s, f"SELECT COUNT(*) AS n FROM t WHERE LENGTH(note) > {n}") == [0]
+        assert counted(s, "SELECT COUNT(*) AS n FROM t WHERE LENGTH(code) = 12") == [5]
+        assert counted(s, "SELECT COUNT(*) AS n FROM t WHERE note LIKE '%end'") == [1]
+        assert counted(s, "SELECT COUNT(*) AS n FROM t WHERE code LIKE '%end'") == [0]
+
+
+@pytest.mark.parametrize("where", EVERYWHERE)
+def test_a_text_longer_than_every_category_is_none_of_them(where: str, request: pytest.FixtureRequest) -> None:
+    category = "k" * (USUAL_CHARACTERS + 10)
+    table = pl.DataFrame({"p": range(4), "k": [category, category + "k", category[:-1], "a"]})
+    source = place(where, request)("long_keys", table)
+    with protect(source, domains={"k": [category, "a"]}, rows_per_person=1) as s:
+        assert counted(s, "SELECT k, COUNT(*) AS n FROM t GROUP BY k") == [1, 1]
+
+
+@pytest.mark.parametrize("where", EVERYWHERE)
+@pytest.mark.parametrize("caps", [{"rows_per_person": 1}, {"groups_per_person": 1, "rows_per_group": 1}])
+def test_persons_with_names_that_are_too_long_have_no_rows_and_are_nobody_else(
+    caps: dict[str, int], where: str, request: pytest.FixtureRequest
+) -> None:
+    name = "ß" * USUAL_CHARACTERS
+    table = pl.DataFrame({"p": [name, name + "1", name + "2", "bob"], "x": [1.0, 2.0, 4.0, 8.0]})
+    source = place(where, request)("long_names", table)
+    with protect(source, domains={"x": (0, 8)}, **caps) as s:
+        assert counted(s, "SELECT COUNT(*) AS n FROM t") == [2]
+        assert counted(s, "SELECT SUM(x) AS n FROM t") == [pytest.approx(9, abs=0.01)]
+
+
+# -- wide numbers -----------------------------------------------------------------------------------------------------
+
+TYPES = {
+    "TINYINT": (-(2**7), 2**7 - 1),
+    "SMALLINT": (-(2**15), 2**15 - 1),
+    "INTEGER": (-(2**31), 2**31 - 1),
+    "BIGINT": (-(2**63), 2**63 - 1),
+    "HUGEINT": (-(2**127), 2**127 - 1),
+    "UTINYINT": (0, 2**8 - 1),
+    "USMALLINT": (0, 2**16 - 1),
+    "UINTEGER": (0, 2**32 - 1),
+    "UBIGINT": (0, 2**64 - 1),
+    "DECIMAL(38, 0)": (-(10**38) + 1, 10**38 - 1),
+    "DECIMAL(38, 38)": (0, 0),
+    "DECIMAL(4, 2)": (-99, 99),
+    "FLOAT": (-(2**127), 2**127),
+    "UUID": None,
+    "TIME": None,
+    "TIMESTAMP_S": None,
+    "TIMESTAMP_NS": None,
+    "DATE": None,
+    "BOOLEAN": None,
+    "VARCHAR": None,
+}
+EXTREMES = {
+    "UUID": ["'00000000-0000-0000-0000-000000000000'", "'ffffffff-ffff-ffff-ffff-ffffffffffff'"],
+    "TIME": ["'00:00:00'", "'24:00:00'"],
+    "TIMESTAMP_S": ["'infinity'", "'-infinity'", "'290308-12-22 (BC)'", "'294246-12-31'"],
+    "TIMESTAMP_NS": ["'1677-09-22'", "'2262-04-11'"],
+    "DATE": ["'infinity'", "'-infinity'", "'5877642-06-25 (BC)'", "'5881580-07-10'"],
+    "BOOLEAN": ["true", "false"],
+    "VARCHAR": ["''", "'9' || repeat('9', 400)", "'-1e999'", "'nan'", "'2024-02-30'", "chr(0)", "chr(1114111)"],
+}
+
+
+@pytest.fixture(scope="module")
+def stored_types(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    path = tmp_path_factory.mktemp("types") / "t.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        named = ", ".join(f"c{i} {kind}" for i, kind in enumerate(TYPES))
+        connection.execute(f"CREATE TABLE t ({named})")
+        for turn in range(8):
+            values = []
+            for kind, ends in TYPES.items():
+                listed = EXTREMES.get(kind) or [str(each) for each in (*(ends or ()), 0, 1, (ends or (0, 0))[1] - 1)]
+                values.append("NULL" if turn == 7 else f"TRY_CAST({listed[turn % len(listed)]} AS {kind})")
+            connection.execute(f"INSERT INTO t VALUES ({', '.join(values)})")
+    engine = DuckDBEngine(threads=1)
+    source = engine.add("t", path, None)
+    engine.lock()
+    columns = ((name, declared(name, (-9, 9), each) if each.kind.is_number else each) for name, each in source.columns)
+    yield engine, Scan(PrivateTable("t", tuple(columns), None))  # bounds that most values do not keep
+    engine.close()
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_every_function_is_total_on_the_extremes_of_every_type(name: str, stored_types: Any) -> None:
+    engine, scan = stored_types
+    luck = random.Random(name)  # noqa: S311 (which calls are tried need not be secret)
+    leaves: list[Expression] = [
+        *(Column(column) for column in scan.schema),
+        Literal(-1),
+        Literal(2),
+        Literal("%a_"),
+        Literal("week"),
+    ]
+    asked = calls(name, leaves, luck, 20, scan)
+    if name in {"modulo", "divide", "multiply", "add", "subtract", "greatest", "eq", "in"}:  # all pairs of numbers
+        numbers = [Column(column) for column, domain in scan.schema.items() if domain.kind.is_number]
+        pairs = [Call(name, pair) for pair in itertools.product(numbers, repeat=2)]
+        asked += [pair for pair in pairs if is_admitted(pair, scan)]
+    assert asked
+    for start in range(0, len(asked), 50):
+        engine.tally(Tally(scan, Keys(), tuple(Summand("values", each) for each in asked[start : start + 50])))
+
+
+# -- many keys that may count -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("named", ["number", "text"])
+def test_finding_keys_takes_memory_for_the_keys_that_persons_have(named: str) -> None:
+    persons = range(30_000) if named == "number" else [f"person {i}" for i in range(30_000)]
+    table = pl.DataFrame({"p": persons, "k": [f"key {i % 10}" for i in range(30_000)]})
+    with protect(table, groups_per_person=5_000, rows_per_group=1, memory="250MB") as s:
+        found = s.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k").answer(epsilon=10**6, key_delta="1e-7")
+    assert found.to_dict()["n"] == [pytest.approx(3_000, abs=20)] * 10
+
+
+# -- names of others --------------------------------------------------------------------------------------------------
+
+
+def test_operators_of_others_do_not_capture_ours(server: str) -> None:
+    """Whoever may create in a schema of the path could define an operator that fits better than PostgreSQL's own."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS captured")
+        connection.execute("CREATE DATABASE captured")
+        address = psycopg.conninfo.make_conninfo(server, dbname="captured")
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA clinic")
+        connection.execute(
+            "CREATE TABLE clinic.visits AS SELECT i AS p, i % 7 AS k, i % 5 AS x FROM generate_series(1, 700) AS i"
+        )
+        connection.execute("INSERT INTO clinic.visits SELECT 1, k, x FROM clinic.visits")
+        connection.execute(
+            "CREATE FUNCTION public.captured(bigint, double precision) RETURNS double precision "
+            "LANGUAGE sql AS 'SELECT 999999999::double precision'"
+        )
+        connection.execute(
+            "CREATE OPERATOR public.* (LEFTARG = bigint, RIGHTARG = double precision, FUNCTION = public.captured)"
+        )
+        connection.execute(
+            "CREATE FUNCTION public.least(bigint, integer) RETURNS bigint LANGUAGE sql AS 'SELECT 77::bigint'"
+        )
+        connection.execute("ALTER DATABASE captured SET search_path = clinic, public, pg_catalog")
+        connection.execute("ALTER DATABASE captured SET transform_null_equals = on")
+    info = psycopg.conninfo.conninfo_to_dict(address)
+    url = f"postgresql://{info['user']}@/captured?host={info['host']}&table=visits"
+    keys = {"domains": {"k": range(7)}, "groups_per_person": 2, "rows_per_group": 2, "name": "visits"}
+    with protect(url, **keys) as s:
+        found = counted(s, "SELECT k, COUNT(*) AS n FROM visits GROUP BY k")
+    assert sum(found) == pytest.approx(699 + 4, abs=8)
+
+
+# -- many columns -----------------------------------------------------------------------------------------------------
+
+
+def test_a_table_of_ten_thousand_columns_is_asked_about_three() -> None:
+    wide = {f"c{i}": [f"{i}"] * 4 for i in range(10_000)}
+    table = pl.DataFrame({"p": ["a", "b", "c", "d"], "k": ["x", "x", "y", "y"], "v": [1.0, 2.0, 3.0, 4.0], **wide})
+    with protect(table, domains={"k": ["x", "y"], "v": (0, 4)}, groups_per_person=1, rows_per_group=1) as s:
+        assert counted(s, "SELECT k, COUNT(*) AS n FROM t WHERE c7 = '7' GROUP BY k") == [2, 2]
+        assert counted(s, "SELECT SUM(v) AS n FROM t WHERE c9999 = '9999'") == [pytest.approx(10, abs=0.01)]

@@ -1,0 +1,378 @@
+"""Allotments: basic composition in the promise's own currency, and nothing one analyst is told depends on another."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ledger_places import Place, place
+
+from giveortake.errors import (
+    AccessDenied,
+    BudgetExceeded,
+    GiveOrTakeError,
+    InvalidParameter,
+    LedgerDamaged,
+    LedgerMismatch,
+    NotFound,
+)
+from giveortake.ledger import Ledger
+from giveortake.ledger import open as open_ledger
+from giveortake.ledger.canonical import canonical, digest
+from giveortake.ledger.verifying import Replay
+from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
+from giveortake.privacy.events import Gaussian, Laplace, Pure
+
+TENTH = Laplace(10)
+
+
+def begin(ledger: Ledger, budget: Guarantee, **more: Any) -> None:
+    ledger.population("people", budget=budget, **more)
+    ledger.dataset("d", population="people")
+
+
+def fitting(promise: Callable[[str], Guarantee], whole: Guarantee, each: str) -> int:
+    """How many allotments of that size fit."""
+    with open_ledger(":memory:") as ledger:
+        begin(ledger, whole)
+        for number in itertools.count():
+            try:
+                ledger.analyst(f"a{number}", datasets=["d"], budget=promise(each))
+            except BudgetExceeded:
+                ledger.verify()
+                return number
+    return -1
+
+
+@pytest.mark.parametrize(
+    ("promise", "whole", "each", "count"),
+    [
+        (PureDP, PureDP(1), "0.1", 10),
+        (ZCDP, ZCDP("0.5"), "0.1", 5),
+        (GaussianDP, GaussianDP(1), "0.5", 4),  # μ² adds, not μ
+        (PureDP, ApproxDP(1, "1e-6"), "0.1", 10),  # however many a race would admit
+        (lambda e: ApproxDP(e, "1e-7"), ApproxDP(1, "1e-6"), "0.1", 10),
+        (lambda e: ApproxDP(e, "4e-7"), ApproxDP(1, "1e-6"), "0.1", 2),  # δ adds as well
+        (PureDP, ZCDP("0.02"), "0.1", 4),  # ε²/2 each
+    ],
+)
+def test_allotments_add_up_in_the_currency_of_the_promise(
+    promise: Callable[[str], Guarantee], whole: Guarantee, each: str, count: int
+) -> None:
+    assert fitting(promise, whole, each) == count
+
+
+def test_promises_that_do_not_add_up_are_no_allotments() -> None:
+    for whole, part in ((PureDP(1), ApproxDP("0.1", "1e-9")), (GaussianDP(1), PureDP("0.1")), (ZCDP(1), GaussianDP(1))):
+        with open_ledger(":memory:") as ledger:
+            begin(ledger, whole)
+            with pytest.raises(LedgerMismatch, match="does not add up"):
+                ledger.analyst("ann", datasets=["d"], budget=part)
+            with pytest.raises(InvalidParameter, match="allotments of their own"):
+                ledger.analyst("ann", datasets=["d"])
+
+
+def test_the_custodian_holds_the_rest_and_an_allotment_never_comes_back(place: Place) -> None:
+    with place.open() as ledger:
+        begin(ledger, PureDP(1))
+        ann = ledger.analyst("ann", datasets=["d"], budget=PureDP("0.6"))
+        assert ledger.reserve(Pure("0.3"), dataset="d").charged == ("people", "d")
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve(Pure("0.2"), dataset="d")
+        assert ledger.reserve(Pure("0.2"), dataset="d", analyst="ann").charged == ("ann",)
+        ledger.revoke("ann", reason="left")
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve(Pure("0.2"), dataset="d")
+        ledger.readmit("ann", reason="came back")
+        ledger.change_budget(ann, PureDP("0.2"), reason="less is enough")
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve(Pure("0.2"), dataset="d")
+        ledger.change_budget(ann, PureDP("0.7"), reason="more is needed")
+        assert ledger.population("people").remaining == 0
+        with pytest.raises(BudgetExceeded, match="cannot grant that"):
+            ledger.change_budget(ann, PureDP("0.8"), reason="more than there is")
+        assert ledger.population("people").allotments == (PureDP("0.7"),)
+        ledger.verify()
+    with place.open() as ledger:
+        ledger.verify()
+
+
+def test_the_rest_of_an_approximate_budget_is_a_race_that_begins_anew_until_its_first_charge(place: Place) -> None:
+    with place.open() as ledger:
+        begin(ledger, ApproxDP(1, "1e-6"))
+        ledger.analyst("ann", datasets=["d"], budget=ApproxDP("0.5", "5e-7"))
+        (people,) = (level for level in ledger.levels() if level.kind == "population")
+        assert ledger.affordable(people) == Fraction(1, 2)
+        ledger.reserve(Pure("0.1"), dataset="d")
+        with pytest.raises(BudgetExceeded):  # only the pot for keys still has a δ to give
+            ledger.analyst("bob", datasets=["d"], budget=ApproxDP("0.1", "1e-7"))
+        ledger.analyst("bob", datasets=["d"], budget=ApproxDP("0.1", "1e-8"))
+        cyd = ledger.analyst("cyd", datasets=["d"], budget=PureDP("0.1"))
+        ledger.change_budget(cyd, PureDP("0.2"), reason="more")
+        assert ledger.affordable(people) == Fraction(1, 10)
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve(Pure("0.3"), dataset="d")
+        ledger.change_budget(people, ApproxDP(2, "2e-6"), reason="a weaker promise")
+        assert ledger.affordable(people) == Fraction(11, 10)
+        ledger.analyst("dan", datasets=["d"], budget=PureDP("0.5"))
+        ledger.verify()
+    with place.open() as ledger:
+        ledger.verify()
+        before = ledger.levels()
+    with place.open() as ledger:
+        assert ledger.levels() == before
+
+
+def test_everything_may_be_granted_and_then_nothing_is_left() -> None:
+    for whole, halves in (
+        (ApproxDP(1, "1e-6"), ApproxDP("0.5", "5e-7")),
+        (ApproxDP(1, "1e-6"), PureDP("0.5")),
+        (PureDP(1), PureDP("0.5")),
+        (GaussianDP(5), GaussianDP(3)),
+    ):
+        with open_ledger(":memory:") as ledger:
+            begin(ledger, whole)
+            ledger.analyst("ann", datasets=["d"], budget=halves)
+            ledger.analyst("bob", datasets=["d"], budget=GaussianDP(4) if isinstance(whole, GaussianDP) else halves)
+            for event in (Pure("1e-9"), Gaussian(10**9)):
+                assert not ledger.admits(event, dataset="d")
+            with pytest.raises(BudgetExceeded):
+                ledger.reserve(Gaussian(10**9) if isinstance(whole, GaussianDP) else Pure("1e-9"), dataset="d")
+            ledger.verify()
+
+
+def test_a_capped_data_set_grants_too_and_one_in_another_unit_does_not() -> None:
+    with open_ledger(":memory:") as ledger:
+        ledger.population("people", budget=PureDP(1), unit="person")
+        ledger.dataset("d", population="people", budget=PureDP("0.5"))
+        ledger.dataset("e", population="people")
+        ledger.dataset("rows", population="people", unit=ROW, rows_per_person=2, budget=PureDP("0.5"))
+        ledger.analyst("ann", datasets=["d", "e"], budget=PureDP("0.4"))
+        with pytest.raises(BudgetExceeded, match="data set 'd' cannot grant"):
+            ledger.analyst("bob", datasets=["d"], budget=PureDP("0.2"))
+        with pytest.raises(LedgerMismatch, match="an allotment protects"):
+            ledger.analyst("bob", datasets=["rows"], budget=PureDP("0.2"))
+        ledger.analyst("bob", datasets=["e"], budget=PureDP("0.2"))
+        ledger.verify()
+
+
+def test_people_of_before_stay_pooled_and_pooling_can_be_chosen(place: Place) -> None:
+    with place.open() as ledger:
+        begin(ledger, PureDP(1), analysts="pooled")
+        ledger.analyst("ann", datasets=["d"], budget=PureDP("0.9"))
+        ledger.analyst("bob", datasets=["d"], budget=PureDP("0.9"))
+        assert ledger.reserve(Pure("0.8"), dataset="d", analyst="ann").charged == ("people", "d", "ann")
+        with pytest.raises(BudgetExceeded, match="population 'people'"):
+            ledger.reserve(Pure("0.3"), dataset="d", analyst="bob")
+        with pytest.raises(LedgerMismatch, match="another analysts"):
+            ledger.population("people", budget=PureDP(1), analysts="allotted")
+        ledger.verify()
+
+
+# -- one analyst and the others -----------------------------------------------------------------------------------
+
+STEPS = [("reserve", "0.1"), ("reserve", "0.3"), ("admits", "0.2"), ("affordable", ""), ("other", "d"), ("other", "z")]
+
+
+def told(ledger: Ledger, analyst: str, step: tuple[str, str], number: int) -> object:
+    """Everything that an analyst is told when they take a step."""
+    what, amount = step
+    try:
+        match what:
+            case "reserve":
+                paid = ledger.reserve(Pure(amount), dataset=f"of {analyst}", analyst=analyst, question=amount)
+                answer = paid.answer if paid.settled else ledger.settle(paid, f"{analyst} {number}")
+                return paid.charged, paid.fresh, paid.settled, paid.version, answer
+            case "admits":
+                return ledger.admits(Pure(amount), dataset=f"of {analyst}", analyst=analyst)
+            case "other":
+                return ledger.admits(TENTH, dataset=amount, analyst=analyst)
+    except GiveOrTakeError as error:
+        return type(error).__name__, error.message, error.hint, getattr(error, "remaining", None)
+    (level,) = ledger.levels(analyst=analyst)
+    return ledger.affordable(level), level.spent, level.remaining, level.share
+
+
+def views(ledger: Ledger, analyst: str) -> object:
+    kept = ledger.entries(analyst=analyst)
+    return [(entry.number, entry.kind, {k: v for k, v in entry.content.items() if k != "id"}) for entry in kept]
+
+
+def everyone(budget: Guarantee, allotment: Guarantee, *who: str) -> Ledger:
+    ledger = open_ledger(":memory:")
+    ledger.population("people", budget=budget)
+    ledger.dataset("d", population="people")
+    for name in who:
+        ledger.dataset(f"of {name}", population="people")
+        ledger.analyst(name, datasets=[f"of {name}"], budget=allotment)
+    return ledger
+
+
+@given(st.lists(st.tuples(st.sampled_from(["ann", "bob", None]), st.sampled_from(STEPS)), max_size=14))
+def test_what_an_analyst_is_told_is_a_function_of_their_own_history(
+    asked: list[tuple[str | None, tuple[str, str]]],
+) -> None:
+    promises = [(PureDP(1), PureDP("0.5")), (ApproxDP(1, "1e-6"), ApproxDP("0.5", "5e-7"))]
+    for budget, allotment in promises:
+        with everyone(budget, allotment, "ann", "bob") as together, everyone(budget, allotment, "ann", "bob") as alone:
+            for number, (who, step) in enumerate(asked):
+                if who is not None:
+                    found = told(together, who, step, number)
+                    if who == "ann":
+                        assert found == told(alone, who, step, number)
+                elif step[0] == "reserve" and together.admits(Pure(step[1]), dataset="of ann"):
+                    together.reserve(Pure(step[1]), dataset="of ann", question=step[1])
+            assert views(together, "ann") == views(alone, "ann")
+            together.verify()
+
+
+def test_a_name_that_is_not_theirs_is_as_unknown_as_one_that_does_not_exist(place: Place) -> None:
+    with place.open() as ledger:
+        begin(ledger, PureDP(1))
+        ledger.dataset("secret study", population="people")
+        ledger.analyst("ann", datasets=["d"], budget=PureDP("0.5"))
+        texts = set()
+        for name in ("secret study", "no such one"):
+            for ask in (
+                lambda name=name: ledger.reserve(TENTH, dataset=name, analyst="ann"),
+                lambda name=name: ledger.admits(TENTH, dataset=name, analyst="ann"),
+                lambda name=name: ledger.levels(analyst="ann", dataset=name),
+            ):
+                with pytest.raises(NotFound) as found:
+                    ask()
+                texts.add(str(found.value).replace(name, "…"))
+        assert texts == {"there is no data set '…' for the analyst 'ann'\n\n  hint: there are: d"}
+        ledger.revoke("ann", reason="left")
+        with pytest.raises(AccessDenied):
+            ledger.reserve(TENTH, dataset="no such one", analyst="ann")
+
+
+def test_releases_have_names_that_count_nothing_and_belong_to_who_asked(place: Place) -> None:
+    with place.open() as ledger:
+        begin(ledger, PureDP(1))
+        for name in ("ann", "bob"):
+            ledger.analyst(name, datasets=["d"], budget=PureDP("0.5"))
+        hers = ledger.reserve(TENTH, dataset="d", analyst="ann", question="n")
+        his = ledger.reserve(TENTH, dataset="d", analyst="bob", question="n")
+        ledger.settle(hers, 41)
+        assert (his.settled, len(hers.id), hers.id != his.id) == (False, 24, True)
+        assert ledger.release(hers.id, analyst="ann").answer == ledger.release(hers.id).answer == 41
+        assert ledger.reserve(TENTH, dataset="d", analyst="ann", question="n").id == hers.id
+        for wrong in (his.id, "d/6", "6", "nothing"):
+            with pytest.raises(NotFound, match="no release"):
+                ledger.release(wrong, analyst="ann")
+        kinds = [entry.kind for entry in ledger.entries(analyst="ann")]
+        assert kinds == ["analyst", "reserved", "settled"]
+        assert [entry.number for entry in ledger.entries(analyst="ann", after=1, limit=1)] == [2]
+        assert "bob" not in json.dumps([dict(entry.content) for entry in ledger.entries(analyst="ann")])
+        assert [entry.number for entry in ledger.entries(after=3, limit=2)] == [4, 5]
+
+
+# -- the theorem, exactly -----------------------------------------------------------------------------------------
+
+UNITS = (1, 2)  # a question costs one or two units of ε = 0.1; its answer moves the likelihood ratio by e^(±ε)
+
+
+def test_two_analysts_who_interleave_as_they_like_learn_no_more_than_the_sum_of_their_allotments() -> None:
+    """Every adaptive strategy of depth five, against randomised response: the exact log-likelihood of each transcript.
+
+    A strategy chooses who asks next and how much from the answers so far. The answers are the worst ones, each a step
+    of its full ε in one direction or the other; over all strategies that is every word over (who, how much, which way).
+    """
+    greatest = {"both": 0, "ann": 0, "bob": 0}
+    moves = list(itertools.product(("ann", "bob"), UNITS))
+    for strategy in itertools.product(moves, repeat=5):
+        with everyone(PureDP("0.7"), PureDP("0.3"), "ann", "bob") as ledger:
+            loss = {"ann": 0, "bob": 0}
+            for who, units in strategy:
+                before = ledger.admits(Pure(Fraction(units, 10)), dataset=f"of {who}", analyst=who)
+                assert before == (loss[who] + units <= 3)  # nobody else's choices matter
+                if before:
+                    ledger.reserve(Pure(Fraction(units, 10)), dataset=f"of {who}", analyst=who)
+                    loss[who] += units
+            if set(strategy) == {moves[0]}:
+                ledger.verify()
+        greatest = {
+            "both": max(greatest["both"], sum(loss.values())),
+            "ann": max(greatest["ann"], loss["ann"]),
+            "bob": max(greatest["bob"], loss["bob"]),
+        }
+    assert greatest == {"both": 6, "ann": 3, "bob": 3}  # of the seven units that the people promised
+
+
+def likely(ratio: Fraction, delta: Fraction) -> dict[str, tuple[Fraction, Fraction]]:
+    """The worst mechanism that is (ln ratio, δ)-DP, as the probabilities of its outputs on two neighbours."""
+    high, low = (1 - delta) * ratio / (1 + ratio), (1 - delta) / (1 + ratio)
+    return {"x": (delta, Fraction(0)), "a": (high, low), "b": (low, high), "y": (Fraction(0), delta)}
+
+
+def hockey_stick(ratio: Fraction, game: Callable[[tuple[str, ...]], str | None]) -> Fraction:
+    """δ at ln ratio, exactly, of the transcripts of a game that chooses which mechanism is asked next."""
+    kinds = {"ann": likely(Fraction(2), Fraction(1, 100)), "bob": likely(Fraction(3), Fraction(1, 50))}
+    reached: dict[tuple[str, ...], tuple[Fraction, Fraction]] = {(): (Fraction(1), Fraction(1))}
+    ended: list[tuple[Fraction, Fraction]] = []
+    while reached:
+        after = {}
+        for transcript, (p, q) in reached.items():
+            who = game(transcript)
+            if who is None:
+                ended.append((p, q))
+                continue
+            for output, (one, other) in kinds[who].items():
+                after[*transcript, f"{who} {output}"] = p * one, q * other
+        reached = after
+    return sum((max(Fraction(0), p - ratio * q) for p, q in ended), Fraction(0))
+
+
+def test_concurrent_allotments_keep_the_sum_of_their_epsilons_and_deltas_exactly() -> None:
+    """Each analyst's allotment is one worst (ε, δ) mechanism; whoever is asked first, and whether the other is at all,
+    depends on what came out: e^Σε = 6, and δ never exceeds the sum of both."""
+
+    def first(who: str, then: Callable[[str], bool]) -> Callable[[tuple[str, ...]], str | None]:
+        other = "bob" if who == "ann" else "ann"
+        return lambda seen: who if not seen else other if len(seen) == 1 and then(seen[0][-1]) else None
+
+    outputs = "xaby"
+    games = [
+        first(who, lambda output, chosen=chosen: output in chosen)  # type: ignore[misc]  # (a lambda's default)
+        for who in ("ann", "bob")
+        for size in range(5)
+        for chosen in itertools.combinations(outputs, size)
+    ]
+    worst = max(hockey_stick(Fraction(6), game) for game in games)
+    assert worst <= Fraction(1, 100) + Fraction(1, 50)
+    assert max(hockey_stick(Fraction(5), game) for game in games) > Fraction(1, 100) + Fraction(1, 50)  # and not less ε
+
+
+def test_a_chain_that_grants_without_taking_is_damaged() -> None:
+    with open_ledger(":memory:") as ledger:
+        begin(ledger, ApproxDP(1, "1e-6"))
+        ledger.analyst("ann", datasets=["d"], budget=ApproxDP("0.5", "5e-7"))
+        ledger.reserve(Pure("0.1"), dataset="d")
+        ledger.analyst("bob", datasets=["d"], budget=PureDP("0.1"))
+        history = ledger.history()
+    forgeries: list[tuple[int, Callable[[dict[str, Any]], None]]] = [
+        (4, lambda content: content.pop("above")),
+        (4, lambda content: content["above"].clear()),
+        (6, lambda content: content["above"]["2"]["event"].update(epsilon="1/100")),
+        (6, lambda content: content["above"].update({"2": history[3].content["above"]["2"]})),
+        (4, lambda content: content["above"].update({"3": content["above"]["2"]})),
+    ]
+    for number, forge in forgeries:
+        body = json.loads(history[number - 1].body)
+        forge(body["content"])
+        text = canonical(body)
+        forged = replace(history[number - 1], content=body["content"], body=text, hash=digest(text))
+        replay = Replay()
+        for entry in history[: number - 1]:
+            replay.take(entry)
+        with pytest.raises(LedgerDamaged):
+            replay.take(forged)
+        replay.take(history[number - 1])

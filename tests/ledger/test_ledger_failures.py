@@ -1,0 +1,244 @@
+"""Questions that fail, questions that are asked twice at once, and what either can tell; on both backends."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ledger_places import FilePlace, Place, place
+
+from giveortake import cli
+from giveortake.errors import AllowanceExceeded, InvalidParameter, LedgerMismatch
+from giveortake.ledger import Ledger, restore
+from giveortake.ledger.failures import bits_of
+from giveortake.privacy import PureDP
+from giveortake.privacy.events import Laplace, Pure
+
+TENTH = Laplace(1000)
+
+
+def begin(ledger: Ledger, **allowance: Any) -> None:
+    ledger.population("people", budget=PureDP(1))
+    ledger.dataset("d", population="people")
+    ledger.analyst("ann", datasets=["d"], budget=PureDP("0.4"), **allowance)
+    ledger.analyst("bob", datasets=["d"], budget=PureDP("0.4"))
+
+
+def failures(ledger: Ledger) -> dict[str, tuple[int, int]]:
+    return {each.name: (each.failed, each.left) for each in ledger.failures()}
+
+
+def ask(ledger: Ledger, question: str, analyst: str | None = "ann") -> int:
+    return ledger.reserve(TENTH, dataset="d", analyst=analyst, question=question).number
+
+
+def test_three_failures_stop_an_analyst_and_nobody_else_until_the_owner_has_looked(place: Place) -> None:
+    with place.open() as ledger:
+        begin(ledger)
+        kept = ledger.reserve(TENTH, dataset="d", analyst="ann", question="answered")
+        ledger.settle(kept, 41)
+        for number in range(3):
+            ledger.fail(ask(ledger, f"q{number}"))
+        assert failures(ledger) == {"people": (0, 3), "ann": (3, 0), "bob": (0, 3)}
+        before = ledger.levels()
+        with pytest.raises(AllowanceExceeded, match="3 questions have failed, and 3 may"):
+            ask(ledger, "another")
+        with pytest.raises(AllowanceExceeded):
+            ledger.begin_again(ask(ledger, "q0"))
+        assert ledger.reserve(TENTH, dataset="d", analyst="ann", question="answered").answer == 41
+        assert ledger.levels() == before
+        ask(ledger, "another", "bob")
+        ask(ledger, "another", None)
+    with place.open() as ledger:
+        (ann,) = ledger.levels(analyst="ann")
+        ledger.reset_failures(ann, reason="a disk was full")
+        ask(ledger, "another")
+        (hers,) = (each for each in ledger.failures() if each.name == "ann")
+        assert (hers.failed, hers.left, hers.allowed, hers.questions) == (3, 3, 6, 5)
+        ledger.verify()
+
+
+def test_a_crash_counts_only_when_somebody_executes_the_question_again(place: Place) -> None:
+    with place.open() as ledger:
+        begin(ledger)
+        crashed = ask(ledger, "q")
+    with place.open() as ledger:
+        again = ledger.reserve(TENTH, dataset="d", analyst="ann", question="q")
+        assert (again.number, again.fresh, again.charged, again.settled) == (crashed, False, (), False)
+        assert failures(ledger)["ann"] == (0, 3)
+        ledger.begin_again(again)
+        assert failures(ledger)["ann"] == (1, 2)
+        ledger.fail(again)
+        assert failures(ledger)["ann"] == (2, 1)
+        ledger.begin_again(again)
+        assert ledger.settle(again, 1) == 1
+        ledger.fail(again)  # an answer that is there did not fail
+        ledger.begin_again(again)
+        assert failures(ledger)["ann"] == (3, 0)
+        ledger.verify()
+
+
+def test_the_custodian_has_an_allowance_too_and_what_is_pooled_is_counted_apart(place: Place) -> None:
+    with place.open() as ledger:
+        ledger.population("people", budget=PureDP(1), analysts="pooled", failures=1)
+        ledger.dataset("d", population="people")
+        ledger.analyst("ann", datasets=["d"], failures=0)
+        with pytest.raises(AllowanceExceeded):
+            ask(ledger, "q")
+        ledger.analyst("bob", datasets=["d"], questions=2)
+        ledger.fail(ask(ledger, "q", "bob"))
+        assert failures(ledger) == {"people": (0, 1), "ann": (0, 0), "bob": (1, 2)}
+        ask(ledger, "r", "bob")
+        with pytest.raises(AllowanceExceeded, match="2 questions were allowed"):
+            ask(ledger, "s", "bob")
+        ledger.fail(ask(ledger, "q", None))
+        with pytest.raises(AllowanceExceeded):
+            ask(ledger, "r", None)
+        with pytest.raises(LedgerMismatch, match="another failures"):
+            ledger.analyst("bob", datasets=["d"], failures=5)
+        with pytest.raises(InvalidParameter):
+            ledger.analyst("cyd", datasets=["d"], failures=-1)
+        ledger.verify()
+
+
+@given(st.integers(0, 40), st.integers(0, 12))
+def test_bits_are_those_of_the_number_of_ways_to_fail(questions: int, allowed: int) -> None:
+    ways = sum(math.comb(questions, failed) for failed in range(allowed + 1))
+    assert math.log2(ways) <= bits_of(questions, allowed) + Fraction(1, 10**9)
+    assert bits_of(questions, allowed) < Fraction(math.log2(ways)) + Fraction(1, 10) + Fraction(1, 10**9)
+
+
+def test_the_command_shows_what_failures_can_tell_and_resets_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    place = FilePlace(tmp_path)
+    with place.open() as ledger:
+        begin(ledger, questions=10**6)
+        for number in range(3):
+            ledger.fail(ask(ledger, f"q{number}"))
+    assert cli.main(["ledger", "show", place.where]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    told = "ann (analyst) 3 of 3 allowed, among 1,000,000 questions: at most 57.3 bits that no ε covers"
+    assert told in text
+    assert cli.main(["admin", "failures", "show", "--ledger", place.where]) == 0
+    assert told in " ".join(capsys.readouterr().out.split())
+    assert cli.main(["ledger", "show", place.where, "--json"]) == 0
+    shown = {each["name"]: each for each in json.loads(capsys.readouterr().out)["failures"]}
+    assert (shown["ann"]["k"], shown["ann"]["N"], shown["ann"]["bits"]) == (3, 10**6, "573/10")
+    reset = ["admin", "failures", "reset", "--ledger", place.where, "--reason", "looked"]
+    assert cli.main([*reset, "--analyst", "nobody"]) == 2
+    assert "no analyst" in capsys.readouterr().err
+    assert cli.main([*reset, "--analyst", "ann"]) == 0
+    assert "ann" in capsys.readouterr().out
+    with place.open() as ledger:
+        ask(ledger, "another")
+    assert cli.main([*reset, "--population", "people"]) == 0
+
+
+# -- the same question at the same moment -------------------------------------------------------------------------
+
+
+def test_the_same_question_is_charged_once_while_it_is_not_answered(place: Place) -> None:
+    with place.open() as ledger:
+        begin(ledger)
+        first = ask(ledger, "q")
+        assert ask(ledger, "q") == first
+        assert ask(ledger, "q", "bob") != first
+        assert ask(ledger, "q", None) != first
+        assert ledger.reserve(Pure("0.01"), dataset="d", analyst="ann", question="q").number != first  # another price
+        ledger.settle(first, 41)
+        keyed = ledger.reserve(TENTH, dataset="d", analyst="ann", question="q", key="k")
+        assert (keyed.answer, keyed.charged) == (41, ())
+        ledger.new_version("d", version="2")
+        assert ask(ledger, "q") != first
+        ledger.verify()
+
+
+def test_what_a_lost_ledger_may_have_answered_is_not_found_again(place: Place) -> None:
+    with place.open() as ledger:
+        begin(ledger)
+        first = ask(ledger, "q")
+        backup = place.backup()
+        ledger.settle(first, 41)
+    place.put_back(backup)
+    restore(place.where, reason="an old copy", charge=Pure("0.01"))
+    with place.open() as ledger:
+        assert ask(ledger, "q") != first
+        with pytest.raises(LedgerMismatch, match="may have lost"):
+            ledger.begin_again(first)
+
+
+TOGETHER = """
+import sys, threading, time, secrets
+from giveortake.ledger import open as open_ledger
+from giveortake.privacy.events import Laplace
+where, questions = sys.argv[1], int(sys.argv[2])
+def run():
+    with open_ledger(where) as ledger:
+        for number in range(questions):
+            with ledger.turn(f"q{number}", dataset="d", analyst="ann"):
+                paid = ledger.reserve(Laplace(1000), dataset="d", analyst="ann", question=f"q{number}")
+                if not paid.settled:
+                    if not paid.fresh:
+                        ledger.begin_again(paid)
+                    time.sleep(0.01)
+                    answer = ledger.settle(paid, secrets.token_hex(8))
+                else:
+                    answer = paid.answer
+            sys.stdout.write(f"{number} {answer}\\n")
+threads = [threading.Thread(target=run) for _ in range(2)]
+for each in threads: each.start()
+for each in threads: each.join()
+"""
+
+
+def test_of_many_who_ask_the_same_at_once_one_is_charged_and_one_executes(place: Place) -> None:
+    questions, processes = 8, 3
+    with place.open() as ledger:
+        begin(ledger)
+    command = [sys.executable, "-c", TOGETHER, place.where, str(questions)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
+    lines = [line for each in running for line in each.communicate()[0].splitlines()]
+    assert [each.returncode for each in running] == [0] * processes
+    assert len(lines) == 2 * processes * questions
+    assert len(set(lines)) == questions  # every asker was given the same answer
+    with place.open() as ledger:
+        assert ledger.verify().reservations == questions
+        assert failures(ledger)["ann"] == (0, 3)
+        (ann,) = ledger.levels(analyst="ann")
+        assert ann.spent == questions * TENTH.guarantee().epsilon
+        assert place.where.startswith("postgresql") or not list(FilePlace.mark_file(place).parent.glob("*.turn"))  # type: ignore[arg-type]  # (a file)
+
+
+def test_a_turn_ends_with_the_process_that_had_it(place: Place) -> None:
+    with place.open() as ledger:
+        begin(ledger)
+        code = (
+            "import os, signal, sys; from giveortake.ledger import open as o\n"
+            "with o(sys.argv[1]) as ledger, ledger.turn('q', dataset='d', analyst='ann'):\n"
+            "    ledger.reserve(__import__('giveortake').privacy.events.Laplace(1000), dataset='d', analyst='ann', "
+            "question='q')\n    os.kill(os.getpid(), signal.SIGKILL)"
+        )
+        killed = subprocess.run([sys.executable, "-c", code, place.where], capture_output=True, check=False)
+        assert killed.returncode == -9, killed.stderr
+        with ledger.turn("q", dataset="d", analyst="ann"):
+            found = ledger.reserve(TENTH, dataset="d", analyst="ann", question="q")
+            assert (found.fresh, found.settled, found.charged) == (False, False, ())
+            ledger.begin_again(found)
+        assert failures(ledger)["ann"] == (1, 2)
+
+
+def test_an_error_inside_a_turn_is_told_as_it_is(place: Place) -> None:
+    with place.open() as ledger:
+        for _ in range(2):
+            with pytest.raises(FileNotFoundError), ledger.turn("q", dataset="d"):
+                raise FileNotFoundError

@@ -1,0 +1,147 @@
+"""No row decides how much memory a question takes: texts are of bounded length and rows do not multiply."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from giveortake.errors import QueryRefused
+from giveortake.plan import (
+    Aggregate,
+    AggregateKind,
+    Call,
+    Column,
+    Derive,
+    Domain,
+    Expression,
+    Filter,
+    JoinPersons,
+    Kind,
+    Literal,
+    Measured,
+    PerPerson,
+    PrivateTable,
+    Question,
+    Relation,
+    Scan,
+)
+from giveortake.plan.costs import MOST_MADE
+from giveortake.plan.domains import USUAL_CHARACTERS
+
+TABLE = PrivateTable(
+    "t",
+    (
+        ("p", Domain(Kind.INTEGER, nullable=False)),
+        ("note", Domain(Kind.TEXT)),
+        ("code", Domain(Kind.TEXT, longest=8)),
+        ("flag", Domain(Kind.BOOLEAN)),
+        ("at", Domain(Kind.TIMESTAMP)),
+    ),
+    "p",
+)
+SCHEMA = TABLE.schema
+NOTE, CODE, FLAG = Column("note"), Column("code"), Column("flag")
+
+
+def count(relation: Relation, *keys: Expression) -> Question:
+    named = tuple((f"k{index}", key) for index, key in enumerate(keys))
+    return Question(relation, named, (("n", Measured(Aggregate(AggregateKind.COUNT_ROWS))),))
+
+
+def call(name: str, *arguments: Expression) -> Call:
+    return Call(name, arguments)
+
+
+@pytest.mark.parametrize(
+    ("made", "width"),
+    [
+        (NOTE, USUAL_CHARACTERS),
+        (CODE, 8),
+        (call("upper", CODE), 8),
+        (call("concat", CODE, Literal("abc"), CODE), 19),
+        (call("substring", NOTE, Literal(3), Literal(5)), 5),
+        (call("substring", CODE, Literal(1), Literal(50)), 8),
+        (call("case", FLAG, CODE, FLAG, Literal("a longer text"), Literal("")), 13),
+        (call("coalesce", CODE, NOTE), USUAL_CHARACTERS),
+        (call("nullif", CODE, Literal("x")), 8),
+        (call("to_text", FLAG), 5),
+        (call("to_text", Column("p")), 40),
+        (call("to_text", Column("at")), 26),
+        (call("to_text", CODE), 8),
+    ],
+)
+def test_the_width_of_every_text_is_known_beforehand(made: Expression, width: int) -> None:
+    assert made.domain(SCHEMA).width == width
+
+
+def test_a_stored_text_longer_than_every_category_is_none_of_them_once_it_is_cut() -> None:
+    listed = Domain(Kind.TEXT, categories=("a" * 5_000, "b", None))
+    assert listed.width == 5_001
+    assert Domain(Kind.TEXT, categories=("north",)).width == USUAL_CHARACTERS
+
+
+def test_a_text_that_doubles_in_every_subquery_is_refused_when_it_could_be_too_long() -> None:
+    relation: Relation = Derive(Scan(TABLE), (("t", call("case", FLAG, Literal("xxx"), Literal(""))),))
+    made = width = 3
+    while made + 2 * width <= MOST_MADE:
+        relation = Derive(relation, (("t", call("concat", Column("t"), Column("t"))),))
+        width *= 2
+        made += width
+        assert relation.schema["t"].width == width
+        count(relation)
+    with pytest.raises(QueryRefused, match=f"{made + 2 * width:,} characters"):
+        count(Derive(relation, (("t", call("concat", Column("t"), Column("t"))),)))
+
+
+def test_texts_that_are_not_nested_add_up() -> None:
+    keys = [call("concat", NOTE, Literal(str(index))) for index in range(20)]
+    count(Scan(TABLE), *keys[:15])
+    with pytest.raises(QueryRefused, match=r"SUBSTRING"):
+        count(Scan(TABLE), *keys)
+
+
+@pytest.mark.parametrize("name", ["lower", "upper", "trim"])
+def test_texts_inside_of_conditions_and_features_count_too(name: str) -> None:
+    condition: Expression = call("eq", NOTE, Literal("x"))
+    for _ in range(20):
+        condition = call("and", condition, call("eq", call(name, NOTE), Literal("x")))
+    with pytest.raises(QueryRefused, match="characters"):
+        count(Filter(Scan(TABLE), condition))
+    features = tuple(
+        (f"f{index}", Aggregate(AggregateKind.COUNT_DISTINCT, call("concat", NOTE, Literal(str(index)))))
+        for index in range(20)
+    )
+    with pytest.raises(QueryRefused, match="characters"):
+        count(PerPerson(Scan(TABLE), (), features))
+
+
+def test_patterns_that_ignore_case_make_a_text_too() -> None:
+    pattern = call("ilike", NOTE, Literal("%a%"))
+    condition: Expression = pattern
+    for _ in range(20):
+        condition = call("or", condition, pattern)
+    with pytest.raises(QueryRefused, match="characters"):
+        count(Filter(Scan(TABLE), condition))
+
+
+def test_relations_without_bounds_on_a_persons_rows_are_not_joined_with_each_other() -> None:
+    with pytest.raises(QueryRefused, match="both sides") as refusal:
+        JoinPersons(Scan(TABLE), Scan(TABLE), (("note", "other"),))
+    assert "rows_per_person" in str(refusal.value.hint)
+    one_row = PerPerson(Scan(TABLE), (), (("n", Aggregate(AggregateKind.COUNT_ROWS)),))
+    assert JoinPersons(Scan(TABLE), one_row, (("n", "n"),)).most_rows is None
+    assert JoinPersons(one_row, Scan(TABLE), (("note", "note"),)).most_rows is None
+
+
+def test_the_product_of_caps_is_bounded() -> None:
+    assert JoinPersons(Scan(TABLE, 300), Scan(TABLE, 300), (("note", "other"),)).most_rows == 90_000
+    with pytest.raises(QueryRefused, match="100,000"):
+        JoinPersons(Scan(TABLE, 400), Scan(TABLE, 300), (("note", "other"),))
+    with pytest.raises(QueryRefused, match="any number of"):
+        JoinPersons(Scan(TABLE), Scan(TABLE, 101), (("note", "other"),))
+
+
+def test_lengths_of_texts_are_bounded_only_where_that_was_declared() -> None:
+    assert call("length", CODE).domain(SCHEMA).high == Fraction(8)
+    assert call("length", NOTE).domain(SCHEMA).high is None

@@ -1,0 +1,108 @@
+"""What an answer may cost is said in the same words everywhere; other words are refused before anything is charged."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.answers import Answer
+from giveortake.answers.spend_terms import TERMS, SpendTerms
+from giveortake.cli import session_options
+from giveortake.errors import InvalidParameter
+from giveortake.session import Query, Session
+
+TEXT = "SELECT COUNT(*) AS n FROM t"
+STATED: list[Callable[..., Any]] = [Query.quote, Query.answer, Query.stream, Session.batch, Answer.refine]
+Asking = Callable[..., Any]
+
+
+def session() -> Session:
+    return gt.protect(pl.DataFrame({"p": [1, 2]}), unit="p", budget=gt.PureDP(10), name="t")
+
+
+def ways(s: Session) -> dict[str, Asking]:
+    """Everything that takes a spend."""
+    query = s.sql(TEXT)
+    return {
+        "quote": query.quote,
+        "answer": query.answer,
+        "stream": query.stream,
+        "batch": lambda **terms: s.batch([query], **terms),
+        "refine": query.answer(epsilon="0.5").refine,
+    }
+
+
+WAYS = ("quote", "answer", "stream", "batch", "refine")
+
+
+@pytest.mark.parametrize("method", STATED, ids=lambda method: method.__qualname__)
+def test_the_terms_are_written_once(method: Callable[..., Any]) -> None:
+    parameters = inspect.signature(method).parameters
+    assert parameters["terms"].annotation == "Unpack[SpendTerms]"
+    assert not set(parameters) & set(TERMS)
+
+
+@pytest.mark.parametrize("term", TERMS)
+def test_every_term_is_explained_and_has_an_option_of_the_command_line(term: str) -> None:
+    for explained in (SpendTerms, Query, Query.quote, Query.answer):
+        assert f"`{term}`" in (explained.__doc__ or "")
+    parser = argparse.ArgumentParser()
+    session_options.add_arguments(parser)
+    assert hasattr(parser.parse_args(["t.csv", TEXT]), term)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ({"epsilno": 1}, "epsilno = 1 is no term of a spend\n\n  hint: did you mean epsilon=?"),
+        ({"epsilon": 1, "colour": "red"}, "colour = 'red' is no term"),
+        ({"epsilon": []}, "epsilon"),
+        ({"epsilon": True}, "epsilon"),
+        ({"epsilon": "much"}, "epsilon"),
+        ({"epsilon": 1, "rho": 1}, "state one spend"),
+        ({"delta": "1e-6"}, "delta"),
+        ({"epsilon": 1, "confidence": 95}, "confidence"),
+        ({"epsilon": 1, "confidence": "high"}, "confidence"),
+        ({}, "missing|needs questions and a spend"),
+    ],
+    ids=repr,
+)
+def test_other_words_and_values_are_refused_at_no_cost(way: str, terms: dict[str, Any], message: str) -> None:
+    with session() as s:
+        ask = ways(s)[way]
+        spent = s.spent
+        with pytest.raises(InvalidParameter, match=message.replace("?", r"\?")):
+            ask(**terms)
+        assert s.spent == spent
+
+
+@pytest.mark.parametrize(
+    ("way", "term"),
+    [("batch", "margin"), ("batch", "n"), ("refine", "margin"), ("refine", "key_delta"), ("refine", "n")],
+)
+def test_terms_that_have_no_meaning_are_refused(way: str, term: str) -> None:
+    with session() as s, pytest.raises(InvalidParameter, match=f"{term} = 1 has no meaning here"):
+        ways(s)[way](epsilon=1, **{term: 1})
+
+
+def test_the_confidence_of_a_refinement_is_that_of_the_answer_unless_stated() -> None:
+    with session() as s:
+        first = s.sql(TEXT).answer(epsilon=1, confidence="0.9")
+        kept, surer = first.refine(epsilon=1), first.refine(epsilon=1, confidence="0.999")
+    assert str(kept.confidence) == "9/10"
+    assert str(surer.confidence) == "999/1000"
+    assert kept.value == surer.value
+    assert float(str(surer.high)) > float(str(kept.high))
+
+
+def test_what_is_not_said_may_be_said_to_be_none() -> None:
+    with session() as s:
+        unsaid: Any = dict.fromkeys(TERMS)
+        assert s.sql(TEXT).quote(**{**unsaid, "epsilon": 1}).confidence == s.sql(TEXT).quote(epsilon=1).confidence
