@@ -31,6 +31,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(duckdb, "__version__", version)
     monkeypatch.setenv("GIVEORTAKE_STATE", str(tmp_path / "state"))  # every copy is the first that was ever seen
     shutil.copytree(frozen.FROZEN, tmp_path / "frozen")
+    for path in (tmp_path / "frozen").rglob("*"):  # a checkout may let others write, and a ledger may not
+        path.chmod(0o700 if path.is_dir() else 0o600)
     return tmp_path / "frozen"
 
 
