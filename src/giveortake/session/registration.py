@@ -16,7 +16,7 @@ from giveortake import ledger as ledgers
 from giveortake.compile import Caps
 from giveortake.engines.registry import HERE, is_address, open_engine, place_of, table_in
 from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound
-from giveortake.plan import Domain, Kind, PrivateTable, PublicTable
+from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.plan.domains import declared
 from giveortake.privacy import ROW, Guarantee, Unit
 from giveortake.privacy import unit as unit_of
@@ -124,6 +124,7 @@ def protect(
         engine=engine,
         ledger=book,
         spool=Spool(_spool_folder(spool, ledger, called)),
+        origin=Origin.of(private, open_tables, caps.total),
         dataset=called,
         population=found.population,
         version=found.version,
@@ -133,8 +134,6 @@ def protect(
     )
     return Session(
         mechanism,
-        private={each.name: each for each in private},
-        public={each.name: each for each in open_tables},
         unasked={each.name: each.unasked for each in sources},
         owns_ledger=not isinstance(ledger, ledgers.Ledger),
         durable=ledger is not None and str(ledger) != ":memory:",

@@ -125,11 +125,15 @@ class DuckDBEngine(SQLEngine):
         return person is not None and relation.schema[person].kind is Kind.INTEGER
 
     def _persons(self, persons: Persons) -> FoundUnits:
-        """The same keys as elsewhere, but by codes, which are faster to sort than values."""
+        """The same keys as elsewhere, but by codes, which are faster to sort than values.
+
+        Codes are in the order of values, declared ones too: where hashes are equal, either decides alike, so that
+        nobody's rows decide for others by deciding which way it goes.
+        """
         schema = persons.relation.schema
         domains = [column.expression.domain(schema) for column in persons.keys.columns]
         values = [
-            self._occurring(persons.relation, column.expression) if column.values is None else list(column.values)
+            self._occurring(persons.relation, column.expression) if column.values is None else _in_order(column.values)
             for column in persons.keys.columns
         ]
         if math.prod(len(each) for each in values) >= WIDEST:
@@ -245,6 +249,12 @@ class DuckDBEngine(SQLEngine):
 
     def _run(self, text: str) -> None:
         self._connection.execute(text)
+
+
+def _in_order(values: Iterable[Value]) -> list[Value]:
+    """Values of one kind as DuckDB orders them; what is missing comes last."""
+    ordered: list[Any] = sorted(value for value in values if value is not None)
+    return [*ordered, None] if None in values else ordered
 
 
 def _decoded(codes: npt.NDArray[np.int64], values: list[list[Value]]) -> list[tuple[Value, ...]]:
