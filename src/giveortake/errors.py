@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -130,8 +130,19 @@ class QueryRefused(GiveOrTakeError, ValueError):
     """A question holds something that is not answered. No data was touched, and nothing charged."""
 
 
+FailureCause: TypeAlias = Literal["memory", "time", "changed", "storage", "other"]
+
+
 class QueryFailed(GiveOrTakeError, RuntimeError):
-    """The engine gave up on a question that was charged; the charge stands. Why may depend on rows, and is not told."""
+    """The engine gave up on a question that was charged; the charge stands.
+
+    `cause` is all that is told: the memory or the time was used up, the table changed while it was read, the answer
+    could not be stored, or something else. What the engine says may quote rows.
+    """
+
+    def __init__(self, message: str, *, cause: FailureCause = "other", hint: str | None = None) -> None:
+        self.cause: FailureCause = cause
+        super().__init__(message, hint=hint)
 
 
 class BudgetExceeded(GiveOrTakeError):

@@ -45,7 +45,7 @@ def test_a_parquet_file_that_is_cut_off_is_refused_without_a_word_of_it(
     assert refusal.value.__context__ is None
 
 
-@pytest.mark.parametrize("content", [gzip.compress(b"p,x\nsecret,1\n")[:-9], b"\x1f\x8bsecret"])
+@pytest.mark.parametrize("content", [gzip.compress(b"p,x\nsecret,1\n", mtime=0)[:-9], b"\x1f\x8bsecret"])
 def test_a_damaged_packed_file_is_refused_without_a_word_of_it(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(content)
     with pytest.raises(gt.errors.InvalidParameter, match="cut off") as refusal:

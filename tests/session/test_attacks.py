@@ -273,3 +273,11 @@ def test_spends_that_nothing_can_be_said_about_are_refused_at_no_cost(spend: dic
         with pytest.raises(gt.errors.InvalidParameter, match=r"so small|above|outside"):
             s.sql("SELECT COUNT(*) AS n FROM t").answer(**spend)
         assert len([entry for entry in s.history() if entry.kind == "reserved"]) == 0
+
+
+@pytest.mark.parametrize("what", ["MEDIAN(x)", "VAR_POP(x)", "AVG(x)", "COUNT(*)", "COUNT(DISTINCT k)"])
+@pytest.mark.parametrize("epsilon", ["1e-15", "1e-30", "1e-80"])
+def test_noise_beyond_64_bits_is_answered_with_a_margin_that_says_so(what: str, epsilon: str) -> None:
+    with session() as s:
+        found: dict[str, Any] = s.sql(f"SELECT {what} AS v FROM t").answer(epsilon=epsilon).to_dict()
+    assert found["v_low"][0] <= found["v"][0] <= found["v_high"][0]

@@ -1,7 +1,8 @@
 """The allowance of failures: a limit on what can be told by making questions fail, which no ε covers.
 
 Which of N questions failed, when k of them may, takes one of Σ_{j ≤ k} C(N, j) values: up to log₂ of that many bits.
-Analysts who collude add theirs up. It is a limit on a side channel, not a guarantee of differential privacy.
+Each failure also names one of five causes, up to log₂ 5 bits more. Analysts who collude add theirs up. It is a limit on
+a side channel, not a guarantee of differential privacy.
 """
 
 from __future__ import annotations

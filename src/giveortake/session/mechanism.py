@@ -23,6 +23,8 @@ from giveortake.compile.postprocessing import answer_columns
 from giveortake.compile.provenance import provenance
 from giveortake.engines import Found
 from giveortake.engines.duckdb.key_order import ordered
+from giveortake.engines.failures import failure
+from giveortake.engines.time_limits import one_question
 from giveortake.errors import (
     BudgetExceeded,
     GiveOrTakeError,
@@ -255,18 +257,18 @@ class InteractiveMechanism:
         the variables in a trace, may hold keys and exact counts.
         """
         try:
-            if asked.keys is not None:
-                return _Drawn(self._draw_values(asked.made, asked.keys))
-            return self._draw_found(asked.made, f"{reservation.number}-{place}")
+            with one_question():
+                if asked.keys is not None:
+                    return _Drawn(self._draw_values(asked.made, asked.keys))
+                return self._draw_found(asked.made, f"{reservation.number}-{place}")
         except GiveOrTakeError as error:
-            failure = error
-        except Exception:  # noqa: BLE001 (raised below, without a trace of what was drawn)
-            failure = QueryFailed(
-                "the answer could not be completed; what it was charged stands",
-                hint="ask for less at once, or otherwise",
-            )
-        failure.__context__ = None
-        raise failure.with_traceback(None) from None
+            failed = error
+        except MemoryError as error:
+            failed = failure("memory", type(error))
+        except Exception as error:  # noqa: BLE001 (raised below, without a trace of what was drawn)
+            failed = failure("other", type(error))
+        failed.__context__ = None
+        raise failed.with_traceback(None) from None
 
     def _draw_found(self, made: Measurement, number: str) -> _Drawn:
         """Find keys, and draw the values at these.
@@ -314,7 +316,7 @@ class InteractiveMechanism:
 
     def _require_unchanged(self) -> None:
         if not self.engine.unchanged():
-            raise QueryFailed("the table changed while it was read; what was charged stands")
+            raise failure("changed")
 
     def _scratch_name(self, made: Measurement, number: str) -> str:
         """Where found keys are kept until they are settled: a name for this charge and this question alone."""

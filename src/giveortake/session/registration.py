@@ -70,7 +70,7 @@ def protect(
     `public` are tables that everybody may know. The three caps bound how much of one person counts.
 
     Answers with very many keys are kept in files in the folder `spool`, beside the ledger unless stated.
-    `memory` and `threads` are limits for what runs here, `seconds` one for every statement.
+    `memory` and `threads` are limits for what runs here, `seconds` one for every question.
 
     Without `ledger` what was spent is kept in memory only, and forgotten with the session. `mark` says where its
     high-water mark is kept, if not in the state folder (`$GIVEORTAKE_STATE`, or the user's own). On a ledger that knows

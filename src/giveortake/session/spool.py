@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.errors import LedgerDamaged, NotFound, QueryFailed
+from giveortake.engines.failures import failure
+from giveortake.errors import LedgerDamaged, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -70,10 +71,7 @@ class Spool:
         finally:
             Path(name).unlink(missing_ok=True)
         if failed:
-            raise QueryFailed(
-                "the answer could not be written; what it was charged stands",
-                hint="make room in the folder of the ledger, or pass gt.protect(…, spool=) another one",
-            )
+            raise failure("storage")
 
     def read(self, kept: Any) -> Iterator[Any]:
         """The lines, after the whole file was compared with its digest."""

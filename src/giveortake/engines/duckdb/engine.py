@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 from itertools import count
 from typing import TYPE_CHECKING, Any, final
 
@@ -17,13 +16,13 @@ from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.duckdb.public_tables import content_of
 from giveortake.engines.duckdb.scratch import ScratchFolder
 from giveortake.engines.duckdb.tables import Loaded, load
+from giveortake.engines.failures import failure, out_of_time
 from giveortake.engines.questions import WIDEST
 from giveortake.engines.sql.dialect import single_quoted
 from giveortake.engines.sql.engine import SQLEngine
 from giveortake.engines.sql.hashes import mark
 from giveortake.engines.sql.relations import bounded_name
 from giveortake.engines.sql.statements import Coded
-from giveortake.errors import QueryFailed
 from giveortake.plan import Kind
 
 if TYPE_CHECKING:
@@ -46,16 +45,16 @@ class DuckDBEngine(SQLEngine):
     def __init__(self, *, memory: str = "1500MB", threads: int | None = None, seconds: float | None = None) -> None:
         import duckdb  # noqa: PLC0415 (a heavy library, needed from here on)
 
-        super().__init__(DuckDBDialect(), longest=_LONGEST)
+        super().__init__(DuckDBDialect(), longest=_LONGEST, seconds=seconds)
         self._scratch = ScratchFolder()
         self._error: type[Exception] = duckdb.Error
+        self._memory_error: type[Exception] = duckdb.OutOfMemoryException
         self._identity = f"duckdb {duckdb.__version__}"
         self._connection = open_database(self._scratch.path)
         self._run(f"SET memory_limit = '{memory}'")
         self._run("SET preserve_insertion_order = false")
         if threads is not None:
             self._run(f"SET threads = {threads}")
-        self._seconds = seconds
         self._threads = threads or os.cpu_count()
         self._loaded: dict[str, Loaded] = {}
         self._tables: dict[object, str] = {}
@@ -116,7 +115,9 @@ class DuckDBEngine(SQLEngine):
         if persons.size < 2 or persons.dtype.kind not in "iu":
             return None
         numbered = dict(zip(sorted_tallies.counted(tally.summands), steps, strict=True))
-        return sorted_tallies.bounded_sums(tally, persons, codes, numbered, self._threads)
+        return sorted_tallies.bounded_sums(
+            tally, persons, codes, numbered, threads=self._threads, check=self._time.check()
+        )
 
     @staticmethod
     def _names_persons_by_number(relation: Relation) -> bool:
@@ -154,7 +155,13 @@ class DuckDBEngine(SQLEngine):
         if numbers.size < 2 or numbers.dtype.kind not in "iu":
             return None
         return sorted_tallies.first_keys(
-            persons.groups, numbers, codes, hashes, math.prod(coded.sizes), threads=self._threads
+            persons.groups,
+            numbers,
+            codes,
+            hashes,
+            math.prod(coded.sizes),
+            threads=self._threads,
+            check=self._time.check(),
         )
 
     # -- inside -------------------------------------------------------------------------------------------------
@@ -172,8 +179,12 @@ class DuckDBEngine(SQLEngine):
         typed = [(name, sql_type(domain)) for name, domain in columns]
         table = f"key_list_{next(self._numbers)}"
         self._execute(f"CREATE TABLE {table} AS SELECT {self._unnested(typed)}", [[] for _ in typed])
-        for rows in lists:
-            self._execute(f"INSERT INTO {table} SELECT {self._unnested(typed)}", parameters(rows))
+        try:
+            for rows in lists:
+                self._execute(f"INSERT INTO {table} SELECT {self._unnested(typed)}", parameters(rows))
+        except BaseException:
+            self._forget(table)
+            raise
         return table
 
     def _unnested(self, typed: Sequence[tuple[str, str]]) -> str:
@@ -196,7 +207,7 @@ class DuckDBEngine(SQLEngine):
         return known
 
     def _forget(self, listed: str) -> None:
-        self._execute(f"DROP TABLE {listed}")
+        self._run(f"DROP TABLE {listed}")  # also when the time is over
 
     def _few_rows(self, scan: Scan) -> str:
         return f"bounded_{next(self._numbers)}"
@@ -223,20 +234,14 @@ class DuckDBEngine(SQLEngine):
 
     def _guarded(self, text: str, parameters: list[Any] | None, take: Any) -> Any:
         """Run a statement. What the engine says when it fails may quote rows, and is never told."""
-        timer = None if self._seconds is None else threading.Timer(self._seconds, self._connection.interrupt)
-        if timer is not None:
-            timer.daemon = True
-            timer.start()
-        try:
-            return take(self._connection.execute(text, parameters))
-        except (self._error, RuntimeError, MemoryError):
-            raise QueryFailed(
-                "the engine could not finish the question; what it was charged stands",
-                hint="it may have run out of memory or time: ask for fewer groups",
-            ) from None
-        finally:
-            if timer is not None:
-                timer.cancel()
+        with self._time.interrupting(self._connection.interrupt):
+            try:
+                return take(self._connection.execute(text, parameters))
+            except (self._error, RuntimeError, MemoryError) as error:
+                kind, is_over = type(error), self._time.is_over
+        if is_over:
+            raise out_of_time(kind)
+        raise failure("memory" if issubclass(kind, (self._memory_error, MemoryError)) else "other", kind)
 
     def _run(self, text: str) -> None:
         self._connection.execute(text)

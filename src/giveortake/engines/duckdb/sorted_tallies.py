@@ -10,12 +10,12 @@ from __future__ import annotations
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     Integers: TypeAlias = npt.NDArray[np.integer[Any]]
 
+Made = TypeVar("Made")
 FEWEST_ROWS, MOST_ROWS = 1 << 17, 1 << 24  # fewer are not worth it; more would take too much memory
 _MOST_BYTES = 1 << 29
 _BLOCK = 1 << 16
@@ -41,25 +42,53 @@ def suits(tally: Tally, rows: int) -> bool:
     )
 
 
+def _unlimited() -> None:
+    """Time enough."""
+
+
 def bounded_sums(
-    tally: Tally, persons: Integers, codes: Integers, steps: dict[int, Integers], threads: int | None = None
+    tally: Tally,
+    persons: Integers,
+    codes: Integers,
+    steps: dict[int, Integers],
+    *,
+    threads: int | None = None,
+    check: Callable[[], None] = _unlimited,
 ) -> list[npt.NDArray[Any]] | None:
     """For each summand an array with a sum for each key; None if persons are spread too widely to be packed.
 
-    `steps` has for each sum the steps of every row, and for each number of values whether a row has one.
+    `steps` has for each sum the steps of every row, and for each number of values whether a row has one. `check` is
+    called between steps, and raises once the time is over.
     """
     assert tally.bounding is not None  # noqa: S101 (asked only then)
     packed = _packed(persons, codes, tally.keys.product)
+    check()
     if packed is None:
         return None
     order, shift = packed
     found = [np.zeros(tally.keys.size, dtype=np.int64) for _ in tally.summands]
-    with ThreadPoolExecutor(threads) as pool:  # numpy lets other threads run while it computes
-        blocks = _blocks(order, shift, tally.keys.product, max(_BLOCK, tally.keys.size))
-        for sums in pool.map(partial(_block_sums, tally, tally.bounding, shift, steps), blocks):
-            for index, each in enumerate(sums):
-                found[index] += each
+    blocks = _blocks(order, shift, tally.keys.product, max(_BLOCK, tally.keys.size))
+    for sums in _of_each(blocks, partial(_block_sums, tally, tally.bounding, shift, steps), threads, check):
+        for index, each in enumerate(sums):
+            found[index] += each
     return found
+
+
+def _of_each(
+    blocks: Iterator[npt.NDArray[np.int64]],
+    work: Callable[[npt.NDArray[np.int64]], Made],
+    threads: int | None,
+    check: Callable[[], None],
+) -> Iterator[Made]:
+    """What is made of each block, in order; what has not begun when the time is over never does."""
+    with ThreadPoolExecutor(threads) as pool:  # numpy lets other threads run while it computes
+        try:
+            for made in pool.map(work, blocks):
+                check()
+                yield made
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _block_sums(
@@ -81,16 +110,25 @@ def _block_sums(
 
 
 def first_keys(
-    groups: int, persons: Integers, codes: Integers, hashes: Integers, product: int, *, threads: int | None = None
+    groups: int,
+    persons: Integers,
+    codes: Integers,
+    hashes: Integers,
+    product: int,
+    *,
+    threads: int | None = None,
+    check: Callable[[], None] = _unlimited,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
     """The codes that occur among each person's first `groups` by hash and code, and how many persons have each."""
     packed = _packed(persons, codes, product)
+    check()
     if packed is None:
         return None
     order, shift = packed
-    with ThreadPoolExecutor(threads) as pool:
-        blocks = _blocks(order, shift, product, _BLOCK // 2)
-        kept = np.concatenate(list(pool.map(partial(_first_of_block, groups, shift, hashes, product), blocks)))
+    blocks = _blocks(order, shift, product, _BLOCK // 2)
+    kept = np.concatenate(
+        list(_of_each(blocks, partial(_first_of_block, groups, shift, hashes, product), threads, check))
+    )
     kept.sort()
     starts = _starts(kept)
     return kept[starts], _lengths(starts, kept.size)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from giveortake.engines.failures import failure, out_of_time
 from giveortake.engines.postgres.dialect import TYPES, PostgresDialect
 from giveortake.engines.postgres.limits import require_distinct, require_within_limits
 from giveortake.engines.postgres.tables import Stored, find, split
@@ -54,6 +55,8 @@ _SETTINGS = {
     "xmloption": "content",
     "jit": "off",
 }
+_GRACE = 0.3  # seconds after which the server is asked to stop, if its own limit did not stop it
+_OUT_OF_MEMORY = (psycopg.errors.OutOfMemory, psycopg.errors.DiskFull, MemoryError)
 _UNLIMITED: Mapping[str, str] = {}  # for tables that are registered or compared, which is not a question
 _NAMED_CONSTANTS = re.compile(r"\bconstants_[0-9]+\b")
 _ARRAYS = {**TYPES, Kind.DECIMAL: "NUMERIC"}
@@ -69,9 +72,8 @@ class PostgresEngine(SQLEngine):
     """
 
     def __init__(self, url: str, *, seconds: float | None = None) -> None:
-        super().__init__(PostgresDialect(), longest=_LONGEST)
+        super().__init__(PostgresDialect(), longest=_LONGEST, seconds=seconds)
         self._address, _ = split(url)
-        self._limit = {} if seconds is None else {"statement_timeout": str(max(1, round(seconds * 1000)))}
         self._stored: dict[str, Stored] = {}
         self._constant_names: dict[object, str] = {}
         self._constant_texts: dict[str, str] = {}
@@ -134,7 +136,18 @@ class PostgresEngine(SQLEngine):
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
         names = sorted(set(_NAMED_CONSTANTS.findall(text)) & set(self._constant_texts))
         named = ", ".join(f"{name} AS ({self._constant_texts[name]})" for name in names)
-        return self._run(f"WITH {named} {text}" if named else text, self._limit)
+        with self._time.interrupting(self._cancel, grace=_GRACE):
+            return self._run(f"WITH {named} {text}" if named else text, self._limit())
+
+    def _limit(self) -> Mapping[str, str]:
+        """The server gives up by itself when the time is over."""
+        left = self._time.left
+        return _UNLIMITED if left is None else {"statement_timeout": str(max(1, round(left * 1000)))}
+
+    def _cancel(self) -> None:
+        """Ask the server to give up, if it has not done so by itself."""
+        with suppress(psycopg.Error):  # the connection may be gone, and the statement with it
+            self._connection.cancel()
 
     def _columns(self, text: str) -> list[npt.NDArray[np.int64]]:
         rows = self._rows(text)
@@ -188,17 +201,18 @@ class PostgresEngine(SQLEngine):
         settings = [f"SET LOCAL {name} = '{value}'" for name, value in {**_SETTINGS, **limit}.items()]
         local = "; ".join([*settings, *([_PINNED] if pinned else [])])
         try:
-            with suppress(psycopg.Error, UnicodeError, MemoryError):
-                self._begin(f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; {local}")
-                found = self._connection.execute(text.encode()).fetchall()
-                self._connection.execute(b"COMMIT")
-                return found
+            self._begin(f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; {local}")
+            found = self._connection.execute(text.encode()).fetchall()
+            self._connection.execute(b"COMMIT")
+        except (psycopg.Error, UnicodeError, MemoryError) as error:
+            kind, is_over = type(error), self._time.is_over
+        else:
+            return found
         finally:
             self._end()
-        raise QueryFailed(  # out here, so that it does not hold the error of the server
-            "the engine could not finish the question; what it was charged stands",
-            hint="it may have run out of memory or time: ask for fewer groups",
-        )
+        if is_over or issubclass(kind, psycopg.errors.QueryCanceled):
+            raise out_of_time(kind)  # out here, so that it does not hold the error of the server
+        raise failure("memory" if issubclass(kind, _OUT_OF_MEMORY) else "other", kind)
 
     def _begin(self, begin: str) -> None:
         """Begin, and connect again if the connection was lost since it was last used."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from contextlib import contextmanager, suppress
 from fractions import Fraction
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar, final
 from uuid import uuid4
 
 import numpy as np
 
+from giveortake.engines.failures import failure, out_of_time
 from giveortake.engines.protocol import Source
 from giveortake.engines.questions import Bins, Tally
 from giveortake.engines.spark.dialect import SparkDialect
@@ -75,7 +76,7 @@ class SparkEngine(SQLEngine):
     """
 
     def __init__(self, session: SparkSession, *, seconds: float | None = None) -> None:
-        super().__init__(SparkDialect(), longest=_LONGEST)
+        super().__init__(SparkDialect(), longest=_LONGEST, seconds=seconds)
         self._identity = f"spark {session.version}"
         self._session = session
         try:
@@ -83,7 +84,6 @@ class SparkEngine(SQLEngine):
         except Exception:  # noqa: BLE001 (Spark raises whatever it pleases)
             raise NotFound("the Spark session does not answer", hint="was it stopped? start one anew") from None
         self._context = None if is_connect(session) else session.sparkContext
-        self._seconds = seconds
         self._files: list[Files] = []
         self._views: dict[object, str] = {}
         self._numbers = count()
@@ -248,12 +248,15 @@ class SparkEngine(SQLEngine):
 
     def _guarded(self, asked: str | DataFrame, take: Callable[[DataFrame], Taken]) -> Taken:
         """Run a statement. What Spark says when it fails may quote rows, and is never told."""
-        with suppress(Exception), self._described(), _silent(), self._limited():  # Spark raises whatever it pleases
-            return take(self._own.sql(asked) if isinstance(asked, str) else asked)
-        raise QueryFailed(  # out here, so that it does not hold the error of Spark
-            "the engine could not finish the question; what it was charged stands",
-            hint="it may have run out of memory or time: ask for fewer groups",
-        )
+        with self._limited():
+            try:
+                with self._described(), _silent():
+                    return take(self._own.sql(asked) if isinstance(asked, str) else asked)
+            except Exception as error:  # noqa: BLE001 (Spark raises whatever it pleases)
+                kind, is_over = type(error), self._time.is_over
+        if is_over:
+            raise out_of_time(kind)  # out here, so that it does not hold the error of Spark
+        raise failure("other", kind)
 
     @contextmanager
     def _described(self) -> Iterator[None]:
@@ -271,33 +274,28 @@ class SparkEngine(SQLEngine):
     @contextmanager
     def _limited(self) -> Iterator[None]:
         """Interrupt what is still running after the seconds that there are, and whatever it starts from then on."""
-        if self._seconds is None:
+        if self._time.left is None:
             yield
             return
-        tag, done = f"giveortake-{uuid4().hex}", threading.Event()
-        watch = threading.Thread(target=self._interrupt, args=(tag, done, self._seconds), daemon=True)
+        tag = f"giveortake-{uuid4().hex}"
         if self._context is None:
             self._own.addTag(tag)
         else:
             self._context.addJobTag(tag)
-        watch.start()
         try:
-            yield
+            with self._time.interrupting(partial(self._interrupt, tag)):
+                yield
         finally:
-            done.set()
-            watch.join()
             if self._context is None:
                 self._own.removeTag(tag)
             else:
                 self._context.removeJobTag(tag)
 
-    def _interrupt(self, tag: str, done: threading.Event, seconds: float) -> None:
-        while not done.wait(seconds):
-            if self._context is None:
-                self._own.interruptTag(tag)
-            else:
-                self._context.cancelJobsWithTag(tag)
-            seconds = 1
+    def _interrupt(self, tag: str) -> None:
+        if self._context is None:
+            self._own.interruptTag(tag)
+        else:
+            self._context.cancelJobsWithTag(tag)
 
 
 def session_of(source: object) -> SparkSession:

@@ -15,6 +15,7 @@ from giveortake.engines.questions import Bins, Tally
 from giveortake.engines.sql import statements
 from giveortake.engines.sql.relations import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
+from giveortake.engines.time_limits import TimeLimit
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive
 from giveortake.plan import Domain, Kind
@@ -37,13 +38,15 @@ _MOST_REMEMBERED = 1 << 20  # integers of one of them
 class SQLEngine(ABC):
     """Answers questions by statements of one dialect. Engines say how statements run and how constants become tables.
 
-    `longest` is how many characters of a relation and its expressions the engine plans in seconds.
+    `longest` is how many characters of a relation and its expressions the engine plans in seconds; `seconds` limits
+    the work on each question.
     """
 
-    def __init__(self, dialect: Dialect, *, longest: int) -> None:
+    def __init__(self, dialect: Dialect, *, longest: int, seconds: float | None = None) -> None:
         self._sources: dict[object, str] = {}
         self._printer = Printer(dialect, self._sources)
         self._longest = longest
+        self._time = TimeLimit(seconds)
         self._lock = threading.RLock()
         self._results: OrderedDict[object, Any] = OrderedDict()
 
@@ -178,8 +181,9 @@ class SQLEngine(ABC):
             if asked in self._results:
                 self._results.move_to_end(asked)
                 return self._results[asked]
-            self._prepare(asked.relation)
-            found = compute()
+            with self._time.counted():
+                self._prepare(asked.relation)
+                found = compute()
             if _count(found) <= _MOST_REMEMBERED:
                 self._results[asked] = found
             if len(self._results) > _REMEMBERED:

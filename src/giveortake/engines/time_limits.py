@@ -1,0 +1,116 @@
+"""How long an engine may work on one question: all of its statements together, and what is computed between them.
+
+The time that others take is not counted: who waits for another's question loses nothing by it, and is told nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from giveortake.engines.failures import out_of_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_AGAIN = 0.1  # seconds between two interruptions: one that comes between two statements is lost
+
+
+@final
+@dataclass(slots=True)
+class _Clock:
+    """What was worked on a question so far, and since when it is being worked on again."""
+
+    used: float = 0.0
+    since: float | None = None
+
+
+_clock: ContextVar[_Clock | None] = ContextVar("clock", default=None)
+
+
+@contextmanager
+def one_question() -> Iterator[None]:
+    """Whatever engines are asked in here is one question, and shares one limit; so it is inside of another such."""
+    if _clock.get() is not None:
+        yield
+        return
+    token = _clock.set(_Clock())
+    try:
+        yield
+    finally:
+        _clock.reset(token)
+
+
+@final
+class TimeLimit:
+    """The seconds that there are for each question; None if they are not limited."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+
+    @property
+    def left(self) -> float | None:
+        """The seconds that are left for this question, below zero if it is over; None if they are not limited."""
+        if self._seconds is None:
+            return None
+        clock = _clock.get() or _Clock()
+        return self._seconds - clock.used - (0.0 if clock.since is None else time.monotonic() - clock.since)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left."""
+        return self.left is not None and self.left <= 0
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Work on the question; what is done in here is counted, once."""
+        with one_question():
+            clock = _clock.get()
+            if clock is None or clock.since is not None:
+                yield
+                return
+            clock.since = time.monotonic()
+            try:
+                yield
+            finally:
+                clock.used += time.monotonic() - clock.since
+                clock.since = None
+
+    def check(self) -> Callable[[], None]:
+        """What raises once the time is over, in any thread: to be called between steps that nothing interrupts."""
+        left = self.left
+        end = None if left is None else time.monotonic() + left
+
+        def require_time() -> None:
+            if end is not None and time.monotonic() >= end:
+                raise out_of_time()
+
+        return require_time
+
+    @contextmanager
+    def interrupting(self, interrupt: Callable[[], object], *, grace: float = 0.0) -> Iterator[None]:
+        """Interrupt what runs in here once the time is over (and a grace), again and again until it has ended."""
+        with self.counted():
+            self.check()()
+            left = self.left
+            if left is None:
+                yield
+                return
+            ended = threading.Event()
+            watch = threading.Thread(target=_watch, args=(ended, left + grace, interrupt), daemon=True)
+            watch.start()
+            try:
+                yield
+            finally:
+                ended.set()
+                watch.join()  # so that no interruption reaches what comes next
+
+
+def _watch(ended: threading.Event, seconds: float, interrupt: Callable[[], object]) -> None:
+    while not ended.wait(seconds):
+        interrupt()
+        seconds = _AGAIN

@@ -1,0 +1,214 @@
+"""The seconds of a question, for all of its statements together, and what is told when they are over."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.engines import time_limits
+from giveortake.engines.duckdb import sorted_tallies
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.failures import failure
+from giveortake.engines.postgres.engine import PostgresEngine
+from giveortake.engines.time_limits import TimeLimit, one_question
+from giveortake.errors import QueryFailed, QueryRefused
+from inside import engine_of, ledger_of
+
+ENDLESS = "SELECT count(DISTINCT hash(a.range, b.range)) FROM range(1000000) AS a, range(1000000) AS b"
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two million rows with a text each."""
+    path = tmp_path_factory.mktemp("large") / "rows.parquet"
+    numbers = np.arange(2_000_000)
+    pl.DataFrame({"p": numbers // 4, "i": numbers}).with_columns(
+        q=pl.format("text number {} of all", pl.col("i"))
+    ).write_parquet(path)
+    return path
+
+
+def protect(source: Any, **more: Any) -> gt.session.Session:
+    options: dict[str, Any] = {
+        "unit": "p", "budget": gt.ApproxDP(1000, "1e-5"), "name": "t", "groups_per_person": 2, "rows_per_group": 2,
+        "threads": 1, "failures": 9,
+    }  # fmt: skip
+    return gt.protect(source, **{**options, **more})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(DISTINCT UPPER(q || q) || 'x') AS n FROM t",
+        "SELECT q, COUNT(*) AS n FROM t GROUP BY q",
+        "SELECT COUNT(*) AS n FROM (SELECT p, q, COUNT(*) AS c FROM t GROUP BY p, q)",
+    ],
+)
+def test_a_question_that_takes_too_long_is_given_up_and_the_next_one_answers(large: Path, text: str) -> None:
+    with protect(large, seconds=0.3) as s:
+        with pytest.raises(QueryFailed, match="in time") as failed:
+            s.sql(text).answer(epsilon=1)
+        assert failed.value.cause == "time"
+        engine_of(s)._time = TimeLimit(60)  # a busy machine may need more than a part of a second
+        assert s.sql("SELECT COUNT(*) AS n FROM t WHERE i < 100").answer(epsilon=1).to_dict()["n"]
+        (asker,) = ledger_of(s).failures()
+        assert asker.failed == 1
+        ledger_of(s).verify()
+
+
+def test_an_engine_is_interrupted_again_until_it_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first interruption comes before the statement runs, and is lost."""
+    engine = DuckDBEngine(threads=1, seconds=0.1)
+    opened, calls = engine._connection, [0]
+
+    class Late:
+        """A connection on which statements begin late."""
+
+        def execute(self, text: str, parameters: Any) -> Any:
+            time.sleep(0.25)
+            return opened.execute(text, parameters)
+
+        def interrupt(self) -> None:
+            calls[0] += 1
+            opened.interrupt()
+
+    monkeypatch.setattr(engine, "_connection", Late())
+    with pytest.raises(QueryFailed, match="in time"):
+        engine._rows(ENDLESS)
+    assert calls[0] > 1
+    monkeypatch.undo()
+    assert engine._rows("SELECT 1") == [(1,)]
+    engine.close()
+
+
+def test_the_statements_of_one_question_share_its_seconds() -> None:
+    engine = DuckDBEngine(threads=1, seconds=0.3)
+    with one_question():
+        with engine._time.counted():
+            time.sleep(0.31)
+        with pytest.raises(QueryFailed, match="in time"):
+            engine._rows("SELECT 1")
+    assert engine._rows("SELECT 1") == [(1,)]  # the next one has its own
+    engine.close()
+
+
+def test_waiting_for_others_is_not_counted() -> None:
+    limit = TimeLimit(0.2)
+    with one_question():
+        time.sleep(0.25)
+        assert not limit.is_over
+        with limit.counted(), limit.counted():  # once, not twice
+            time.sleep(0.12)
+            assert not limit.is_over
+        assert not limit.is_over
+    assert TimeLimit(None).left is None
+
+
+def test_tables_of_keys_do_not_stay_behind_when_the_time_is_over() -> None:
+    engine = DuckDBEngine(threads=1, seconds=0.2)
+    domain = gt.plan.Domain(gt.plan.Kind.INTEGER)
+
+    def lists() -> Any:
+        yield [(1,)]
+        time.sleep(0.25)
+        yield [(2,)]
+
+    with one_question(), engine._time.counted(), pytest.raises(QueryFailed, match="in time"):
+        engine._listed([("k0", domain)], lists())
+    assert engine._rows("SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE 'key_list%'") == [(0,)]
+    engine.close()
+
+
+def test_sorting_stops_between_blocks() -> None:
+    done = []
+    over = threading.Event()
+
+    def check() -> None:
+        if over.is_set():
+            raise failure("time")
+
+    def work(block: Any) -> int:
+        done.append(block)
+        over.set()
+        time.sleep(0.01)
+        return 0
+
+    with pytest.raises(QueryFailed, match="in time"):
+        list(sorted_tallies._of_each(iter([np.zeros(1, dtype=np.int64)] * 1000), work, 1, check))
+    assert len(done) < 10
+
+
+def test_sorted_tallies_have_a_limit_too(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound, later = sorted_tallies._packed, [0.0]
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + later[0])
+
+    def slow(*given: Any) -> Any:
+        later[0] = 1000.0
+        return sound(*given)
+
+    monkeypatch.setattr(time_limits, "time", clock)
+    monkeypatch.setattr(sorted_tallies, "_packed", slow)
+    with protect(large, seconds=500, domains={"i": (0, 10)}) as s, pytest.raises(QueryFailed, match="in time"):
+        s.sql("SELECT SUM(i) AS n FROM t").answer(epsilon=1)
+
+
+# -- what is told -----------------------------------------------------------------------------------------------------
+
+
+def test_a_question_that_doubles_a_text_is_refused_and_not_begun() -> None:
+    """It ran for 25 seconds under a limit of 2."""
+    text = "SELECT p, CASE WHEN p = 1 THEN 'xxxxxxxxxxxxxxxxxxxx' ELSE '' END AS s FROM t"
+    for _ in range(20):
+        text = f"SELECT p, s || s AS s FROM ({text})"
+    assert len(text) < 800
+    with protect(pl.DataFrame({"p": [1, 2, 3]}), seconds=2) as s, pytest.raises(QueryRefused, match="characters"):
+        s.sql(f"SELECT COUNT(DISTINCT s) AS n FROM ({text})").answer(epsilon="1e-6")
+
+
+def test_a_question_without_memory_says_so() -> None:
+    engine = DuckDBEngine(threads=1, memory="20MB")
+    with pytest.raises(QueryFailed, match="in the memory") as failed:
+        engine._rows("SELECT length(list(range)) FROM range(20000000)")
+    assert failed.value.cause == "memory"
+    engine.close()
+
+
+def test_the_log_names_the_kind_of_error_and_quotes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    engine = DuckDBEngine(threads=1)
+    with caplog.at_level(logging.WARNING, logger="giveortake"), pytest.raises(QueryFailed) as failed:
+        engine._rows("SELECT CAST(x AS INTEGER) FROM (SELECT 'zebra' AS x)")
+    assert failed.value.cause == "other"
+    assert [record.getMessage() for record in caplog.records] == ["a question failed: other (ConversionException)"]
+    assert "zebra" not in f"{failed.value}{caplog.text}"
+    engine.close()
+
+
+def test_nothing_is_printed_to_who_asks(capfd: pytest.CaptureFixture[str]) -> None:
+    assert isinstance(logging.getLogger("giveortake").handlers[0], logging.NullHandler)
+    failure("other", ValueError)
+    assert capfd.readouterr().err == ""
+
+
+# -- servers ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_server_gives_up_in_time_and_is_asked_to_if_it_does_not(
+    server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = PostgresEngine(server, seconds=0.5)
+    for limit in (engine._limit, dict):  # its own limit, or none: then it is cancelled
+        monkeypatch.setattr(engine, "_limit", limit)
+        with pytest.raises(QueryFailed, match="in time") as failed:
+            engine._rows("SELECT pg_sleep(30)")
+        assert failed.value.cause == "time"
+        assert engine._rows("SELECT 1") == [(1,)]
+    engine.close()
