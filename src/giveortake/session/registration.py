@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from giveortake import ledger as ledgers
 from giveortake.compile import Caps
 from giveortake.engines.registry import HERE, is_address, open_engine, place_of, table_in
-from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound
+from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, meant
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.plan.domains import declared
 from giveortake.privacy import ROW, Guarantee, Unit
@@ -191,8 +191,12 @@ def _private_tables(
     plain = {name for name, value in said.items() if not (several and name in given and isinstance(value, Mapping))}
     unknown = plain - used
     if unknown:
+        meaning = next((close for each in sorted(unknown) if (close := meant(str(each), used))), "")
         raise InvalidParameter(
-            "domains", sorted(unknown), "are no columns of the table", hint=f"its columns are {', '.join(sorted(used))}"
+            "domains",
+            sorted(unknown),
+            "are no columns of the table",
+            hint=f"{meaning}its columns are {', '.join(sorted(used))}",
         )
     return found, sources
 
@@ -215,7 +219,10 @@ def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> Priv
                 "unit",
                 person,
                 f"is no column of `{loaded.name}`",
-                hint=f"its columns are {', '.join(physical)}; where every row is protected by itself, unit=gt.ROW",
+                hint=(
+                    f"{meant(person, physical)}its columns are {', '.join(physical)}; where every row is protected by "
+                    "itself, unit=gt.ROW"
+                ),
             )
         if physical[person].kind not in {Kind.INTEGER, Kind.TEXT}:
             raise InvalidParameter(
