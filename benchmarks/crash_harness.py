@@ -17,6 +17,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,8 @@ def main() -> int:
     arguments = parser.parse_args()
     found, chosen, started = Found(), random.Random(arguments.seed), time.monotonic()  # noqa: S311 (when to kill)
     episode = 0
+    if arguments.where.startswith("postgresql://"):
+        import_module("giveortake.ledger.postgres")  # once, so that a writer lives long enough to do something
     while sum(found.kills.values()) < arguments.kills and not found.problems:
         where = place(arguments.where, episode)
         logs = arguments.folder / f"episode-{episode}"

@@ -62,6 +62,14 @@ def test_markup_and_html_in_data_are_shown_and_never_obeyed() -> None:
     assert "[red]x[/]" in out.getvalue()
 
 
+def test_every_face_shows_the_notes_once() -> None:
+    answer = Answer([Column("k", []), Column("n", [], [], [])], notes=("only keys of many persons are shown",))
+    out = io.StringIO()
+    Console(file=out, width=100).print(answer)
+    for face in (repr(answer), str(answer), answer._repr_html_(), out.getvalue()):
+        assert face.count("only keys of many persons are shown") == 1
+
+
 def test_html_draws_a_bar_for_every_interval_on_one_scale() -> None:
     page = Answer([Column("n", [10, 50], [0, 0], [20, 100])])._repr_html_()
     assert "left:10.0%" in page

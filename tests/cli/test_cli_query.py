@@ -115,6 +115,28 @@ def test_a_toml_file_says_who_is_protected(folder: Path, capsys: pytest.CaptureF
     assert "--unit = 'row' is said by trips.toml already" in capsys.readouterr().err
 
 
+def test_a_table_has_one_budget_whether_it_is_named_by_its_file_or_by_a_configuration(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert query(COUNT, "--epsilon", "0.6") == 0
+    capsys.readouterr()
+    for command in ("query", "quote"):
+        assert cli.main([command, "trips.toml", COUNT, "--epsilon", "0.6"]) == 2
+        assert 'hint: write ledger = "trips.csv.ledger" there' in capsys.readouterr().err
+    assert not (folder / "trips.toml.ledger").exists()
+    (folder / "trips.toml").write_text(TOML.replace("unit", 'ledger = "trips.csv.ledger"\nunit', 1))
+    assert cli.main(["query", "trips.toml", "SELECT COUNT(*) AS n FROM trips", "--epsilon", "0.6"]) == 2
+    assert "ε of up to 0.4 would fit" in capsys.readouterr().err
+
+
+def test_an_option_may_name_another_ledger_for_a_configuration(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert query(COUNT, "--epsilon", "0.6") == 0
+    assert cli.main(["query", "trips.toml", COUNT, "--epsilon", "0.6", "--ledger", "others.ledger"]) == 0
+    assert "kept in others.ledger" in capsys.readouterr().err
+
+
 def test_a_refused_question_to_a_toml_file_registers_nothing_and_speaks_of_options(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -45,7 +45,7 @@ def test_a_parquet_file_that_is_cut_off_is_refused_without_a_word_of_it(
     assert refusal.value.__context__ is None
 
 
-@pytest.mark.parametrize("content", [gzip.compress(b"p,x\nsecret,1\n")[:-9], b"\x1f\x8bsecret"])
+@pytest.mark.parametrize("content", [gzip.compress(b"p,x\nsecret,1\n", mtime=0)[:-9], b"\x1f\x8bsecret"])
 def test_a_damaged_packed_file_is_refused_without_a_word_of_it(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(content)
     with pytest.raises(gt.errors.InvalidParameter, match="cut off") as refusal:
@@ -104,3 +104,14 @@ def test_rows_whose_cells_are_not_what_was_declared_still_count(tmp_path: Path) 
     ) as s:
         found = s.sql("SELECT COUNT(*) AS n, COUNT(x) AS v FROM t").answer(epsilon=10**6).to_dict()
     assert (found["n"], found["v"]) == ([1000], [700])
+
+
+def test_columns_that_cannot_be_asked_about_are_listed(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 'a' AS p, 1 AS x, [1, 2] AS many, 'b'::BLOB AS photo")
+    with protect(tmp_path / "t.duckdb", table="t") as s:
+        shown = repr(s)
+    assert "t(p, x)" in shown
+    assert "of t, many cannot be asked about: its type is INTEGER[]" in shown
+    assert "photo cannot be asked about" in shown
+    assert "rows without a p are left out" in shown

@@ -192,3 +192,14 @@ def test_operators_of_others_do_not_capture_ours(server: str) -> None:
     with protect(url, **keys) as s:
         found = counted(s, "SELECT k, COUNT(*) AS n FROM visits GROUP BY k")
     assert sum(found) == pytest.approx(699 + 4, abs=8)
+
+
+# -- many columns -----------------------------------------------------------------------------------------------------
+
+
+def test_a_table_of_ten_thousand_columns_is_asked_about_three() -> None:
+    wide = {f"c{i}": [f"{i}"] * 4 for i in range(10_000)}
+    table = pl.DataFrame({"p": ["a", "b", "c", "d"], "k": ["x", "x", "y", "y"], "v": [1.0, 2.0, 3.0, 4.0], **wide})
+    with protect(table, domains={"k": ["x", "y"], "v": (0, 4)}, groups_per_person=1, rows_per_group=1) as s:
+        assert counted(s, "SELECT k, COUNT(*) AS n FROM t WHERE c7 = '7' GROUP BY k") == [2, 2]
+        assert counted(s, "SELECT SUM(v) AS n FROM t WHERE c9999 = '9999'") == [pytest.approx(10, abs=0.01)]

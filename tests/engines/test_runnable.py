@@ -52,6 +52,14 @@ def _growing(times: int) -> str:
     return f"SELECT SUM(CLAMP({text}, 0, 1)) AS a FROM t"
 
 
+def _rounded(times: int) -> str:
+    """A question that Spark has to be told three times as much for each time, and DuckDB a little more."""
+    text = "x"
+    for _ in range(times):
+        text = f"ROUND({text} + 1)"
+    return f"SELECT SUM(CLAMP({text}, 0, 1)) AS a FROM t"
+
+
 def _require_refused_for_free(session: Session, text: str, why: str) -> None:
     engine = engine_of(session)
     before = session.spent
@@ -71,6 +79,7 @@ def _require_refused_for_free(session: Session, text: str, why: str) -> None:
         ("postgresql", BY_REGION, NUL, "NUL character"),
         ("postgresql", LONG_NAMES, {}, "63 bytes"),
         ("duckdb", _growing(14), {}, "too long"),
+        ("spark", _rounded(10), {}, "too long"),
     ],
 )
 def test_what_one_engine_cannot_run_is_refused_there_at_no_cost(
@@ -81,7 +90,13 @@ def test_what_one_engine_cannot_run_is_refused_there_at_no_cost(
 
 @pytest.mark.parametrize(
     ("where", "text", "domains"),
-    [("duckdb", BY_REGION, NUL), ("duckdb", LONG_NAMES, {}), ("postgresql", _growing(14), {})],
+    [
+        ("duckdb", BY_REGION, NUL),
+        ("duckdb", LONG_NAMES, {}),
+        ("duckdb", _rounded(10), {}),
+        ("postgresql", _growing(14), {}),
+        ("postgresql", _rounded(10), {}),
+    ],
 )
 def test_and_answered_by_one_that_can(where: str, text: str, domains: dict[str, Any], opened: Opened) -> None:
     session = opened(where, **domains)
@@ -107,6 +122,14 @@ def test_postgresql_is_asked_for_no_more_columns_than_its_select_may_have(server
     wide = Derive(scan, tuple((f"c{index}", Column("x")) for index in range(1665)))
     with pytest.raises(QueryRefused, match="1,664 columns"):
         engine.require_runnable([Tally(wide, Keys(), (Summand("rows"),))])
+    engine.close()
+
+
+def test_a_public_table_whose_names_postgresql_would_confuse_is_refused(server: str) -> None:
+    engine = PostgresEngine(server)
+    with pytest.raises(QueryRefused, match="63 bytes"):
+        engine.add_public("zones", pl.DataFrame({f"{ALIKE}1": [1], f"{ALIKE}2": [2]}))
+    engine.add_public("zones", pl.DataFrame({f"{ALIKE}1": [1], "other": [2]}))
     engine.close()
 
 

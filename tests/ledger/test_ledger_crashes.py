@@ -47,7 +47,7 @@ def test_killed_writers_leave_every_release_charged_once_within_the_cap_and_the_
 def test_the_check_after_the_kills_finds_what_is_wrong(tmp_path: Path) -> None:
     place = FilePlace(tmp_path)
     with place.open() as ledger:
-        ledger.population("people-0", budget=PureDP("0.3"))
+        ledger.population("people-0", budget=PureDP("0.3"), analysts="pooled")
         ledger.dataset("data-0", population="people-0")
         ledger.analyst("writer-0", datasets=["data-0"])
         paid = ledger.reserve(Laplace(100), dataset="data-0", analyst="writer-0", key="question-0")

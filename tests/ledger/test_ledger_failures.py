@@ -127,7 +127,10 @@ def test_the_command_shows_what_failures_can_tell_and_resets_them(
             ledger.fail(ask(ledger, f"q{number}"))
     assert cli.main(["ledger", "show", place.where]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "analyst ann 3 of 3 1,000,000 57.3" in text
+    told = "ann (analyst) 3 of 3 allowed, among 1,000,000 questions: at most 57.3 bits that no ε covers"
+    assert told in text
+    assert cli.main(["admin", "failures", "show", "--ledger", place.where]) == 0
+    assert told in " ".join(capsys.readouterr().out.split())
     assert cli.main(["ledger", "show", place.where, "--json"]) == 0
     shown = {each["name"]: each for each in json.loads(capsys.readouterr().out)["failures"]}
     assert (shown["ann"]["k"], shown["ann"]["N"], shown["ann"]["bits"]) == (3, 10**6, "573/10")

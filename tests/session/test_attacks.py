@@ -255,3 +255,29 @@ def test_a_question_that_grows_beyond_measure_is_refused_before_it_is_charged(ne
 def test_sums_of_many_columns_are_quick() -> None:
     many = " + ".join(["x"] * 60)
     assert len(session().sql(f"SELECT SUM(CLAMP({many}, 0, 1)) AS a FROM t").answer(epsilon="0.1")) == 1
+
+
+@pytest.mark.parametrize("question", ["VAR_POP(x)", "STDDEV(x)", "VARIANCE(4)"])
+def test_a_question_that_the_bounds_alone_decide_is_refused_at_no_cost(question: str) -> None:
+    with session(domains={"x": (5, 5)}) as s:
+        with pytest.raises(gt.errors.QueryRefused, match="bounds alone"):
+            s.sql(f"SELECT {question} AS v FROM t").answer(epsilon=1)
+        assert s.spent == session().spent
+
+
+@pytest.mark.parametrize(
+    "spend", [{"epsilon": "1e-300"}, {"epsilon": "1e-120"}, {"epsilon": 10**9 + 1}, {"mu": 10**10}]
+)
+def test_spends_that_nothing_can_be_said_about_are_refused_at_no_cost(spend: dict[str, Any]) -> None:
+    with session(budget=gt.ApproxDP(10**12, "1e-6")) as s:
+        with pytest.raises(gt.errors.InvalidParameter, match=r"so small|above|outside"):
+            s.sql("SELECT COUNT(*) AS n FROM t").answer(**spend)
+        assert len([entry for entry in s.history() if entry.kind == "reserved"]) == 0
+
+
+@pytest.mark.parametrize("what", ["MEDIAN(x)", "VAR_POP(x)", "AVG(x)", "COUNT(*)", "COUNT(DISTINCT k)"])
+@pytest.mark.parametrize("epsilon", ["1e-15", "1e-30", "1e-80"])
+def test_noise_beyond_64_bits_is_answered_with_a_margin_that_says_so(what: str, epsilon: str) -> None:
+    with session() as s:
+        found: dict[str, Any] = s.sql(f"SELECT {what} AS v FROM t").answer(epsilon=epsilon).to_dict()
+    assert found["v_low"][0] <= found["v"][0] <= found["v_high"][0]

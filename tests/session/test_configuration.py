@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import giveortake as gt
-from giveortake.errors import InvalidParameter, NotFound
+from giveortake.errors import InvalidParameter, NotFound, SameTable
 
 ROWS = "user_id,region,amount,day\n" + "".join(
     f"{person},{'north' if person % 3 else 'south'},{person % 50},2024-01-0{1 + person % 9}\n" for person in range(300)
@@ -103,8 +103,9 @@ MINIMAL = 'source = "trips.csv"\nunit = "user_id"\nbudget = { epsilon = "1" }\n'
         (f"[trips]\n{MINIMAL}groups_per_person = '3'", "[trips] groups_per_person = '3' is no number"),
         (f"[trips]\n{MINIMAL}[trips.domains]\namount = [0, 50]", "could be bounds or categories"),
         (f"[trips]\n{MINIMAL}domains = 3", "[trips] domains = 3 is no table"),
-        (f"[trips]\n{MINIMAL}[trips.domains]\namounts = {{ bounds = [0, 50] }}", "are no columns of the table"),
+        (f"[trips]\n{MINIMAL}[trips.domains]\namounts = {{ bounds = [0, 50] }}", "did you mean `amount`? its columns"),
         (f"[trips]\n{MINIMAL}".replace('"user_id"', '"user"'), "unit = 'user' is no column"),
+        (f"[trips]\n{MINIMAL}".replace('"user_id"', '"usr_id"'), "did you mean `user_id`? its columns"),
         (f"[trips]\n{MINIMAL}".replace("trips.csv", "nowhere.csv"), "there is no file"),
     ],
 )
@@ -118,3 +119,14 @@ def test_a_mistake_is_refused_by_file_key_and_fix(folder: Path, text: str, words
 def test_a_file_that_is_not_there_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"nothing\.toml cannot be read"):
         gt.session.from_toml(tmp_path / "nothing.toml")
+
+
+@pytest.mark.parametrize("source", ['"trips.csv"', '{ trips = "trips.csv", people = "regions.csv" }'])
+def test_a_section_without_a_ledger_is_refused_if_its_file_has_one(folder: Path, source: str) -> None:
+    said = f'[trips]\nsource = {source}\nunit = "user_id"\nbudget = {{ epsilon = 1 }}\n'
+    gt.ledger.open(folder / "trips.csv.ledger").close()
+    with pytest.raises(SameTable, match=r'ledger = "trips.csv.ledger"'):
+        gt.session.from_toml(write(folder, said))
+    forgetful = said.replace(source, f'{source}\nledger = ":memory:"').replace(source, '"trips.csv"')
+    with gt.session.from_toml(write(folder, forgetful)) as session:
+        assert not session.durable

@@ -302,6 +302,13 @@ def test_refining_combines_answers_into_a_surer_one() -> None:
         assert _charges(session) == 3
 
 
+def test_an_answer_without_rows_says_why() -> None:
+    with _session() as session:
+        answer = session.sql(FOUND).answer(epsilon="0.01")
+    assert len(answer) == 0
+    assert "persons or more share are shown; declared domains show all" in repr(answer)
+
+
 def test_refining_keeps_the_keys_that_were_found() -> None:
     with _session() as session:
         first = session.sql(FOUND).answer(epsilon=60)

@@ -20,12 +20,12 @@ _BAR = "position:relative;display:inline-block;width:120px;height:9px;background
 
 
 def as_text(answer: Released) -> str:
-    """A plain table, short enough for a prompt, with the facts below."""
+    """A plain table, short enough for a prompt, with the facts and the notes below."""
     columns = [_cells(column, min(len(answer), _MOST_ROWS)) for column in answer.columns]
     lines = ["  ".join(text) for text in zip(*columns, strict=True)]
     hidden = len(answer) - _MOST_ROWS
     lines += [f"… {hidden:,} more rows"] if hidden > 0 else []
-    return "\n".join([line.rstrip() for line in lines] + [" · ".join(_facts(answer))])
+    return "\n".join([*(line.rstrip() for line in lines), " · ".join(_facts(answer)), *_notes(answer)])
 
 
 def as_rich(answer: Released) -> Any:
@@ -54,7 +54,7 @@ def as_rich(answer: Released) -> Any:
         footer.insert(0, f"… {len(answer) - _MOST_ROWS:,} more rows")
     if answer.guarantee is not None:
         footer.append(str(answer.guarantee))
-    return Group(table, *(Text(line, style="dim") for line in [*footer, *answer.notes]))
+    return Group(table, *(Text(line, style="dim") for line in [*footer, *_notes(answer)]))
 
 
 def as_html(answer: Released) -> str:
@@ -71,7 +71,7 @@ def as_html(answer: Released) -> str:
         lines.insert(0, f"… {len(answer) - _MOST_ROWS:,} more rows")
     if answer.guarantee is not None:
         lines.append(str(answer.guarantee))
-    foot = "<br>".join(escape(line) for line in [*lines, *answer.notes])
+    foot = "<br>".join(escape(line) for line in [*lines, *_notes(answer)])
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{foot}</small></div>"
 
 
@@ -134,6 +134,10 @@ def _facts(answer: Released) -> list[str]:
         cost = answer.cost
         facts.append(f"cost {'ε = ' + shown_fraction(cost) if isinstance(cost, Fraction) else shown_cost(cost)}")
     return facts
+
+
+def _notes(answer: Released) -> list[str]:
+    return [printable(note) for note in answer.notes]
 
 
 def shown_cost(cost: object) -> str:

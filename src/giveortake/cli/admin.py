@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from giveortake import ledger as ledgers
 from giveortake.cli.command import Command, terminal
-from giveortake.cli.ledger import allowances
+from giveortake.cli.ledger import print_failures
 from giveortake.errors import NotFound
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     with ledgers.open(arguments.ledger, mark=arguments.mark, create=False, read_only=reads) as ledger:
         out = terminal()
         if reads:
-            out.print(allowances(ledger.failures()))
+            print_failures(out, ledger.failures())
             return 0
         for level in _meant(ledger, arguments):
             ledger.reset_failures(level, reason=arguments.reason)

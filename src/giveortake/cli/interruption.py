@@ -70,7 +70,8 @@ def charged_since(arguments: argparse.Namespace, started: str) -> str:
             return "what was charged was kept in memory only, and is forgotten"
         if "://" not in place and not Path(place).exists():
             return _NOTHING
-        with ledgers.open(place, create=False) as book:  # as a writer: a charge may not have been marked yet
+        mark = session_options.mark_place(arguments)
+        with ledgers.open(place, mark=mark, create=False) as book:  # to write: a charge may not have been marked yet
             entries = book.history()
     except GiveOrTakeError:
         return "whether it was charged is not known: the ledger cannot be read now; `giveortake ledger show` tells"

@@ -70,11 +70,8 @@ def _show(ledger: Ledger, arguments: argparse.Namespace) -> int:
     out.print(Text.assemble((printable(ledger.name), "bold"), f"  {len(history)} entries\n"), soft_wrap=True)
     out.print(standings(ledger, levels))
     _draw_burn_down(out, levels, used)
-    out.print(
-        "\n[bold]Failures[/]  what no ε covers: which of N questions failed, if k may, tells up to this many bits,"
-        " and the causes of failures 2.4 more for each"
-    )
-    out.print(allowances(ledger.failures()))
+    out.print()
+    print_failures(out, ledger.failures())
     _print_last(out, history, arguments.last)
     return 0
 
@@ -105,18 +102,16 @@ def standings(ledger: Ledger, levels: list[Standing]) -> Table:
     return table
 
 
-def allowances(found: list[Allowance]) -> Table:
-    """How many failures each asker may observe, and what that can tell."""
-    table = Table(pad_edge=False, box=None)
-    for heading in ("  asker", "name"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("failed, of k", "N", "bits"):
-        table.add_column(heading, justify="right", no_wrap=True)
+def print_failures(out: Console, found: list[Allowance]) -> None:
+    """How many questions of each asker failed and may, one line each, and what that can tell besides the answers."""
+    grid = Table.grid(padding=(0, 2))
     for each in found:
-        asker = "analyst" if each.kind == "analyst" else "custodian, of"
-        failed, bits = f"{each.failed} of {each.allowed}", f"{float(each.bits):.1f}"
-        table.add_row(f"  {asker}", Text(each.name), failed, f"{each.questions:,}", bits)
-    return table
+        asker = f"{printable(each.name)} ({'analyst' if each.kind == 'analyst' else 'custodian'})"
+        asked = f"{each.questions:,} question{'s' * (each.questions != 1)}"
+        counted = f"{each.failed} of {each.allowed} allowed, among {asked}"
+        grid.add_row(Text(f"  {asker}"), f"{counted}: at most {float(each.bits):.1f} bits that no ε covers")
+    out.print("[bold]Questions that failed[/]  for lack of memory, time or disk (docs/sharp-edges.md)")
+    out.print(grid)
 
 
 def promised(budget: object) -> str:

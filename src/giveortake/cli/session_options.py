@@ -49,7 +49,7 @@ def open_session(arguments: argparse.Namespace, *, leave_no_trace: bool = False)
     once it is open.
     """
     place = ledger_place(arguments)
-    known = _registered(place, _mark_place(arguments)) if leave_no_trace else None
+    known = _registered(place, mark_place(arguments)) if leave_no_trace else None
     if known is None or expected_name(arguments) in known:
         return _open(arguments, place), place
     session = _open(arguments, MEMORY)
@@ -105,11 +105,14 @@ def ledger_place(arguments: argparse.Namespace) -> str:
     """The ledger's place: what the TOML file or the option says, else a file beside the table."""
     said: str | None = arguments.ledger
     if Path(arguments.file).suffix.lower() == ".toml":
-        said = chosen(configurations(arguments.file), arguments.table).ledger or said
+        section = chosen(configurations(arguments.file), arguments.table)
+        said = section.ledger or said
+        if said is None:
+            section.require_one_budget()
     return said or f"{expected_name(arguments) if is_address(arguments.file) else arguments.file}.ledger"
 
 
-def _mark_place(arguments: argparse.Namespace) -> str | None:
+def mark_place(arguments: argparse.Namespace) -> str | None:
     """Where the ledger's mark is, if the TOML file or the option says so."""
     said: str | None = arguments.mark
     if Path(arguments.file).suffix.lower() == ".toml":
@@ -134,7 +137,7 @@ def rehearse(arguments: argparse.Namespace, text: str) -> None:
     Domains and budgets are frozen once they are registered. So a table that its ledger does not know yet is opened
     once without one, and the question quoted; a table that is registered is asked directly.
     """
-    known = _registered(ledger_place(arguments), _mark_place(arguments))
+    known = _registered(ledger_place(arguments), mark_place(arguments))
     if known is None or expected_name(arguments) in known:
         return
     session, _ = open_session(arguments, leave_no_trace=True)

@@ -4,7 +4,7 @@ Everything here is a function of the question, the schema and the custodian's bo
 """
 
 from giveortake.compile.caps import Caps
-from giveortake.compile.measurement import Measurement, composed, measurement
+from giveortake.compile.measurement import Measurement, composed, event_of, measurement
 from giveortake.compile.outputs import Evaluated, evaluated
 from giveortake.compile.releases import Release, combined
 from giveortake.compile.spends import Spend, Terms, spend_of
@@ -19,6 +19,7 @@ __all__ = [
     "combined",
     "composed",
     "evaluated",
+    "event_of",
     "measurement",
     "spend_of",
 ]

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from giveortake.privacy.units import Neighbours
     from giveortake.randomness import Entropy
 
+_MOST_NOISE = 10**100  # in steps; intervals are computed in doubles
 _MEAN_OF_PURE = Fraction(12534, 10000)  # μ of an ε-DP release is at most this times ε: √(2π)/2, rounded up
 
 
@@ -114,6 +115,10 @@ class Measurement:
         ]
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
+    def named(self, spend: Spend) -> list[Any]:
+        """What names the question at a price."""
+        return [self.digest(), spend.to_json()]
+
     # -- running it ---------------------------------------------------------------------------------------------
 
     def keys(self) -> Keys:
@@ -181,7 +186,14 @@ def measurement(
             hint="ask for COUNT(*) as well",
         )
     selection, rest = _selection(stability, question, spend, len(measures)) if discovered else (None, spend)
+    if not measures:
+        raise QueryRefused(
+            "nothing has to be measured: the bounds alone decide the answer",
+            hint="values between equal bounds vary by 0; ask for something else beside it, such as COUNT(*)",
+        )
     noises = _noises(measures, rest)
+    if any(each.scale_in_steps > _MOST_NOISE for each in noises):
+        raise InvalidParameter("epsilon", str(spend), "is so small that the noise has no bound", hint="spend more")
     made = Measurement(question, caps, stability, measures, formulas, noises, selection, columns)
     _require_within(made, spend)
     return made
@@ -268,6 +280,11 @@ def _single_events(event: Event) -> Iterable[Event]:
                 yield from _single_events(event.event)
         case _:
             yield event
+
+
+def event_of(asked: Iterable[Measurement]) -> Event:
+    """Everything that several measurements release, as one event."""
+    return composed(each.event for each in asked)
 
 
 def composed(parts: Iterable[Event]) -> Event:

@@ -89,13 +89,21 @@ def _combined(measure: Measure, index: int, releases: Sequence[Release]) -> Comb
 
 def _packed(array: npt.NDArray[Any]) -> Any:
     if array.dtype == object:
-        return [str(value) for value in array.ravel().tolist()]
+        listed = [str(value) for value in array.ravel().tolist()]
+        return listed if array.ndim == 1 else {"shape": list(array.shape), "wide": listed}
     raw = np.ascontiguousarray(array.astype("<i8")).tobytes()
     return {"shape": list(array.shape), "int64": base64.b64encode(zlib.compress(raw, 1)).decode()}
 
 
 def _unpacked(content: Any) -> npt.NDArray[Any]:
     if isinstance(content, list):
-        return np.array([int(value) for value in content], dtype=object)
+        return _wide(content)
+    if "wide" in content:
+        return _wide(content["wide"]).reshape(content["shape"])
     raw = zlib.decompress(base64.b64decode(content["int64"]))
     return np.frombuffer(raw, dtype="<i8").astype(np.int64).reshape(content["shape"])
+
+
+def _wide(listed: list[str]) -> npt.NDArray[Any]:
+    """Whole numbers of more than 64 bits."""
+    return np.array([int(value) for value in listed], dtype=object)

@@ -22,11 +22,15 @@ FoundUnits: TypeAlias = "tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]"
 @final
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table as an engine sees it: its columns with what their types say, and what tells this content from others."""
+    """A table as an engine sees it: its columns with what their types say, and what tells this content from others.
+
+    `unasked` lists the columns of types that cannot be asked about, and these types.
+    """
 
     name: str
     columns: tuple[tuple[str, Domain], ...]
     fingerprint: str
+    unasked: tuple[tuple[str, str], ...] = ()
 
 
 @final

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.engines.registry import is_address
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, shown
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, SameTable, shown
 from giveortake.exact import positive
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
 from giveortake.session.registration import protect
@@ -54,9 +55,21 @@ class Configuration:
         found: str | None = self.said.get("mark")
         return found
 
+    def require_one_budget(self) -> None:
+        """Refuse a section without a ledger about a file that has one already: the same people had two budgets."""
+        for source in _files(self.said["source"]):
+            if os.path.lexists(f"{source}.ledger"):
+                known = Path(os.path.relpath(f"{source}.ledger", self.file.parent)).as_posix()
+                raise SameTable(
+                    f"[{self.name}] of {self.file} names no ledger, and {known} holds a budget of that table already",
+                    hint=f'write ledger = "{known}" there, or another one if the people are others',
+                )
+
     def open(self, **instead: Any) -> Session:
         """The session; `instead` says something else than the file does."""
         told = {**self.said, **instead}
+        if "ledger" not in told:
+            self.require_one_budget()
         if told.get("ledger") == MEMORY:
             told["ledger"] = told["mark"] = None
         try:
@@ -183,6 +196,14 @@ def _source(where: _Place, value: object) -> Any:
     if isinstance(value, list) and value:
         return [_path(where.file, where.text("source", each, hint=hint)) for each in value]
     return _path(where.file, where.text("source", value, hint=hint))
+
+
+def _files(source: Any) -> list[str]:
+    """Every file that a section reads; addresses are none."""
+    if isinstance(source, str):
+        return [] if is_address(source) else [source]
+    parts = source.values() if isinstance(source, Mapping) else source
+    return [file for part in parts for file in _files(part)]
 
 
 def _path(file: Path, text: str) -> str:

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack, final
 
 from giveortake.answers import Answer, Stream
-from giveortake.compile import Terms, composed, measurement
+from giveortake.compile import Terms, composed, event_of, measurement
 from giveortake.compile.keys import in_order, listed_keys, with_keys
 from giveortake.compile.postprocessing import answer_columns
 from giveortake.compile.provenance import provenance
@@ -179,7 +179,7 @@ class InteractiveMechanism:
 
     def event(self, asked: Sequence[Priced]) -> Event:
         """What is charged for these questions together."""
-        whole = composed([each.made.event for each in asked])
+        whole = event_of(each.made for each in asked)
         if self.part is None:
             return whole
         added = composed([each.made.event_if_added() for each in asked])
@@ -190,7 +190,7 @@ class InteractiveMechanism:
     def request(self, asked: Sequence[Priced], refines: tuple[str, ...], portion: int | None) -> dict[str, Any]:
         """What names a charge: what is asked, what that refines, and which portion of that, if it is not all."""
         return {
-            "questions": [[each.made.digest(), each.spend.to_json()] for each in asked],
+            "questions": [each.made.named(each.spend) for each in asked],
             "refines": list(refines),
             "part": None if self.part is None else self.part.name,
             **({} if portion is None else {"portion": portion}),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from giveortake import ledger as ledgers
 from giveortake.compile import Caps
 from giveortake.engines.registry import HERE, is_address, open_engine, place_of, table_in
-from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound
+from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, meant
 from giveortake.plan import Domain, Kind, PrivateTable, PublicTable
 from giveortake.plan.domains import declared
 from giveortake.privacy import ROW, Guarantee, Unit
@@ -94,7 +94,7 @@ def protect(
     said = dict(domains or {})
     engine = open_engine(source, memory=memory, threads=threads, seconds=seconds)
     try:
-        private, fingerprints = _private_tables(engine, source, whom, said, name=name, table=table)
+        private, sources = _private_tables(engine, source, whom, said, name=name, table=table)
         open_tables = _public_tables(engine, public or {}, {each.name for each in private})
         engine.lock()
         book = (
@@ -109,7 +109,7 @@ def protect(
             budget=promise,
             unit=whom,
             domains={each.name: {column: domain.to_dict() for column, domain in each.columns} for each in private},
-            fingerprint=hashlib.sha256("|".join(fingerprints).encode()).hexdigest(),
+            fingerprint=hashlib.sha256("|".join(each.fingerprint for each in sources).encode()).hexdigest(),
             first=f"people of {called}" if whom != ROW else f"rows of {called}",
             population=population,
             new_population=new_population,
@@ -135,6 +135,7 @@ def protect(
         mechanism,
         private={each.name: each for each in private},
         public={each.name: each for each in open_tables},
+        unasked={each.name: each.unasked for each in sources},
         owns_ledger=not isinstance(ledger, ledgers.Ledger),
         durable=ledger is not None and str(ledger) != ":memory:",
     )
@@ -175,25 +176,30 @@ def _budget(budget: object, whom: Unit, neighbours: Neighbours) -> Guarantee:
 
 def _private_tables(
     engine: Engine, source: Any, whom: Unit, said: Mapping[str, Any], *, name: str | None, table: str | None
-) -> tuple[list[PrivateTable], list[str]]:
+) -> tuple[list[PrivateTable], list[Source]]:
+    """The tables as they are declared, and as the engine sees them."""
     several = isinstance(source, Mapping)
     given: dict[str, Any] = dict(source) if several else {table_name(source, name, table): source}
     if not given:
         raise InvalidParameter("source", source, "names no table")
-    found, fingerprints, used = [], [], set()
+    found, sources, used = [], [], set()
     for called, each in given.items():
         own = _own(said, called, several)
         loaded = engine.add(_checked_name(called), each, _kinds(own, whom), table=table)
         found.append(_declared_table(loaded, whom, own))
-        fingerprints.append(loaded.fingerprint)
+        sources.append(loaded)
         used |= {column for column, _ in loaded.columns}
     plain = {name for name, value in said.items() if not (several and name in given and isinstance(value, Mapping))}
     unknown = plain - used
     if unknown:
+        meaning = next((close for each in sorted(unknown) if (close := meant(str(each), used))), "")
         raise InvalidParameter(
-            "domains", sorted(unknown), "are no columns of the table", hint=f"its columns are {', '.join(sorted(used))}"
+            "domains",
+            sorted(unknown),
+            "are no columns of the table",
+            hint=f"{meaning}its columns are {', '.join(sorted(used))}",
         )
-    return found, fingerprints
+    return found, sources
 
 
 def _own(said: Mapping[str, Any], table: str, several: bool) -> Mapping[str, Any]:
@@ -214,7 +220,10 @@ def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> Priv
                 "unit",
                 person,
                 f"is no column of `{loaded.name}`",
-                hint=f"its columns are {', '.join(physical)}; where every row is protected by itself, unit=gt.ROW",
+                hint=(
+                    f"{meant(person, physical)}its columns are {', '.join(physical)}; where every row is protected by "
+                    "itself, unit=gt.ROW"
+                ),
             )
         if physical[person].kind not in {Kind.INTEGER, Kind.TEXT}:
             raise InvalidParameter(

@@ -47,6 +47,7 @@ class Session:
         *,
         private: Mapping[str, PrivateTable],
         public: Mapping[str, PublicTable],
+        unasked: Mapping[str, Sequence[tuple[str, str]]],
         owns_ledger: bool,
         durable: bool,
     ) -> None:
@@ -61,6 +62,7 @@ class Session:
         self._owns_ledger = owns_ledger
         self._private = private
         self._public = public
+        self._unasked = unasked
         relations: dict[str, Relation] = {each.name: Scan(each, self.caps.total) for each in private.values()}
         if mechanism.part is not None:
             relations = {name: mechanism.part.of(relation) for name, relation in relations.items()}
@@ -129,6 +131,7 @@ class Session:
                 replace(self._mechanism, part=part),
                 private=self._private,
                 public=self._public,
+                unasked=self._unasked,
                 owns_ledger=False,
                 durable=self.durable,
             )
@@ -221,8 +224,14 @@ class Session:
         lines.extend(
             f"  {table.name}({', '.join(column for column, _ in table.columns)})" for table in self._private.values()
         )
+        lines.extend(
+            f"  of {table}, {column} cannot be asked about: its type is {kind or 'none that is known here'}"
+            for table, columns in self._unasked.items()
+            for column, kind in columns
+        )
         lines.extend(f"  {table.name}, public" for table in self._public.values())
         if self.budget.unit.column is not None:
+            lines.append(f"  rows without a {self.budget.unit.column} are left out")
             lines.append(f"  {self.caps}{'' if self.caps.stated else ' (the default; see suggest_bounds)'}")
         try:
             standing, left = self.standing(), self.affordable

@@ -3,7 +3,19 @@
 -- ==== rows ====
 
 -- [data]
-SELECT *
+SELECT "p",
+    "x",
+    "y",
+    "i",
+    "w",
+    "r",
+    "n",
+    "q",
+    "b",
+    "d",
+    "e",
+    "t",
+    "c"
 FROM (SELECT "p" AS "p",
       CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
       CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
@@ -30,7 +42,16 @@ FROM (SELECT k0,
   FROM (SELECT "r" AS k0,
         CASE WHEN isnan((("x" * CAST(2 AS DOUBLE)) + "y")) THEN NULL ELSE (("x" * CAST(2 AS DOUBLE)) + "y") END AS v0,
         CASE WHEN CASE WHEN isnan(("y" / CASE WHEN CAST("i" AS DOUBLE) <> 0 THEN CAST("i" AS DOUBLE) END)) THEN NULL ELSE ("y" / CASE WHEN CAST("i" AS DOUBLE) <> 0 THEN CAST("i" AS DOUBLE) END) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(("y" / CASE WHEN CAST("i" AS DOUBLE) <> 0 THEN CAST("i" AS DOUBLE) END)) THEN NULL ELSE ("y" / CASE WHEN CAST("i" AS DOUBLE) <> 0 THEN CAST("i" AS DOUBLE) END) END, CAST('-1.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "y",
+          "i",
+          "r"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            "i" AS "i",
+            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -39,14 +60,26 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
   FROM (SELECT CASE WHEN "b" THEN "x" WHEN ("i" > 5) THEN CAST(3 AS DOUBLE) ELSE CAST(NULL AS DOUBLE) END AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "x",
+          "i",
+          "b"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            "i" AS "i",
+            "b" AS "b"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- count if, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT count(v0) AS a0
   FROM (SELECT CASE WHEN ("x" > CAST(1 AS DOUBLE)) THEN 1 ELSE NULL END AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "x"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- cte: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -55,11 +88,18 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-21.000000000000018' AS DOUBLE)), CAST('49.00000000000004' AS DOUBLE)) * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
   FROM (SELECT "r" AS k0,
         "z" AS v0
-    FROM (SELECT "p" AS "p",
-          "r" AS "r",
+    FROM (SELECT "r" AS "r",
           CASE WHEN isnan(("x" * "x")) THEN NULL ELSE ("x" * "x") END AS "z"
       FROM (SELECT *
-        FROM ([data]) AS t
+        FROM (SELECT "x",
+              "i",
+              "r"
+          FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                "i" AS "i",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "y" IS NOT NULL) AS t
         WHERE ("i" >= 0)) AS t) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -75,7 +115,11 @@ FROM (SELECT count(v0) AS a0,
   FROM (SELECT "i" AS v0,
         "i" AS v1,
         CASE WHEN CASE WHEN isnan(((CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('23256.25' AS DOUBLE)) END AS v2
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "i"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            "i" AS "i"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- distinct by declared: distinct
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -84,7 +128,13 @@ FROM (SELECT k0,
       count(DISTINCT v0) AS n
   FROM (SELECT "r" AS k0,
         "w" AS v0
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "w",
+          "r"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            "w" AS "w",
+            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -93,14 +143,22 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "q" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "q"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- distinct by discovered: units of keys, by codes
 SELECT CAST(d0.code AS INTEGER) AS code,
     count(*)
 FROM (SELECT "q" AS k0
-  FROM ([data]) AS t) AS r
+  FROM (SELECT "q"
+    FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+          CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+      FROM table_data AS t) AS t
+    WHERE "y" IS NOT NULL) AS t) AS r
 JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
 FROM d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -113,7 +171,13 @@ FROM (SELECT k0,
       count(DISTINCT v0) AS n
   FROM (SELECT "q" AS k0,
         "w" AS v0
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "w",
+          "q"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            "w" AS "w",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -124,14 +188,22 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.n
 FROM (SELECT count(DISTINCT v0) AS n
   FROM (SELECT "q" AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "q"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- distinct, ungrouped: distinct
 SELECT CAST(0 AS INTEGER) AS code,
     g.n
 FROM (SELECT count(DISTINCT v0) AS n
   FROM (SELECT "w" AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "w"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            "w" AS "w"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- filtered, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
@@ -141,7 +213,15 @@ FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(g
       count(v1) AS a1
   FROM (SELECT CASE WHEN "b" THEN "x" ELSE CAST(NULL AS DOUBLE) END AS v0,
         CASE WHEN ("i" IS NULL) THEN 1 ELSE NULL END AS v1
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "x",
+          "i",
+          "b"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            "i" AS "i",
+            "b" AS "b"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- greatest, ungrouped: bins
 SELECT CAST(0 AS INTEGER) AS code,
@@ -151,7 +231,10 @@ FROM (SELECT b,
       count(*) AS n
   FROM (SELECT CAST(floor(least(greatest(((v0 - CAST('10.0' AS DOUBLE)) / CASE WHEN CAST('0.001953125' AS DOUBLE) <> 0 THEN CAST('0.001953125' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT "y" AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "y"
+        FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY b) AS g
 
@@ -160,7 +243,11 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('39.99999999999996' AS DOUBLE)), CAST('60.000000000000064' AS DOUBLE)) * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
   FROM (SELECT CASE WHEN isnan(((coalesce("x", CAST(1 AS DOUBLE)) - coalesce("x", CAST(1 AS DOUBLE))) + CAST(50 AS DOUBLE))) THEN NULL ELSE ((coalesce("x", CAST(1 AS DOUBLE)) - coalesce("x", CAST(1 AS DOUBLE))) + CAST(50 AS DOUBLE)) END AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "x"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- join public: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -171,27 +258,18 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-1.0' AS DOUBLE)), CAST('4.0' AS DOUBLE)) * CAST('268435456.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
   FROM (SELECT "part" AS k0,
         "weight" AS v1
-    FROM (SELECT ours."p",
-          ours."x",
-          ours."y",
-          ours."i",
-          ours."w",
-          ours."r",
-          ours."n",
-          ours."q",
-          ours."b",
-          ours."d",
-          ours."e",
-          ours."t",
-          ours."c",
-          theirs."weight" AS "weight",
-          theirs."part" AS "part",
-          theirs."code" AS "code"
-      FROM ([data]) AS ours
+    FROM (SELECT theirs."weight" AS "weight",
+          theirs."part" AS "part"
+      FROM (SELECT "p",
+            "r"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS ours
       JOIN (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
             CASE WHEN isnan(CAST("weight" AS DOUBLE)) THEN NULL ELSE CAST("weight" AS DOUBLE) END AS "weight",
-            CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part",
-            "code" AS "code"
+            CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part"
         FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -205,29 +283,20 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-12.00000000000001' AS DOUBLE)), CAST('28.000000000000025' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
   FROM (SELECT "part" AS k0,
         CASE WHEN isnan(("x" * "weight")) THEN NULL ELSE ("x" * "weight") END AS v1
-    FROM (SELECT ours."p",
-          ours."x",
-          ours."y",
-          ours."i",
-          ours."w",
-          ours."r",
-          ours."n",
-          ours."q",
-          ours."b",
-          ours."d",
-          ours."e",
-          ours."t",
-          ours."c",
-          theirs."zone" AS "zone",
+    FROM (SELECT ours."x",
           theirs."weight" AS "weight",
-          theirs."part" AS "part",
-          theirs."code" AS "code"
-      FROM ([data]) AS ours
+          theirs."part" AS "part"
+      FROM (SELECT "x",
+            "r"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS ours
       LEFT
       JOIN (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
             CASE WHEN isnan(CAST("weight" AS DOUBLE)) THEN NULL ELSE CAST("weight" AS DOUBLE) END AS "weight",
-            CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part",
-            "code" AS "code"
+            CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part"
         FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
@@ -241,7 +310,11 @@ FROM (SELECT count(v0) AS a0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -5), 300) AS BIGINT) END), 0) AS a1
   FROM (SELECT "i" AS v0,
         "i" AS v1
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "i"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            "i" AS "i"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- mean by declared: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -253,7 +326,13 @@ FROM (SELECT k0,
   FROM (SELECT "r" AS k0,
         "x" AS v0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "r"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -262,14 +341,22 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "q" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "q"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- mean by discovered: units of keys, by codes
 SELECT CAST(d0.code AS INTEGER) AS code,
     count(*)
 FROM (SELECT "q" AS k0
-  FROM ([data]) AS t) AS r
+  FROM (SELECT "q"
+    FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+          CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+      FROM table_data AS t) AS t
+    WHERE "y" IS NOT NULL) AS t) AS r
 JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
 FROM d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -285,7 +372,13 @@ FROM (SELECT k0,
   FROM (SELECT "q" AS k0,
         "x" AS v0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "q"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -299,7 +392,11 @@ FROM (SELECT count(v0) AS a0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END), 0) AS a1
   FROM (SELECT "x" AS v0,
         "x" AS v1
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "x"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- median by declared: bins
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -312,7 +409,13 @@ FROM (SELECT k0,
         CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT "r" AS k0,
           "x" AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "x",
+            "r"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY k0,
       b) AS g
@@ -323,14 +426,22 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "q" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "q"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- median by discovered: units of keys, by codes
 SELECT CAST(d0.code AS INTEGER) AS code,
     count(*)
 FROM (SELECT "q" AS k0
-  FROM ([data]) AS t) AS r
+  FROM (SELECT "q"
+    FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+          CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+      FROM table_data AS t) AS t
+    WHERE "y" IS NOT NULL) AS t) AS r
 JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
 FROM d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -347,7 +458,13 @@ FROM (SELECT k0,
         CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT "q" AS k0,
           "x" AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "x",
+            "q"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY k0,
       b) AS g
@@ -363,7 +480,11 @@ FROM (SELECT b,
       count(*) AS n
   FROM (SELECT CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT "x" AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "x"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY b) AS g
 
@@ -372,7 +493,10 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('100.08333333333324' AS DOUBLE)), CAST('100.1000000000001' AS DOUBLE)) * CAST('8388608.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
   FROM (SELECT CASE WHEN isnan((CAST(100 AS DOUBLE) + (CAST(1 AS DOUBLE) / CASE WHEN coalesce("y", CAST(10 AS DOUBLE)) <> 0 THEN coalesce("y", CAST(10 AS DOUBLE)) END))) THEN NULL ELSE (CAST(100 AS DOUBLE) + (CAST(1 AS DOUBLE) / CASE WHEN coalesce("y", CAST(10 AS DOUBLE)) <> 0 THEN coalesce("y", CAST(10 AS DOUBLE)) END)) END AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "y"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- quantile of integers by declared: bins
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -385,7 +509,13 @@ FROM (SELECT k0,
         CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT "r" AS k0,
           "i" AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "i",
+            "r"
+        FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY k0,
       b) AS g
@@ -396,14 +526,22 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "q" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "q"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- quantile of integers by discovered: units of keys, by codes
 SELECT CAST(d0.code AS INTEGER) AS code,
     count(*)
 FROM (SELECT "q" AS k0
-  FROM ([data]) AS t) AS r
+  FROM (SELECT "q"
+    FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+          CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+      FROM table_data AS t) AS t
+    WHERE "y" IS NOT NULL) AS t) AS r
 JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
 FROM d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -420,7 +558,13 @@ FROM (SELECT k0,
         CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT "q" AS k0,
           "i" AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "i",
+            "q"
+        FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY k0,
       b) AS g
@@ -436,7 +580,11 @@ FROM (SELECT b,
       count(*) AS n
   FROM (SELECT CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT "i" AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "i"
+        FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY b) AS g
 
@@ -453,7 +601,12 @@ FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(g
   FROM (SELECT "x" AS v0,
         "y" AS v1,
         "x" AS v3
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "x",
+          "y"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- redefined: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -465,10 +618,15 @@ FROM (SELECT k0,
   FROM (SELECT "r" AS k0,
         "x" AS v0,
         "x" AS v1
-    FROM (SELECT "p" AS "p",
-          CASE WHEN isnan((CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * "x"))) THEN NULL ELSE (CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * "x")) END AS "x",
+    FROM (SELECT CASE WHEN isnan((CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * "x"))) THEN NULL ELSE (CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * "x")) END AS "x",
           "r" AS "r"
-      FROM ([data]) AS t) AS t) AS r
+      FROM (SELECT "x",
+            "r"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -477,7 +635,11 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT count(*) AS a0
   FROM (SELECT 1 AS one
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "p"
+      FROM (SELECT "p" AS "p",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- several by boolean: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -488,7 +650,13 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
   FROM (SELECT "b" AS k0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "b"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            "b" AS "b"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -502,7 +670,11 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
   FROM (SELECT CASE WHEN "x" IS NULL THEN NULL ELSE CAST(CAST(CAST(floor(least(greatest(("x" / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) AS DECIMAL(19, 0)) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -516,7 +688,11 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
   FROM (SELECT CASE WHEN ("x" > CAST(2 AS DOUBLE)) THEN 'high' WHEN ("x" <= CAST(2 AS DOUBLE)) THEN 'low' ELSE NULL END AS k0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -530,7 +706,13 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
   FROM (SELECT "e" AS k0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "e"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -544,7 +726,13 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
   FROM (SELECT "r" AS k0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "r"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -553,14 +741,22 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "q" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "q"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- several by discovered: units of keys, by codes
 SELECT CAST(d0.code AS INTEGER) AS code,
     count(*)
 FROM (SELECT "q" AS k0
-  FROM ([data]) AS t) AS r
+  FROM (SELECT "q"
+    FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+          CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+      FROM table_data AS t) AS t
+    WHERE "y" IS NOT NULL) AS t) AS r
 JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
 FROM d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -575,7 +771,13 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
   FROM (SELECT "q" AS k0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "q"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -586,14 +788,22 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "d" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "d"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- several by discovered dates: units of keys, by codes
 SELECT CAST(d0.code AS INTEGER) AS code,
     count(*)
 FROM (SELECT "d" AS k0
-  FROM ([data]) AS t) AS r
+  FROM (SELECT "d"
+    FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+          CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
+      FROM table_data AS t) AS t
+    WHERE "y" IS NOT NULL) AS t) AS r
 JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
 FROM d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -608,7 +818,13 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
   FROM (SELECT "d" AS k0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "d"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -619,14 +835,22 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "w" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "w"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            "w" AS "w"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- several by discovered integers: units of keys, by codes
 SELECT CAST(d0.code AS INTEGER) AS code,
     count(*)
 FROM (SELECT "w" AS k0
-  FROM ([data]) AS t) AS r
+  FROM (SELECT "w"
+    FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+          "w" AS "w"
+      FROM table_data AS t) AS t
+    WHERE "y" IS NOT NULL) AS t) AS r
 JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
 FROM d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -641,7 +865,13 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
   FROM (SELECT "w" AS k0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "w"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            "w" AS "w"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -655,7 +885,13 @@ FROM (SELECT r.k0 AS k0,
       r.k1 AS k1
   FROM (SELECT "q" AS k0,
         "r" AS k1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "r",
+          "q"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS t
 GROUP BY k0,
     k1
@@ -665,7 +901,13 @@ SELECT CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
     count(*)
 FROM (SELECT "q" AS k0,
       "r" AS k1
-  FROM ([data]) AS t) AS r
+  FROM (SELECT "r",
+        "q"
+    FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+          CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+          CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+      FROM table_data AS t) AS t
+    WHERE "y" IS NOT NULL) AS t) AS r
 JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
 FROM d0.value
 JOIN values_of_key_1 AS d1 ON r.k1 = d1.value
@@ -683,7 +925,15 @@ FROM (SELECT k0,
   FROM (SELECT "q" AS k0,
         "r" AS k1,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "r",
+          "q"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0,
       k1) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
@@ -700,7 +950,13 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
   FROM (SELECT CAST(month("t") AS BIGINT) AS k0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "t"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -716,7 +972,15 @@ FROM (SELECT k0,
   FROM (SELECT "r" AS k0,
         "b" AS k1,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "r",
+          "b"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+            "b" AS "b"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0,
       k1) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -732,7 +996,13 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
   FROM (SELECT "n" AS k0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "n"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("n" AS VARCHAR)) <= 4096 THEN CAST("n" AS VARCHAR) ELSE left(CAST("n" AS VARCHAR), 4096) END AS "n"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -744,7 +1014,12 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
   FROM (SELECT "r" AS k0,
         "y" AS v0
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "y",
+          "r"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -753,14 +1028,22 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "q" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "q"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- sum away from zero by discovered: units of keys, by codes
 SELECT CAST(d0.code AS INTEGER) AS code,
     count(*)
 FROM (SELECT "q" AS k0
-  FROM ([data]) AS t) AS r
+  FROM (SELECT "q"
+    FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+          CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+      FROM table_data AS t) AS t
+    WHERE "y" IS NOT NULL) AS t) AS r
 JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
 FROM d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -773,7 +1056,12 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
   FROM (SELECT "q" AS k0,
         "y" AS v0
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "y",
+          "q"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -784,28 +1072,43 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
   FROM (SELECT "y" AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "y"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- sum of decimals, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('100.0' AS DOUBLE)) * CAST('100.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
   FROM (SELECT "c" AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "c"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            "c" AS "c"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- sum of integers, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(least(greatest(v0, -5), 300) AS BIGINT) END), 0) AS a0
   FROM (SELECT "i" AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "i"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            "i" AS "i"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- sum, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
   FROM (SELECT "x" AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "x"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- union: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -816,22 +1119,32 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
   FROM (SELECT "r" AS k0,
         "x" AS v1
-    FROM (SELECT "p",
-          "r",
+    FROM (SELECT "r",
           "x"
-      FROM (SELECT "p" AS "p",
-            "r" AS "r",
+      FROM (SELECT "r" AS "r",
             "x" AS "x"
-        FROM ([data]) AS t) AS t
+        FROM (SELECT "x",
+              "r"
+          FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "y" IS NOT NULL) AS t) AS t
       UNION ALL
-      SELECT "p",
-          "r",
+      SELECT "r",
           "x"
-      FROM (SELECT "p" AS "p",
-            "r" AS "r",
+      FROM (SELECT "r" AS "r",
             "x" AS "x"
         FROM (SELECT *
-          FROM ([data]) AS t
+          FROM (SELECT "x",
+                "r",
+                "b"
+            FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+                  "b" AS "b"
+              FROM table_data AS t) AS t
+            WHERE "y" IS NOT NULL) AS t
           WHERE "b") AS t) AS t) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -841,7 +1154,11 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT count(v0) AS a0
   FROM (SELECT "x" AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "x"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- variance by declared: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -855,7 +1172,12 @@ FROM (SELECT k0,
   FROM (SELECT "r" AS k0,
         "y" AS v1,
         CASE WHEN CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "y",
+          "r"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -864,14 +1186,22 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "q" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "q"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- variance by discovered: units of keys, by codes
 SELECT CAST(d0.code AS INTEGER) AS code,
     count(*)
 FROM (SELECT "q" AS k0
-  FROM ([data]) AS t) AS r
+  FROM (SELECT "q"
+    FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+          CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+      FROM table_data AS t) AS t
+    WHERE "y" IS NOT NULL) AS t) AS r
 JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
 FROM d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -889,7 +1219,12 @@ FROM (SELECT k0,
   FROM (SELECT "q" AS k0,
         "y" AS v1,
         CASE WHEN CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "y",
+          "q"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -905,7 +1240,10 @@ FROM (SELECT count(*) AS a0,
       coalesce(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END), 0) AS a2
   FROM (SELECT "y" AS v1,
         CASE WHEN CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "y"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- where: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -915,7 +1253,15 @@ FROM (SELECT k0,
   FROM (SELECT "r" AS k0,
         "x" AS v0
     FROM (SELECT *
-      FROM ([data]) AS t
+      FROM (SELECT "x",
+            "i",
+            "r"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t
       WHERE (("x" > CAST(1 AS DOUBLE)) OR ("i" IS NULL))) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -926,7 +1272,15 @@ SELECT CAST(0 AS INTEGER) AS code,
 FROM (SELECT count(*) AS a0
   FROM (SELECT 1 AS one
     FROM (SELECT *
-      FROM ([data]) AS t
+      FROM (SELECT "p",
+            "q",
+            "t"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q",
+              CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t
       WHERE (("q" IN ('q0', '日本')) AND (CAST("t" AS TIMESTAMP) < CAST(DATE '2024-06-01' AS TIMESTAMP)))) AS t) AS r) AS g
 
 -- where not: tally
@@ -935,13 +1289,33 @@ SELECT CAST(0 AS INTEGER) AS code,
 FROM (SELECT count(*) AS a0
   FROM (SELECT 1 AS one
     FROM (SELECT *
-      FROM ([data]) AS t
+      FROM (SELECT "p",
+            "x",
+            "b"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "b" AS "b"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t
       WHERE (NOT (("x" > CAST(1 AS DOUBLE)) AND "b"))) AS t) AS r) AS g
 
 -- ==== persons with caps ====
 
 -- [data]
-SELECT *
+SELECT "p",
+    "x",
+    "y",
+    "i",
+    "w",
+    "r",
+    "n",
+    "q",
+    "b",
+    "d",
+    "e",
+    "t",
+    "c"
 FROM (SELECT "p" AS "p",
       CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
       CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
@@ -959,7 +1333,9 @@ FROM (SELECT "p" AS "p",
 WHERE "p" IS NOT NULL AND "y" IS NOT NULL
 
 -- [visits]
-SELECT *
+SELECT "p",
+    "k",
+    "v"
 FROM (SELECT "p" AS "p",
       CASE WHEN strlen(CAST("k" AS VARCHAR)) <= 4096 THEN CAST("k" AS VARCHAR) ELSE left(CAST("k" AS VARCHAR), 4096) END AS "k",
       CASE WHEN isnan(CAST("v" AS DOUBLE)) THEN NULL ELSE CAST("v" AS DOUBLE) END AS "v"
@@ -983,7 +1359,18 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
             CASE WHEN isnan((("x" * CAST(2 AS DOUBLE)) + "y")) THEN NULL ELSE (("x" * CAST(2 AS DOUBLE)) + "y") END AS v0,
             CASE WHEN CASE WHEN isnan(("y" / CASE WHEN CAST("i" AS DOUBLE) <> 0 THEN CAST("i" AS DOUBLE) END)) THEN NULL ELSE ("y" / CASE WHEN CAST("i" AS DOUBLE) <> 0 THEN CAST("i" AS DOUBLE) END) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(("y" / CASE WHEN CAST("i" AS DOUBLE) <> 0 THEN CAST("i" AS DOUBLE) END)) THEN NULL ELSE ("y" / CASE WHEN CAST("i" AS DOUBLE) <> 0 THEN CAST("i" AS DOUBLE) END) END, CAST('-1.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x",
+              "y",
+              "i",
+              "r"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                "i" AS "i",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
         code),
@@ -1008,7 +1395,17 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT CASE WHEN "b" THEN "x" WHEN ("i" > 5) THEN CAST(3 AS DOUBLE) ELSE CAST(NULL AS DOUBLE) END AS v0,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "x",
+            "i",
+            "b"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i",
+              "b" AS "b"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1025,7 +1422,13 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT CASE WHEN ("x" > CAST(1 AS DOUBLE)) THEN 1 ELSE NULL END AS v0,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "x"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1047,7 +1450,17 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
               CASE WHEN isnan(("x" * "x")) THEN NULL ELSE ("x" * "x") END AS "z",
               "p" AS "p"
           FROM (SELECT *
-            FROM ([data]) AS t
+            FROM (SELECT "p",
+                  "x",
+                  "i",
+                  "r"
+              FROM (SELECT "p" AS "p",
+                    CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                    CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                    "i" AS "i",
+                    CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+                FROM table_data AS t) AS t
+              WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
             WHERE ("i" >= 0)) AS t) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
@@ -1081,7 +1494,13 @@ FROM (SELECT p,
           "i" AS v1,
           CASE WHEN CASE WHEN isnan(((CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST("i" AS DOUBLE) - CAST('147.5' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('23256.25' AS DOUBLE)) END AS v2,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "i"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1102,7 +1521,15 @@ FROM (SELECT code,
       FROM (SELECT "r" AS k0,
             "w" AS v0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "w",
+              "r"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                "w" AS "w",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
       WHERE v0 IS NOT NULL) AS l) AS t) AS t
 WHERE g <= 2 AND r <= 3
@@ -1119,7 +1546,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -1131,7 +1564,13 @@ FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(l
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS t
@@ -1154,7 +1593,15 @@ FROM (SELECT code,
       FROM (SELECT "q" AS k0,
             "w" AS v0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "w",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                "w" AS "w",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
       FROM d0.value
       JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -1174,7 +1621,13 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
             "p" AS p
         FROM (SELECT "p",
               "r"
-          FROM ([data]) AS t
+          FROM (SELECT "p",
+                "r"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
           GROUP BY "p",
               "r") AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
@@ -1204,7 +1657,13 @@ FROM (SELECT code,
           r.v0 AS v
       FROM (SELECT "q" AS v0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       WHERE v0 IS NOT NULL) AS l) AS t) AS t
 WHERE g <= 1 AND r <= 3
 GROUP BY code
@@ -1224,7 +1683,13 @@ FROM (SELECT code,
           r.v0 AS v
       FROM (SELECT "w" AS v0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "w"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                "w" AS "w"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       WHERE v0 IS NOT NULL) AS l) AS t) AS t
 WHERE g <= 1 AND r <= 3
 GROUP BY code
@@ -1245,7 +1710,17 @@ FROM (SELECT p,
     FROM (SELECT CASE WHEN "b" THEN "x" ELSE CAST(NULL AS DOUBLE) END AS v0,
           CASE WHEN ("i" IS NULL) THEN 1 ELSE NULL END AS v1,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "x",
+            "i",
+            "b"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i",
+              "b" AS "b"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1263,7 +1738,12 @@ FROM (WITH cells AS MATERIALIZED (SELECT p,
           CAST(floor(least(greatest(((v0 - CAST('10.0' AS DOUBLE)) / CASE WHEN CAST('0.001953125' AS DOUBLE) <> 0 THEN CAST('0.001953125' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
       FROM (SELECT "y" AS v0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "y"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       WHERE v0 IS NOT NULL) AS t
     GROUP BY p,
         code,
@@ -1297,7 +1777,13 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT CASE WHEN isnan(((coalesce("x", CAST(1 AS DOUBLE)) - coalesce("x", CAST(1 AS DOUBLE))) + CAST(50 AS DOUBLE))) THEN NULL ELSE ((coalesce("x", CAST(1 AS DOUBLE)) - coalesce("x", CAST(1 AS DOUBLE))) + CAST(50 AS DOUBLE)) END AS v0,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "x"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1316,23 +1802,23 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
             CASE WHEN "s" IS NULL THEN NULL ELSE least(greatest("s", CAST('0.0' AS DOUBLE)), CAST('9.0' AS DOUBLE)) END AS v0,
             "p" AS p
         FROM (SELECT ours."p",
-              ours."x",
-              ours."y",
-              ours."i",
-              ours."w",
               ours."r",
-              ours."n",
-              ours."q",
-              ours."b",
-              ours."d",
-              ours."e",
-              ours."t",
-              ours."c",
               theirs."s" AS "s"
-          FROM ([data]) AS ours
+          FROM (SELECT "p",
+                "r"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
           JOIN (SELECT "p",
                 (CAST(sum(CASE WHEN "v" IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST("v" AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END) AS DOUBLE)) * CAST('7.450580596923828e-09' AS DOUBLE) AS "s"
-            FROM ([visits]) AS t
+            FROM (SELECT "p",
+                  "v"
+              FROM (SELECT "p" AS "p",
+                    CASE WHEN isnan(CAST("v" AS DOUBLE)) THEN NULL ELSE CAST("v" AS DOUBLE) END AS "v"
+                FROM table_visits AS t) AS t
+              WHERE "p" IS NOT NULL) AS t
             GROUP BY "p") AS theirs ON ours."p" = theirs."p") AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
@@ -1361,26 +1847,18 @@ FROM (SELECT p,
           "weight" AS v1,
           "p" AS p
       FROM (SELECT ours."p",
-            ours."x",
-            ours."y",
-            ours."i",
-            ours."w",
-            ours."r",
-            ours."n",
-            ours."q",
-            ours."b",
-            ours."d",
-            ours."e",
-            ours."t",
-            ours."c",
             theirs."weight" AS "weight",
-            theirs."part" AS "part",
-            theirs."code" AS "code"
-        FROM ([data]) AS ours
+            theirs."part" AS "part"
+        FROM (SELECT "p",
+              "r"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
         JOIN (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
               CASE WHEN isnan(CAST("weight" AS DOUBLE)) THEN NULL ELSE CAST("weight" AS DOUBLE) END AS "weight",
-              CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part",
-              "code" AS "code"
+              CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part"
           FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
   GROUP BY p,
@@ -1402,25 +1880,24 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
             CASE WHEN "s" IS NULL THEN NULL ELSE least(greatest("s", CAST('0.0' AS DOUBLE)), CAST('9.0' AS DOUBLE)) END AS v1,
             "p" AS p
         FROM (SELECT ours."p",
-              ours."x",
-              ours."y",
-              ours."i",
-              ours."w",
               ours."r",
-              ours."n",
-              ours."q",
-              ours."b",
-              ours."d",
-              ours."e",
-              ours."t",
-              ours."c",
-              theirs."p" AS "visits.p",
               theirs."s" AS "s"
-          FROM ([data]) AS ours
+          FROM (SELECT "p",
+                "r"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
           LEFT
           JOIN (SELECT "p",
                 (CAST(sum(CASE WHEN "v" IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST("v" AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END) AS DOUBLE)) * CAST('7.450580596923828e-09' AS DOUBLE) AS "s"
-            FROM ([visits]) AS t
+            FROM (SELECT "p",
+                  "v"
+              FROM (SELECT "p" AS "p",
+                    CASE WHEN isnan(CAST("v" AS DOUBLE)) THEN NULL ELSE CAST("v" AS DOUBLE) END AS "v"
+                FROM table_visits AS t) AS t
+              WHERE "p" IS NOT NULL) AS t
             GROUP BY "p") AS theirs ON ours."p" = theirs."p") AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
@@ -1450,27 +1927,21 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
             "p" AS p
         FROM (SELECT ours."p",
               ours."x",
-              ours."y",
-              ours."i",
-              ours."w",
-              ours."r",
-              ours."n",
-              ours."q",
-              ours."b",
-              ours."d",
-              ours."e",
-              ours."t",
-              ours."c",
-              theirs."zone" AS "zone",
               theirs."weight" AS "weight",
-              theirs."part" AS "part",
-              theirs."code" AS "code"
-          FROM ([data]) AS ours
+              theirs."part" AS "part"
+          FROM (SELECT "p",
+                "x",
+                "r"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
           LEFT
           JOIN (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
                 CASE WHEN isnan(CAST("weight" AS DOUBLE)) THEN NULL ELSE CAST("weight" AS DOUBLE) END AS "weight",
-                CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part",
-                "code" AS "code"
+                CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part"
             FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
       FROM d0.value) AS l
@@ -1501,7 +1972,13 @@ FROM (SELECT p,
     FROM (SELECT "i" AS v0,
           "i" AS v1,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "i"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1523,7 +2000,15 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
             "x" AS v0,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x",
+              "r"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
         code),
@@ -1547,7 +2032,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -1559,7 +2050,13 @@ FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(l
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS t
@@ -1583,7 +2080,15 @@ FROM (SELECT p,
           "x" AS v0,
           "x" AS v1,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "x",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
@@ -1607,7 +2112,13 @@ FROM (SELECT p,
     FROM (SELECT "x" AS v0,
           "x" AS v1,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "x"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1626,7 +2137,15 @@ FROM (WITH cells AS MATERIALIZED (SELECT p,
       FROM (SELECT "r" AS k0,
             "x" AS v0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x",
+              "r"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
       WHERE v0 IS NOT NULL) AS t
     GROUP BY p,
@@ -1660,7 +2179,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -1672,7 +2197,13 @@ FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(l
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS t
@@ -1693,7 +2224,15 @@ FROM (WITH cells AS MATERIALIZED (SELECT p,
       FROM (SELECT "q" AS k0,
             "x" AS v0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
       FROM d0.value
       JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -1731,7 +2270,13 @@ FROM (WITH cells AS MATERIALIZED (SELECT p,
           CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
       FROM (SELECT "x" AS v0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       WHERE v0 IS NOT NULL) AS t
     GROUP BY p,
         code,
@@ -1765,7 +2310,12 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT CASE WHEN isnan((CAST(100 AS DOUBLE) + (CAST(1 AS DOUBLE) / CASE WHEN coalesce("y", CAST(10 AS DOUBLE)) <> 0 THEN coalesce("y", CAST(10 AS DOUBLE)) END))) THEN NULL ELSE (CAST(100 AS DOUBLE) + (CAST(1 AS DOUBLE) / CASE WHEN coalesce("y", CAST(10 AS DOUBLE)) <> 0 THEN coalesce("y", CAST(10 AS DOUBLE)) END)) END AS v0,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "y"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1779,7 +2329,13 @@ FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(g
   FROM (SELECT CASE WHEN "s" IS NULL THEN NULL ELSE least(greatest("s", CAST('0.0' AS DOUBLE)), CAST('20.0' AS DOUBLE)) END AS v0
     FROM (SELECT "p",
           (CAST(sum(CASE WHEN "x" IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST("x" AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END) AS DOUBLE)) * CAST('7.450580596923828e-09' AS DOUBLE) AS "s"
-      FROM ([data]) AS t
+      FROM (SELECT "p",
+            "x"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
       GROUP BY "p") AS t) AS r) AS g
 
 -- per person and key: tally
@@ -1802,7 +2358,15 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
         FROM (SELECT "p",
               "r",
               CAST(max("i") AS DOUBLE) AS "g"
-          FROM ([data]) AS t
+          FROM (SELECT "p",
+                "i",
+                "r"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  "i" AS "i",
+                  CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
           GROUP BY "p",
               "r") AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
@@ -1829,7 +2393,13 @@ FROM (SELECT k0,
     FROM (SELECT "p",
           count(*) AS "c",
           (CAST(sum(CASE WHEN "x" IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST("x" AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END) AS DOUBLE)) * CAST('7.450580596923828e-09' AS DOUBLE) / nullif(count("x"), 0) AS "m"
-      FROM ([data]) AS t
+      FROM (SELECT "p",
+            "x"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
       GROUP BY "p") AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -1844,7 +2414,15 @@ FROM (SELECT count(*) AS a0,
     FROM (SELECT "p",
           count(DISTINCT "q") AS "c"
       FROM (SELECT *
-        FROM ([data]) AS t
+        FROM (SELECT "p",
+              "q",
+              "b"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q",
+                "b" AS "b"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
         WHERE "b") AS t
       GROUP BY "p") AS t) AS r) AS g
 
@@ -1862,9 +2440,14 @@ FROM (SELECT k0,
         FROM (SELECT *
           FROM (SELECT "p",
                 "q",
-                CAST(min("i") AS DOUBLE) AS "g",
                 count(*) AS "count"
-            FROM ([data]) AS t
+            FROM (SELECT "p",
+                  "q"
+              FROM (SELECT "p" AS "p",
+                    CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                    CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+                FROM table_data AS t) AS t
+              WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
             GROUP BY "p",
                 "q") AS t
           WHERE ("count" > 1)) AS t) AS r) AS l) AS t) AS t
@@ -1882,9 +2465,14 @@ FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(l
       FROM (SELECT *
         FROM (SELECT "p",
               "q",
-              CAST(min("i") AS DOUBLE) AS "g",
               count(*) AS "count"
-          FROM ([data]) AS t
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
           GROUP BY "p",
               "q") AS t
         WHERE ("count" > 1)) AS t) AS r
@@ -1907,9 +2495,14 @@ FROM (SELECT p,
       FROM (SELECT *
         FROM (SELECT "p",
               "q",
-              CAST(min("i") AS DOUBLE) AS "g",
               count(*) AS "count"
-          FROM ([data]) AS t
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
           GROUP BY "p",
               "q") AS t
         WHERE ("count" > 1)) AS t) AS r
@@ -1929,7 +2522,11 @@ FROM (SELECT p,
   FROM (SELECT r.p AS p,
         CAST(0 AS INTEGER) AS code
     FROM (SELECT "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1944,7 +2541,13 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
           CAST(d0.code AS INTEGER) AS code
       FROM (SELECT "r" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "r"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
         code),
@@ -1968,7 +2571,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -1980,7 +2589,13 @@ FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(l
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS t
@@ -1997,7 +2612,13 @@ FROM (SELECT p,
         CAST(d0.code AS INTEGER) AS code
     FROM (SELECT "q" AS k0,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
@@ -2019,7 +2640,15 @@ FROM (WITH cells AS MATERIALIZED (SELECT p,
       FROM (SELECT "r" AS k0,
             "i" AS v0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "i",
+              "r"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                "i" AS "i",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
       WHERE v0 IS NOT NULL) AS t
     GROUP BY p,
@@ -2053,7 +2682,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -2065,7 +2700,13 @@ FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(l
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS t
@@ -2086,7 +2727,15 @@ FROM (WITH cells AS MATERIALIZED (SELECT p,
       FROM (SELECT "q" AS k0,
             "i" AS v0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "i",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                "i" AS "i",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
       FROM d0.value
       JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -2124,7 +2773,13 @@ FROM (WITH cells AS MATERIALIZED (SELECT p,
           CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
       FROM (SELECT "i" AS v0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "i"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                "i" AS "i"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       WHERE v0 IS NOT NULL) AS t
     GROUP BY p,
         code,
@@ -2167,7 +2822,14 @@ FROM (SELECT p,
           "y" AS v1,
           "x" AS v3,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "x",
+            "y"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2192,7 +2854,15 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
         FROM (SELECT CASE WHEN isnan((CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * "x"))) THEN NULL ELSE (CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * "x")) END AS "x",
               "r" AS "r",
               "p" AS "p"
-          FROM ([data]) AS t) AS t) AS r
+          FROM (SELECT "p",
+                "x",
+                "r"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
         code),
@@ -2214,7 +2884,11 @@ FROM (SELECT p,
   FROM (SELECT r.p AS p,
         CAST(0 AS INTEGER) AS code
     FROM (SELECT "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2233,7 +2907,15 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
       FROM (SELECT "b" AS k0,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x",
+              "b"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                "b" AS "b"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
       FROM d0.value) AS l
     GROUP BY p,
@@ -2261,7 +2943,13 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
       FROM (SELECT CASE WHEN "x" IS NULL THEN NULL ELSE CAST(CAST(CAST(floor(least(greatest(("x" / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) AS DECIMAL(19, 0)) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
       FROM d0.value) AS l
     GROUP BY p,
@@ -2289,7 +2977,13 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
       FROM (SELECT CASE WHEN ("x" > CAST(2 AS DOUBLE)) THEN 'high' WHEN ("x" <= CAST(2 AS DOUBLE)) THEN 'low' ELSE NULL END AS k0,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
       FROM d0.value) AS l
     GROUP BY p,
@@ -2317,7 +3011,15 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
       FROM (SELECT "e" AS k0,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x",
+              "e"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
       FROM d0.value) AS l
     GROUP BY p,
@@ -2345,7 +3047,15 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
       FROM (SELECT "r" AS k0,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x",
+              "r"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
         code),
@@ -2369,7 +3079,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -2381,7 +3097,13 @@ FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(l
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS t
@@ -2402,7 +3124,15 @@ FROM (SELECT p,
     FROM (SELECT "q" AS k0,
           "x" AS v1,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "x",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
@@ -2421,7 +3151,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "d" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "d"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -2433,7 +3169,13 @@ FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(l
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "d" AS k0,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "d"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS t
@@ -2454,7 +3196,15 @@ FROM (SELECT p,
     FROM (SELECT "d" AS k0,
           "x" AS v1,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "x",
+            "d"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
@@ -2473,7 +3223,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "w" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "w"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                "w" AS "w"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -2485,7 +3241,13 @@ FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(l
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "w" AS k0,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "w"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "w" AS "w"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS t
@@ -2506,7 +3268,15 @@ FROM (SELECT p,
     FROM (SELECT "w" AS k0,
           "x" AS v1,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "x",
+            "w"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "w" AS "w"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
@@ -2530,7 +3300,15 @@ FROM (SELECT k0,
       FROM (SELECT "q" AS k0,
             "r" AS k1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "r",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0,
@@ -2545,7 +3323,15 @@ FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(l
     FROM (SELECT "q" AS k0,
           "r" AS k1,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "r",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN values_of_key_1 AS d1 ON r.k1 = d1.value
@@ -2568,7 +3354,17 @@ FROM (SELECT p,
           "r" AS k1,
           "x" AS v1,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "x",
+            "r",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN values_of_key_1 AS d1 ON r.k1 = d1.value
@@ -2591,7 +3387,15 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
       FROM (SELECT CAST(month("t") AS BIGINT) AS k0,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x",
+              "t"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
       FROM d0.value) AS l
     GROUP BY p,
@@ -2620,7 +3424,17 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
             "b" AS k1,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x",
+              "r",
+              "b"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+                "b" AS "b"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
       JOIN values_of_key_1 AS d1 ON r.k1 IS NOT DISTINCT
       FROM d1.value) AS l
@@ -2649,7 +3463,15 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
       FROM (SELECT "n" AS k0,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x",
+              "n"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("n" AS VARCHAR)) <= 4096 THEN CAST("n" AS VARCHAR) ELSE left(CAST("n" AS VARCHAR), 4096) END AS "n"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
       FROM d0.value) AS l
     GROUP BY p,
@@ -2676,7 +3498,14 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
       FROM (SELECT "r" AS k0,
             "y" AS v0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "y",
+              "r"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
         code),
@@ -2700,7 +3529,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -2712,7 +3547,13 @@ FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(l
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS t
@@ -2732,7 +3573,14 @@ FROM (SELECT p,
     FROM (SELECT "q" AS k0,
           "y" AS v0,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "y",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
@@ -2752,7 +3600,12 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT "y" AS v0,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "y"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2769,7 +3622,13 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT "c" AS v0,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "c"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "c" AS "c"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2786,7 +3645,13 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT "i" AS v0,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "i"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2803,7 +3668,13 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT "x" AS v0,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "x"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2828,7 +3699,15 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
           FROM (SELECT "r" AS "r",
                 "x" AS "x",
                 "p" AS "p"
-            FROM ([data]) AS t) AS t
+            FROM (SELECT "p",
+                  "x",
+                  "r"
+              FROM (SELECT "p" AS "p",
+                    CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                    CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                    CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+                FROM table_data AS t) AS t
+              WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS t
           UNION ALL
           SELECT "r",
               "x",
@@ -2837,7 +3716,17 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
                 "x" AS "x",
                 "p" AS "p"
             FROM (SELECT *
-              FROM ([data]) AS t
+              FROM (SELECT "p",
+                    "x",
+                    "r",
+                    "b"
+                FROM (SELECT "p" AS "p",
+                      CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                      CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                      CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+                      "b" AS "b"
+                  FROM table_data AS t) AS t
+                WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
               WHERE "b") AS t) AS t) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
@@ -2868,13 +3757,24 @@ FROM (SELECT p,
             "p"
         FROM (SELECT "x" AS "z",
               "p" AS "p"
-          FROM ([data]) AS t) AS t
+          FROM (SELECT "p",
+                "x"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS t
         UNION ALL
         SELECT "z",
             "p"
         FROM (SELECT "v" AS "z",
               "p" AS "p"
-          FROM ([visits]) AS t) AS t) AS t) AS r) AS l
+          FROM (SELECT "p",
+                "v"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("v" AS DOUBLE)) THEN NULL ELSE CAST("v" AS DOUBLE) END AS "v"
+              FROM table_visits AS t) AS t
+            WHERE "p" IS NOT NULL) AS t) AS t) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2891,7 +3791,13 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT "x" AS v0,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "x"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2914,7 +3820,14 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
             "y" AS v1,
             CASE WHEN CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "y",
+              "r"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
         code),
@@ -2938,7 +3851,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -2950,7 +3869,13 @@ FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(l
         (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
     FROM (SELECT "q" AS k0,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS t
@@ -2975,7 +3900,14 @@ FROM (SELECT p,
           "y" AS v1,
           CASE WHEN CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "y",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
@@ -3000,7 +3932,12 @@ FROM (SELECT p,
     FROM (SELECT "y" AS v1,
           CASE WHEN CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "y"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -3019,7 +3956,17 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
             "x" AS v0,
             "p" AS p
         FROM (SELECT *
-          FROM ([data]) AS t
+          FROM (SELECT "p",
+                "x",
+                "i",
+                "r"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  "i" AS "i",
+                  CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
           WHERE (("x" > CAST(1 AS DOUBLE)) OR ("i" IS NULL))) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
@@ -3043,7 +3990,15 @@ FROM (SELECT p,
         CAST(0 AS INTEGER) AS code
     FROM (SELECT "p" AS p
       FROM (SELECT *
-        FROM ([data]) AS t
+        FROM (SELECT "p",
+              "q",
+              "t"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q",
+                CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
         WHERE (("q" IN ('q0', '日本')) AND (CAST("t" AS TIMESTAMP) < CAST(DATE '2024-06-01' AS TIMESTAMP)))) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
@@ -3059,7 +4014,15 @@ FROM (SELECT p,
         CAST(0 AS INTEGER) AS code
     FROM (SELECT "p" AS p
       FROM (SELECT *
-        FROM ([data]) AS t
+        FROM (SELECT "p",
+              "x",
+              "b"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                "b" AS "b"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
         WHERE (NOT (("x" > CAST(1 AS DOUBLE)) AND "b"))) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
@@ -3128,7 +4091,19 @@ FROM (SELECT "p",
 WHERE row_rank <= 5
 
 -- [data]
-SELECT *
+SELECT "p",
+    "x",
+    "y",
+    "i",
+    "w",
+    "r",
+    "n",
+    "q",
+    "b",
+    "d",
+    "e",
+    "t",
+    "c"
 FROM (SELECT "p" AS "p",
       CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
       CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
@@ -3146,7 +4121,9 @@ FROM (SELECT "p" AS "p",
 WHERE "p" IS NOT NULL AND "y" IS NOT NULL
 
 -- [visits]
-SELECT *
+SELECT "p",
+    "k",
+    "v"
 FROM (SELECT "p" AS "p",
       CASE WHEN strlen(CAST("k" AS VARCHAR)) <= 4096 THEN CAST("k" AS VARCHAR) ELSE left(CAST("k" AS VARCHAR), 4096) END AS "k",
       CASE WHEN isnan(CAST("v" AS DOUBLE)) THEN NULL ELSE CAST("v" AS DOUBLE) END AS "v"
@@ -3162,23 +4139,21 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
   FROM (SELECT "k" AS k0,
         "x" AS v1
-    FROM (SELECT ours."p",
-          ours."x",
-          ours."y",
-          ours."i",
-          ours."w",
-          ours."r",
-          ours."n",
-          ours."q",
-          ours."b",
-          ours."d",
-          ours."e",
-          ours."t",
-          ours."c",
-          theirs."k" AS "k",
-          theirs."v" AS "v"
-      FROM ([data]) AS ours
-      JOIN ([visits]) AS theirs ON ours."p" = theirs."p") AS t) AS r
+    FROM (SELECT ours."x",
+          theirs."k" AS "k"
+      FROM (SELECT "p",
+            "x"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM few_rows_of_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
+      JOIN (SELECT "p",
+            "k"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN strlen(CAST("k" AS VARCHAR)) <= 4096 THEN CAST("k" AS VARCHAR) ELSE left(CAST("k" AS VARCHAR), 4096) END AS "k"
+          FROM few_rows_of_visits AS t) AS t
+        WHERE "p" IS NOT NULL) AS theirs ON ours."p" = theirs."p") AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -3191,23 +4166,13 @@ FROM (SELECT k0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
   FROM (SELECT "k" AS k0,
         "v" AS v1
-    FROM (SELECT ours."p",
-          ours."x",
-          ours."y",
-          ours."i",
-          ours."w",
-          ours."r",
-          ours."n",
-          ours."q",
-          ours."b",
-          ours."d",
-          ours."e",
-          ours."t",
-          ours."c",
-          theirs."p" AS "visits.p",
-          theirs."k" AS "k",
+    FROM (SELECT theirs."k" AS "k",
           theirs."v" AS "v"
-      FROM ([data]) AS ours
+      FROM (SELECT "p"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM few_rows_of_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
       LEFT
       JOIN ([visits]) AS theirs ON ours."p" = theirs."p") AS t) AS r
   GROUP BY k0) AS g
@@ -3220,6 +4185,11 @@ SELECT CAST(d0.code AS INTEGER) AS code,
 FROM (SELECT k0,
       count(*) AS a0
   FROM (SELECT "r" AS k0
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "r"
+      FROM (SELECT "p" AS "p",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+        FROM few_rows_of_data AS t) AS t
+      WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value

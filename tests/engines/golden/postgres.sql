@@ -3,7 +3,19 @@
 -- ==== rows ====
 
 -- [data]
-SELECT *
+SELECT "p",
+    "x",
+    "y",
+    "i",
+    "w",
+    "r",
+    "n",
+    "q",
+    "b",
+    "d",
+    "e",
+    "t",
+    "c"
 FROM (SELECT "p" AS "p",
       nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
       nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
@@ -38,7 +50,16 @@ FROM (SELECT k0,
         (SELECT CASE WHEN v.a0 IS NULL THEN NULL ELSE least(greatest(v.a0, CAST('-1.0' AS DOUBLE PRECISION)), CAST('1.0' AS DOUBLE PRECISION)) END
       FROM (SELECT nullif(CASE WHEN "y" IS NULL OR CAST("i" AS DOUBLE PRECISION) IS NULL OR CAST("i" AS DOUBLE PRECISION) = 0 THEN NULL WHEN abs("y") BETWEEN CAST('3.054936363499605e-151' AS DOUBLE PRECISION) AND CAST('3.273390607896142e+150' AS DOUBLE PRECISION) AND abs(CAST("i" AS DOUBLE PRECISION)) BETWEEN CAST('3.054936363499605e-151' AS DOUBLE PRECISION) AND CAST('3.273390607896142e+150' AS DOUBLE PRECISION) OR "y" = 0 OR CAST("i" AS DOUBLE PRECISION) = 0 OR abs("y") = CAST('inf' AS DOUBLE PRECISION) OR abs(CAST("i" AS DOUBLE PRECISION)) = CAST('inf' AS DOUBLE PRECISION) THEN "y" / CAST("i" AS DOUBLE PRECISION) WHEN greatest(abs("y"), CAST('8.673617379884035e-19' AS DOUBLE PRECISION)) * CAST('7.458340731200207e-155' AS DOUBLE PRECISION) >= least(abs(CAST("i" AS DOUBLE PRECISION)), 1) * CAST('1.3407807929942597e+154' AS DOUBLE PRECISION) THEN sign("y") * sign(CAST("i" AS DOUBLE PRECISION)) * CAST('inf' AS DOUBLE PRECISION) WHEN least(abs("y"), 1) * CAST('1.3407807929942597e+154' AS DOUBLE PRECISION) <= greatest(abs(CAST("i" AS DOUBLE PRECISION)), 1) * CAST('3.312168642111238e-170' AS DOUBLE PRECISION) THEN CAST('0.0' AS DOUBLE PRECISION) ELSE "y" / CAST("i" AS DOUBLE PRECISION) END, CAST('NaN' AS DOUBLE PRECISION)) AS a0
         OFFSET 0) AS v) AS v1
-    FROM ([data]) AS t
+    FROM (SELECT "x",
+          "y",
+          "i",
+          "r"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            "i" AS "i",
+            CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t
     OFFSET 0) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -48,7 +69,15 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a0
   FROM (SELECT CASE WHEN "b" THEN "x" WHEN ("i" > CAST('5' AS BIGINT)) THEN CAST(CAST('3' AS BIGINT) AS DOUBLE PRECISION) ELSE CAST(CAST(NULL AS INTEGER) AS DOUBLE PRECISION) END AS v0
-    FROM ([data]) AS t
+    FROM (SELECT "x",
+          "i",
+          "b"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            "i" AS "i",
+            "b" AS "b"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t
     OFFSET 0) AS r) AS g
 
 -- count if, ungrouped: tally
@@ -56,7 +85,11 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT count(v0) AS a0
   FROM (SELECT CASE WHEN ("x" > CAST(CAST('1' AS BIGINT) AS DOUBLE PRECISION)) THEN CAST('1' AS BIGINT) ELSE NULL END AS v0
-    FROM ([data]) AS t
+    FROM (SELECT "x"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t
     OFFSET 0) AS r) AS g
 
 -- cte: tally
@@ -66,11 +99,18 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-21.000000000000018' AS DOUBLE PRECISION)), CAST('49.00000000000004' AS DOUBLE PRECISION))) < CAST('5.169878828456423e-26' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-21.000000000000018' AS DOUBLE PRECISION)), CAST('49.00000000000004' AS DOUBLE PRECISION)) END * CAST('16777216.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a0
   FROM (SELECT "r" AS k0,
         "z" AS v0
-    FROM (SELECT "p" AS "p",
-          "r" AS "r",
+    FROM (SELECT "r" AS "r",
           nullif(CASE WHEN "x" IS NULL OR "x" IS NULL THEN NULL WHEN abs("x") BETWEEN CAST('3.054936363499605e-151' AS DOUBLE PRECISION) AND CAST('3.273390607896142e+150' AS DOUBLE PRECISION) AND abs("x") BETWEEN CAST('3.054936363499605e-151' AS DOUBLE PRECISION) AND CAST('3.273390607896142e+150' AS DOUBLE PRECISION) OR "x" = 0 OR "x" = 0 OR abs("x") = CAST('inf' AS DOUBLE PRECISION) OR abs("x") = CAST('inf' AS DOUBLE PRECISION) THEN "x" * "x" WHEN greatest(greatest(abs("x"), abs("x")), CAST('6.703903964971299e+153' AS DOUBLE PRECISION)) * CAST('2.409919865102884e-181' AS DOUBLE PRECISION) * greatest(least(least(abs("x"), abs("x")), CAST('2.6815615859885194e+154' AS DOUBLE PRECISION)), 1) >= CAST('4.332296397063773e+127' AS DOUBLE PRECISION) THEN sign("x") * sign("x") * CAST('inf' AS DOUBLE PRECISION) WHEN least(least(abs("x"), abs("x")), CAST('2.2227587494850775e-162' AS DOUBLE PRECISION)) * CAST('4.149515568880993e+180' AS DOUBLE PRECISION) * least(greatest(greatest(abs("x"), abs("x")), CAST('2.409919865102884e-181' AS DOUBLE PRECISION)), 1) <= CAST('1.0250665447337477e-143' AS DOUBLE PRECISION) THEN CAST('0.0' AS DOUBLE PRECISION) ELSE "x" * "x" END, CAST('NaN' AS DOUBLE PRECISION)) AS "z"
       FROM (SELECT *
-        FROM ([data]) AS t
+        FROM (SELECT "x",
+              "i",
+              "r"
+          FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                "i" AS "i",
+                CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "y" IS NOT NULL) AS t
         WHERE ("i" >= CAST('0' AS BIGINT))) AS t
       OFFSET 0) AS t) AS r
   GROUP BY k0) AS g
@@ -92,7 +132,11 @@ FROM (SELECT count(v0) AS a0,
                 nullif(CASE WHEN abs(CAST("i" AS DOUBLE PRECISION)) < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) AND abs((- CAST('147.5' AS DOUBLE PRECISION))) < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) THEN CAST("i" AS DOUBLE PRECISION) + (- CAST('147.5' AS DOUBLE PRECISION)) WHEN abs(CAST("i" AS DOUBLE PRECISION)) = CAST('inf' AS DOUBLE PRECISION) OR abs((- CAST('147.5' AS DOUBLE PRECISION))) = CAST('inf' AS DOUBLE PRECISION) THEN CAST("i" AS DOUBLE PRECISION) + (- CAST('147.5' AS DOUBLE PRECISION)) WHEN abs(trunc(CAST("i" AS DOUBLE PRECISION)) * CAST('0.5' AS DOUBLE PRECISION) + trunc((- CAST('147.5' AS DOUBLE PRECISION))) * CAST('0.5' AS DOUBLE PRECISION)) >= CAST('8.98846567431158e+307' AS DOUBLE PRECISION) THEN sign(CAST("i" AS DOUBLE PRECISION)) * CAST('inf' AS DOUBLE PRECISION) ELSE CAST("i" AS DOUBLE PRECISION) + (- CAST('147.5' AS DOUBLE PRECISION)) END, CAST('NaN' AS DOUBLE PRECISION)) AS a1
             OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS a0
         OFFSET 0) AS v) AS v2
-    FROM ([data]) AS t
+    FROM (SELECT "i"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            "i" AS "i"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t
     OFFSET 0) AS r) AS g
 
 -- distinct by declared: distinct
@@ -102,7 +146,13 @@ FROM (SELECT k0,
       count(DISTINCT v0) AS n
   FROM (SELECT "r" AS k0,
         "w" AS v0
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "w",
+          "r"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            "w" AS "w",
+            CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -111,7 +161,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "q" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "q"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- distinct by discovered: distinct
@@ -121,7 +175,13 @@ FROM (SELECT k0,
       count(DISTINCT v0) AS n
   FROM (SELECT "q" AS k0,
         "w" AS v0
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "w",
+          "q"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            "w" AS "w",
+            CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON ARRAY[g.k0] = ARRAY[d0.value]
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -131,14 +191,22 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.n
 FROM (SELECT count(DISTINCT v0) AS n
   FROM (SELECT "q" AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "q"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- distinct, ungrouped: distinct
 SELECT CAST(0 AS INTEGER) AS code,
     g.n
 FROM (SELECT count(DISTINCT v0) AS n
   FROM (SELECT "w" AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "w"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            "w" AS "w"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- filtered, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
@@ -148,7 +216,15 @@ FROM (SELECT coalesce(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CA
       count(v1) AS a1
   FROM (SELECT CASE WHEN "b" THEN "x" ELSE CAST(CAST(NULL AS INTEGER) AS DOUBLE PRECISION) END AS v0,
         CASE WHEN ("i" IS NULL) THEN CAST('1' AS BIGINT) ELSE NULL END AS v1
-    FROM ([data]) AS t
+    FROM (SELECT "x",
+          "i",
+          "b"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            "i" AS "i",
+            "b" AS "b"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t
     OFFSET 0) AS r) AS g
 
 -- greatest, ungrouped: bins
@@ -161,7 +237,10 @@ FROM (SELECT b,
       FROM (SELECT CASE WHEN abs(v0) < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) AND abs((- CAST('10.0' AS DOUBLE PRECISION))) < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) THEN v0 + (- CAST('10.0' AS DOUBLE PRECISION)) WHEN abs(v0) = CAST('inf' AS DOUBLE PRECISION) OR abs((- CAST('10.0' AS DOUBLE PRECISION))) = CAST('inf' AS DOUBLE PRECISION) THEN v0 + (- CAST('10.0' AS DOUBLE PRECISION)) WHEN abs(trunc(v0) * CAST('0.5' AS DOUBLE PRECISION) + trunc((- CAST('10.0' AS DOUBLE PRECISION))) * CAST('0.5' AS DOUBLE PRECISION)) >= CAST('8.98846567431158e+307' AS DOUBLE PRECISION) THEN sign(v0) * CAST('inf' AS DOUBLE PRECISION) ELSE v0 + (- CAST('10.0' AS DOUBLE PRECISION)) END AS a0
         OFFSET 0) AS v), CAST('0.0' AS DOUBLE PRECISION)), CAST('1023.0' AS DOUBLE PRECISION))) AS INTEGER) AS b
     FROM (SELECT "y" AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "y"
+        FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY b) AS g
 
@@ -176,7 +255,11 @@ FROM (SELECT coalesce(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CA
             OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS a0,
             CAST(CAST('50' AS BIGINT) AS DOUBLE PRECISION) AS a1
         OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS v0
-    FROM ([data]) AS t
+    FROM (SELECT "x"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t
     OFFSET 0) AS r) AS g
 
 -- join public: tally
@@ -188,27 +271,18 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-1.0' AS DOUBLE PRECISION)), CAST('4.0' AS DOUBLE PRECISION))) < CAST('3.2311742677852644e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-1.0' AS DOUBLE PRECISION)), CAST('4.0' AS DOUBLE PRECISION)) END * CAST('268435456.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a1
   FROM (SELECT "part" AS k0,
         "weight" AS v1
-    FROM (SELECT ours."p",
-          ours."x",
-          ours."y",
-          ours."i",
-          ours."w",
-          ours."r",
-          ours."n",
-          ours."q",
-          ours."b",
-          ours."d",
-          ours."e",
-          ours."t",
-          ours."c",
-          theirs."weight" AS "weight",
-          theirs."part" AS "part",
-          theirs."code" AS "code"
-      FROM ([data]) AS ours
+    FROM (SELECT theirs."weight" AS "weight",
+          theirs."part" AS "part"
+      FROM (SELECT "p",
+            "r"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS ours
       JOIN (SELECT CASE WHEN octet_length(CAST("zone" AS TEXT)) <= 4096 THEN CAST("zone" AS TEXT) ELSE left(CAST("zone" AS TEXT), 4096) END AS "zone",
             nullif(CAST("weight" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "weight",
-            CASE WHEN octet_length(CAST("part" AS TEXT)) <= 4096 THEN CAST("part" AS TEXT) ELSE left(CAST("part" AS TEXT), 4096) END AS "part",
-            "code" AS "code"
+            CASE WHEN octet_length(CAST("part" AS TEXT)) <= 4096 THEN CAST("part" AS TEXT) ELSE left(CAST("part" AS TEXT), 4096) END AS "part"
         FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -222,29 +296,20 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-12.00000000000001' AS DOUBLE PRECISION)), CAST('28.000000000000025' AS DOUBLE PRECISION))) < CAST('2.5849394142282115e-26' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-12.00000000000001' AS DOUBLE PRECISION)), CAST('28.000000000000025' AS DOUBLE PRECISION)) END * CAST('33554432.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a1
   FROM (SELECT "part" AS k0,
         nullif(CASE WHEN "x" IS NULL OR "weight" IS NULL THEN NULL WHEN abs("x") BETWEEN CAST('3.054936363499605e-151' AS DOUBLE PRECISION) AND CAST('3.273390607896142e+150' AS DOUBLE PRECISION) AND abs("weight") BETWEEN CAST('3.054936363499605e-151' AS DOUBLE PRECISION) AND CAST('3.273390607896142e+150' AS DOUBLE PRECISION) OR "x" = 0 OR "weight" = 0 OR abs("x") = CAST('inf' AS DOUBLE PRECISION) OR abs("weight") = CAST('inf' AS DOUBLE PRECISION) THEN "x" * "weight" WHEN greatest(greatest(abs("x"), abs("weight")), CAST('6.703903964971299e+153' AS DOUBLE PRECISION)) * CAST('2.409919865102884e-181' AS DOUBLE PRECISION) * greatest(least(least(abs("x"), abs("weight")), CAST('2.6815615859885194e+154' AS DOUBLE PRECISION)), 1) >= CAST('4.332296397063773e+127' AS DOUBLE PRECISION) THEN sign("x") * sign("weight") * CAST('inf' AS DOUBLE PRECISION) WHEN least(least(abs("x"), abs("weight")), CAST('2.2227587494850775e-162' AS DOUBLE PRECISION)) * CAST('4.149515568880993e+180' AS DOUBLE PRECISION) * least(greatest(greatest(abs("x"), abs("weight")), CAST('2.409919865102884e-181' AS DOUBLE PRECISION)), 1) <= CAST('1.0250665447337477e-143' AS DOUBLE PRECISION) THEN CAST('0.0' AS DOUBLE PRECISION) ELSE "x" * "weight" END, CAST('NaN' AS DOUBLE PRECISION)) AS v1
-    FROM (SELECT ours."p",
-          ours."x",
-          ours."y",
-          ours."i",
-          ours."w",
-          ours."r",
-          ours."n",
-          ours."q",
-          ours."b",
-          ours."d",
-          ours."e",
-          ours."t",
-          ours."c",
-          theirs."zone" AS "zone",
+    FROM (SELECT ours."x",
           theirs."weight" AS "weight",
-          theirs."part" AS "part",
-          theirs."code" AS "code"
-      FROM ([data]) AS ours
+          theirs."part" AS "part"
+      FROM (SELECT "x",
+            "r"
+        FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS ours
       LEFT
       JOIN (SELECT CASE WHEN octet_length(CAST("zone" AS TEXT)) <= 4096 THEN CAST("zone" AS TEXT) ELSE left(CAST("zone" AS TEXT), 4096) END AS "zone",
             nullif(CAST("weight" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "weight",
-            CASE WHEN octet_length(CAST("part" AS TEXT)) <= 4096 THEN CAST("part" AS TEXT) ELSE left(CAST("part" AS TEXT), 4096) END AS "part",
-            "code" AS "code"
+            CASE WHEN octet_length(CAST("part" AS TEXT)) <= 4096 THEN CAST("part" AS TEXT) ELSE left(CAST("part" AS TEXT), 4096) END AS "part"
         FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t
     OFFSET 0) AS r
   GROUP BY k0) AS g
@@ -258,7 +323,11 @@ FROM (SELECT count(v0) AS a0,
       coalesce(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -5), 300) AS BIGINT) END AS BIGINT)), 0) AS a1
   FROM (SELECT "i" AS v0,
         "i" AS v1
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "i"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            "i" AS "i"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- mean by declared: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -270,7 +339,13 @@ FROM (SELECT k0,
   FROM (SELECT "r" AS k0,
         "x" AS v0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "r"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -279,7 +354,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "q" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "q"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- mean by discovered: tally
@@ -292,7 +371,13 @@ FROM (SELECT k0,
   FROM (SELECT "q" AS k0,
         "x" AS v0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "q"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON ARRAY[g.k0] = ARRAY[d0.value]
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -305,7 +390,11 @@ FROM (SELECT count(v0) AS a0,
       coalesce(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) - (268435456) END AS BIGINT)), 0) AS a1
   FROM (SELECT "x" AS v0,
         "x" AS v1
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "x"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- median by declared: bins
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -320,7 +409,13 @@ FROM (SELECT k0,
         OFFSET 0) AS v), CAST('0.0' AS DOUBLE PRECISION)), CAST('1023.0' AS DOUBLE PRECISION))) AS INTEGER) AS b
     FROM (SELECT "r" AS k0,
           "x" AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "x",
+            "r"
+        FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY k0,
       b) AS g
@@ -331,7 +426,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "q" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "q"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- median by discovered: bins
@@ -347,7 +446,13 @@ FROM (SELECT k0,
         OFFSET 0) AS v), CAST('0.0' AS DOUBLE PRECISION)), CAST('1023.0' AS DOUBLE PRECISION))) AS INTEGER) AS b
     FROM (SELECT "q" AS k0,
           "x" AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "x",
+            "q"
+        FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY k0,
       b) AS g
@@ -364,7 +469,11 @@ FROM (SELECT b,
       FROM (SELECT CASE WHEN abs(v0) < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) AND abs((- CAST('-3.0' AS DOUBLE PRECISION))) < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) THEN v0 + (- CAST('-3.0' AS DOUBLE PRECISION)) WHEN abs(v0) = CAST('inf' AS DOUBLE PRECISION) OR abs((- CAST('-3.0' AS DOUBLE PRECISION))) = CAST('inf' AS DOUBLE PRECISION) THEN v0 + (- CAST('-3.0' AS DOUBLE PRECISION)) WHEN abs(trunc(v0) * CAST('0.5' AS DOUBLE PRECISION) + trunc((- CAST('-3.0' AS DOUBLE PRECISION))) * CAST('0.5' AS DOUBLE PRECISION)) >= CAST('8.98846567431158e+307' AS DOUBLE PRECISION) THEN sign(v0) * CAST('inf' AS DOUBLE PRECISION) ELSE v0 + (- CAST('-3.0' AS DOUBLE PRECISION)) END AS a0
         OFFSET 0) AS v), CAST('0.0' AS DOUBLE PRECISION)), CAST('1023.0' AS DOUBLE PRECISION))) AS INTEGER) AS b
     FROM (SELECT "x" AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "x"
+        FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY b) AS g
 
@@ -379,7 +488,10 @@ FROM (SELECT coalesce(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CA
                 coalesce("y", CAST(CAST('10' AS BIGINT) AS DOUBLE PRECISION)) AS a1
             OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS a1
         OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS v0
-    FROM ([data]) AS t
+    FROM (SELECT "y"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t
     OFFSET 0) AS r) AS g
 
 -- quantile of integers by declared: bins
@@ -395,7 +507,13 @@ FROM (SELECT k0,
         OFFSET 0) AS v), CAST('0.0' AS DOUBLE PRECISION)), CAST('511.0' AS DOUBLE PRECISION))) AS INTEGER) AS b
     FROM (SELECT "r" AS k0,
           "i" AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "i",
+            "r"
+        FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              "i" AS "i",
+              CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY k0,
       b) AS g
@@ -406,7 +524,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "q" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "q"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- quantile of integers by discovered: bins
@@ -422,7 +544,13 @@ FROM (SELECT k0,
         OFFSET 0) AS v), CAST('0.0' AS DOUBLE PRECISION)), CAST('511.0' AS DOUBLE PRECISION))) AS INTEGER) AS b
     FROM (SELECT "q" AS k0,
           "i" AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "i",
+            "q"
+        FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              "i" AS "i",
+              CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY k0,
       b) AS g
@@ -439,7 +567,11 @@ FROM (SELECT b,
       FROM (SELECT CASE WHEN abs(CAST(v0 AS DOUBLE PRECISION)) < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) AND abs((- CAST('-5.0' AS DOUBLE PRECISION))) < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) THEN CAST(v0 AS DOUBLE PRECISION) + (- CAST('-5.0' AS DOUBLE PRECISION)) WHEN abs(CAST(v0 AS DOUBLE PRECISION)) = CAST('inf' AS DOUBLE PRECISION) OR abs((- CAST('-5.0' AS DOUBLE PRECISION))) = CAST('inf' AS DOUBLE PRECISION) THEN CAST(v0 AS DOUBLE PRECISION) + (- CAST('-5.0' AS DOUBLE PRECISION)) WHEN abs(trunc(CAST(v0 AS DOUBLE PRECISION)) * CAST('0.5' AS DOUBLE PRECISION) + trunc((- CAST('-5.0' AS DOUBLE PRECISION))) * CAST('0.5' AS DOUBLE PRECISION)) >= CAST('8.98846567431158e+307' AS DOUBLE PRECISION) THEN sign(CAST(v0 AS DOUBLE PRECISION)) * CAST('inf' AS DOUBLE PRECISION) ELSE CAST(v0 AS DOUBLE PRECISION) + (- CAST('-5.0' AS DOUBLE PRECISION)) END AS a0
         OFFSET 0) AS v), CAST('0.0' AS DOUBLE PRECISION)), CAST('511.0' AS DOUBLE PRECISION))) AS INTEGER) AS b
     FROM (SELECT "i" AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "i"
+        FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              "i" AS "i"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY b) AS g
 
@@ -456,7 +588,12 @@ FROM (SELECT coalesce(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CA
   FROM (SELECT "x" AS v0,
         "y" AS v1,
         "x" AS v3
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "x",
+          "y"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- redefined: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -468,8 +605,7 @@ FROM (SELECT k0,
   FROM (SELECT "r" AS k0,
         "x" AS v0,
         "x" AS v1
-    FROM (SELECT "p" AS "p",
-          nullif((SELECT CASE WHEN abs(v.a0) < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) AND abs((- v.a1)) < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) THEN v.a0 + (- v.a1) WHEN abs(v.a0) = CAST('inf' AS DOUBLE PRECISION) OR abs((- v.a1)) = CAST('inf' AS DOUBLE PRECISION) THEN v.a0 + (- v.a1) WHEN abs(trunc(v.a0) * CAST('0.5' AS DOUBLE PRECISION) + trunc((- v.a1)) * CAST('0.5' AS DOUBLE PRECISION)) >= CAST('8.98846567431158e+307' AS DOUBLE PRECISION) THEN sign(v.a0) * CAST('inf' AS DOUBLE PRECISION) ELSE v.a0 + (- v.a1) END
+    FROM (SELECT nullif((SELECT CASE WHEN abs(v.a0) < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) AND abs((- v.a1)) < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) THEN v.a0 + (- v.a1) WHEN abs(v.a0) = CAST('inf' AS DOUBLE PRECISION) OR abs((- v.a1)) = CAST('inf' AS DOUBLE PRECISION) THEN v.a0 + (- v.a1) WHEN abs(trunc(v.a0) * CAST('0.5' AS DOUBLE PRECISION) + trunc((- v.a1)) * CAST('0.5' AS DOUBLE PRECISION)) >= CAST('8.98846567431158e+307' AS DOUBLE PRECISION) THEN sign(v.a0) * CAST('inf' AS DOUBLE PRECISION) ELSE v.a0 + (- v.a1) END
         FROM (SELECT CAST(CAST('100' AS BIGINT) AS DOUBLE PRECISION) AS a0,
               nullif((SELECT CASE WHEN v.a0 IS NULL OR v.a1 IS NULL THEN NULL WHEN abs(v.a0) BETWEEN CAST('3.054936363499605e-151' AS DOUBLE PRECISION) AND CAST('3.273390607896142e+150' AS DOUBLE PRECISION) AND abs(v.a1) BETWEEN CAST('3.054936363499605e-151' AS DOUBLE PRECISION) AND CAST('3.273390607896142e+150' AS DOUBLE PRECISION) OR v.a0 = 0 OR v.a1 = 0 OR abs(v.a0) = CAST('inf' AS DOUBLE PRECISION) OR abs(v.a1) = CAST('inf' AS DOUBLE PRECISION) THEN v.a0 * v.a1 WHEN greatest(greatest(abs(v.a0), abs(v.a1)), CAST('6.703903964971299e+153' AS DOUBLE PRECISION)) * CAST('2.409919865102884e-181' AS DOUBLE PRECISION) * greatest(least(least(abs(v.a0), abs(v.a1)), CAST('2.6815615859885194e+154' AS DOUBLE PRECISION)), 1) >= CAST('4.332296397063773e+127' AS DOUBLE PRECISION) THEN sign(v.a0) * sign(v.a1) * CAST('inf' AS DOUBLE PRECISION) WHEN least(least(abs(v.a0), abs(v.a1)), CAST('2.2227587494850775e-162' AS DOUBLE PRECISION)) * CAST('4.149515568880993e+180' AS DOUBLE PRECISION) * least(greatest(greatest(abs(v.a0), abs(v.a1)), CAST('2.409919865102884e-181' AS DOUBLE PRECISION)), 1) <= CAST('1.0250665447337477e-143' AS DOUBLE PRECISION) THEN CAST('0.0' AS DOUBLE PRECISION) ELSE v.a0 * v.a1 END
             FROM (SELECT CAST(CAST('10' AS BIGINT) AS DOUBLE PRECISION) AS a0,
@@ -477,7 +613,13 @@ FROM (SELECT k0,
               OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS a1
           OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
           "r" AS "r"
-      FROM ([data]) AS t
+      FROM (SELECT "x",
+            "r"
+        FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t
       OFFSET 0) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -487,7 +629,11 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT count(*) AS a0
   FROM (SELECT 1 AS one
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "p"
+      FROM (SELECT "p" AS "p",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- several by boolean: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -498,7 +644,13 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a1
   FROM (SELECT "b" AS k0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "b"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            "b" AS "b"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON ARRAY[g.k0] = ARRAY[d0.value]
 
@@ -511,7 +663,11 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a1
   FROM (SELECT CASE WHEN "x" IS NULL THEN NULL ELSE CAST(CAST(CAST(floor(least(greatest(CASE WHEN "x" IS NULL OR CAST('2.5' AS DOUBLE PRECISION) IS NULL OR CAST('2.5' AS DOUBLE PRECISION) = 0 THEN NULL WHEN abs("x") BETWEEN CAST('3.054936363499605e-151' AS DOUBLE PRECISION) AND CAST('3.273390607896142e+150' AS DOUBLE PRECISION) AND abs(CAST('2.5' AS DOUBLE PRECISION)) BETWEEN CAST('3.054936363499605e-151' AS DOUBLE PRECISION) AND CAST('3.273390607896142e+150' AS DOUBLE PRECISION) OR "x" = 0 OR CAST('2.5' AS DOUBLE PRECISION) = 0 OR abs("x") = CAST('inf' AS DOUBLE PRECISION) OR abs(CAST('2.5' AS DOUBLE PRECISION)) = CAST('inf' AS DOUBLE PRECISION) THEN "x" / CAST('2.5' AS DOUBLE PRECISION) WHEN greatest(abs("x"), CAST('8.673617379884035e-19' AS DOUBLE PRECISION)) * CAST('7.458340731200207e-155' AS DOUBLE PRECISION) >= least(abs(CAST('2.5' AS DOUBLE PRECISION)), 1) * CAST('1.3407807929942597e+154' AS DOUBLE PRECISION) THEN sign("x") * sign(CAST('2.5' AS DOUBLE PRECISION)) * CAST('inf' AS DOUBLE PRECISION) WHEN least(abs("x"), 1) * CAST('1.3407807929942597e+154' AS DOUBLE PRECISION) <= greatest(abs(CAST('2.5' AS DOUBLE PRECISION)), 1) * CAST('3.312168642111238e-170' AS DOUBLE PRECISION) THEN CAST('0.0' AS DOUBLE PRECISION) ELSE "x" / CAST('2.5' AS DOUBLE PRECISION) END, CAST('-2.0' AS DOUBLE PRECISION)), CAST('2.0' AS DOUBLE PRECISION))) AS BIGINT) AS DECIMAL(19, 0)) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
         "x" AS v1
-    FROM ([data]) AS t
+    FROM (SELECT "x"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t
     OFFSET 0) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON ARRAY[g.k0] = ARRAY[d0.value]
@@ -525,7 +681,11 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a1
   FROM (SELECT CASE WHEN ("x" > CAST(CAST('2' AS BIGINT) AS DOUBLE PRECISION)) THEN ('high' COLLATE "C") WHEN ("x" <= CAST(CAST('2' AS BIGINT) AS DOUBLE PRECISION)) THEN ('low' COLLATE "C") ELSE NULL END AS k0,
         "x" AS v1
-    FROM ([data]) AS t
+    FROM (SELECT "x"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t
     OFFSET 0) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON ARRAY[g.k0] = ARRAY[d0.value]
@@ -539,7 +699,13 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a1
   FROM (SELECT "e" AS k0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "e"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN "e" BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN "e" END AS "e"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON ARRAY[g.k0] = ARRAY[d0.value]
 
@@ -552,7 +718,13 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a1
   FROM (SELECT "r" AS k0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "r"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -561,7 +733,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "q" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "q"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- several by discovered: tally
@@ -573,7 +749,13 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a1
   FROM (SELECT "q" AS k0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "q"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON ARRAY[g.k0] = ARRAY[d0.value]
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -583,7 +765,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "d" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "d"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN "d" BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN "d" END AS "d"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- several by discovered dates: tally
@@ -595,7 +781,13 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a1
   FROM (SELECT "d" AS k0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "d"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN "d" BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN "d" END AS "d"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON ARRAY[g.k0] = ARRAY[d0.value]
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -605,7 +797,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "w" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "w"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            "w" AS "w"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- several by discovered integers: tally
@@ -617,7 +813,13 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a1
   FROM (SELECT "w" AS k0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "w"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            "w" AS "w"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON ARRAY[g.k0] = ARRAY[d0.value]
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -630,7 +832,13 @@ FROM (SELECT r.k0 AS k0,
       r.k1 AS k1
   FROM (SELECT "q" AS k0,
         "r" AS k1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "r",
+          "q"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r",
+            CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS t
 GROUP BY k0,
     k1
@@ -646,7 +854,15 @@ FROM (SELECT k0,
   FROM (SELECT "q" AS k0,
         "r" AS k1,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "r",
+          "q"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r",
+            CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0,
       k1) AS g
 JOIN values_of_key_0 AS d0 ON ARRAY[g.k0] = ARRAY[d0.value]
@@ -662,7 +878,13 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a1
   FROM (SELECT CAST(extract(month FROM "t") AS BIGINT) AS k0,
         "x" AS v1
-    FROM ([data]) AS t
+    FROM (SELECT "x",
+          "t"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN "t" BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN "t" END AS "t"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t
     OFFSET 0) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON ARRAY[g.k0] = ARRAY[d0.value]
@@ -678,7 +900,15 @@ FROM (SELECT k0,
   FROM (SELECT "r" AS k0,
         "b" AS k1,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "r",
+          "b"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r",
+            "b" AS "b"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0,
       k1) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -693,7 +923,13 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a1
   FROM (SELECT "n" AS k0,
         "x" AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "x",
+          "n"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("n" AS TEXT)) <= 4096 THEN CAST("n" AS TEXT) ELSE left(CAST("n" AS TEXT), 4096) END AS "n"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON ARRAY[g.k0] = ARRAY[d0.value]
 
@@ -704,7 +940,12 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION))) < CAST('1.2924697071141057e-26' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION)) END * CAST('67108864.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a0
   FROM (SELECT "r" AS k0,
         "y" AS v0
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "y",
+          "r"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -713,7 +954,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "q" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "q"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- sum away from zero by discovered: tally
@@ -723,7 +968,12 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION))) < CAST('1.2924697071141057e-26' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION)) END * CAST('67108864.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a0
   FROM (SELECT "q" AS k0,
         "y" AS v0
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "y",
+          "q"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON ARRAY[g.k0] = ARRAY[d0.value]
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -733,28 +983,43 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION))) < CAST('1.2924697071141057e-26' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION)) END * CAST('67108864.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a0
   FROM (SELECT "y" AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "y"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- sum of decimals, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('0.0' AS DOUBLE PRECISION)), CAST('100.0' AS DOUBLE PRECISION))) < CAST('8.673617379884036e-21' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('0.0' AS DOUBLE PRECISION)), CAST('100.0' AS DOUBLE PRECISION)) END * CAST('100.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a0
   FROM (SELECT "c" AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "c"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            "c" AS "c"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- sum of integers, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(least(greatest(v0, -5), 300) AS BIGINT) END AS BIGINT)), 0) AS a0
   FROM (SELECT "i" AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "i"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            "i" AS "i"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- sum, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a0
   FROM (SELECT "x" AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "x"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- union: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -765,22 +1030,32 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a1
   FROM (SELECT "r" AS k0,
         "x" AS v1
-    FROM (SELECT "p",
-          "r",
+    FROM (SELECT "r",
           "x"
-      FROM (SELECT "p" AS "p",
-            "r" AS "r",
+      FROM (SELECT "r" AS "r",
             "x" AS "x"
-        FROM ([data]) AS t) AS t
+        FROM (SELECT "x",
+              "r"
+          FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "y" IS NOT NULL) AS t) AS t
       UNION ALL
-      SELECT "p",
-          "r",
+      SELECT "r",
           "x"
-      FROM (SELECT "p" AS "p",
-            "r" AS "r",
+      FROM (SELECT "r" AS "r",
             "x" AS "x"
         FROM (SELECT *
-          FROM ([data]) AS t
+          FROM (SELECT "x",
+                "r",
+                "b"
+            FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r",
+                  "b" AS "b"
+              FROM table_data AS t) AS t
+            WHERE "y" IS NOT NULL) AS t
           WHERE "b") AS t) AS t) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -790,7 +1065,11 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT count(v0) AS a0
   FROM (SELECT "x" AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT "x"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- variance by declared: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -809,7 +1088,12 @@ FROM (SELECT k0,
                 nullif(CASE WHEN abs("y") < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) AND abs((- CAST('11.0' AS DOUBLE PRECISION))) < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) THEN "y" + (- CAST('11.0' AS DOUBLE PRECISION)) WHEN abs("y") = CAST('inf' AS DOUBLE PRECISION) OR abs((- CAST('11.0' AS DOUBLE PRECISION))) = CAST('inf' AS DOUBLE PRECISION) THEN "y" + (- CAST('11.0' AS DOUBLE PRECISION)) WHEN abs(trunc("y") * CAST('0.5' AS DOUBLE PRECISION) + trunc((- CAST('11.0' AS DOUBLE PRECISION))) * CAST('0.5' AS DOUBLE PRECISION)) >= CAST('8.98846567431158e+307' AS DOUBLE PRECISION) THEN sign("y") * CAST('inf' AS DOUBLE PRECISION) ELSE "y" + (- CAST('11.0' AS DOUBLE PRECISION)) END, CAST('NaN' AS DOUBLE PRECISION)) AS a1
             OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS a0
         OFFSET 0) AS v) AS v2
-    FROM ([data]) AS t
+    FROM (SELECT "y",
+          "r"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t
     OFFSET 0) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -819,7 +1103,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "q" AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT "q"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- variance by discovered: tally
@@ -839,7 +1127,12 @@ FROM (SELECT k0,
                 nullif(CASE WHEN abs("y") < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) AND abs((- CAST('11.0' AS DOUBLE PRECISION))) < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) THEN "y" + (- CAST('11.0' AS DOUBLE PRECISION)) WHEN abs("y") = CAST('inf' AS DOUBLE PRECISION) OR abs((- CAST('11.0' AS DOUBLE PRECISION))) = CAST('inf' AS DOUBLE PRECISION) THEN "y" + (- CAST('11.0' AS DOUBLE PRECISION)) WHEN abs(trunc("y") * CAST('0.5' AS DOUBLE PRECISION) + trunc((- CAST('11.0' AS DOUBLE PRECISION))) * CAST('0.5' AS DOUBLE PRECISION)) >= CAST('8.98846567431158e+307' AS DOUBLE PRECISION) THEN sign("y") * CAST('inf' AS DOUBLE PRECISION) ELSE "y" + (- CAST('11.0' AS DOUBLE PRECISION)) END, CAST('NaN' AS DOUBLE PRECISION)) AS a1
             OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS a0
         OFFSET 0) AS v) AS v2
-    FROM ([data]) AS t
+    FROM (SELECT "y",
+          "q"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t
     OFFSET 0) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON ARRAY[g.k0] = ARRAY[d0.value]
@@ -860,7 +1153,10 @@ FROM (SELECT count(*) AS a0,
                 nullif(CASE WHEN abs("y") < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) AND abs((- CAST('11.0' AS DOUBLE PRECISION))) < CAST('4.49423283715579e+307' AS DOUBLE PRECISION) THEN "y" + (- CAST('11.0' AS DOUBLE PRECISION)) WHEN abs("y") = CAST('inf' AS DOUBLE PRECISION) OR abs((- CAST('11.0' AS DOUBLE PRECISION))) = CAST('inf' AS DOUBLE PRECISION) THEN "y" + (- CAST('11.0' AS DOUBLE PRECISION)) WHEN abs(trunc("y") * CAST('0.5' AS DOUBLE PRECISION) + trunc((- CAST('11.0' AS DOUBLE PRECISION))) * CAST('0.5' AS DOUBLE PRECISION)) >= CAST('8.98846567431158e+307' AS DOUBLE PRECISION) THEN sign("y") * CAST('inf' AS DOUBLE PRECISION) ELSE "y" + (- CAST('11.0' AS DOUBLE PRECISION)) END, CAST('NaN' AS DOUBLE PRECISION)) AS a1
             OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS a0
         OFFSET 0) AS v) AS v2
-    FROM ([data]) AS t
+    FROM (SELECT "y"
+      FROM (SELECT nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t
     OFFSET 0) AS r) AS g
 
 -- where: tally
@@ -871,7 +1167,15 @@ FROM (SELECT k0,
   FROM (SELECT "r" AS k0,
         "x" AS v0
     FROM (SELECT *
-      FROM ([data]) AS t
+      FROM (SELECT "x",
+            "i",
+            "r"
+        FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              "i" AS "i",
+              CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t
       WHERE (("x" > CAST(CAST('1' AS BIGINT) AS DOUBLE PRECISION)) OR ("i" IS NULL))) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -882,7 +1186,15 @@ SELECT CAST(0 AS INTEGER) AS code,
 FROM (SELECT count(*) AS a0
   FROM (SELECT 1 AS one
     FROM (SELECT *
-      FROM ([data]) AS t
+      FROM (SELECT "p",
+            "q",
+            "t"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q",
+              CASE WHEN "t" BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN "t" END AS "t"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t
       WHERE (("q" IN (('q0' COLLATE "C"), ('日本' COLLATE "C"))) AND (CAST("t" AS TIMESTAMP) < CAST(DATE '2024-06-01' AS TIMESTAMP)))) AS t) AS r) AS g
 
 -- where not: tally
@@ -891,13 +1203,33 @@ SELECT CAST(0 AS INTEGER) AS code,
 FROM (SELECT count(*) AS a0
   FROM (SELECT 1 AS one
     FROM (SELECT *
-      FROM ([data]) AS t
+      FROM (SELECT "p",
+            "x",
+            "b"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              "b" AS "b"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t
       WHERE (NOT (("x" > CAST(CAST('1' AS BIGINT) AS DOUBLE PRECISION)) AND "b"))) AS t) AS r) AS g
 
 -- ==== persons with caps ====
 
 -- [data]
-SELECT *
+SELECT "p",
+    "x",
+    "y",
+    "i",
+    "w",
+    "r",
+    "n",
+    "q",
+    "b",
+    "d",
+    "e",
+    "t",
+    "c"
 FROM (SELECT "p" AS "p",
       nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
       nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
@@ -915,7 +1247,9 @@ FROM (SELECT "p" AS "p",
 WHERE "p" IS NOT NULL AND "y" IS NOT NULL
 
 -- [visits]
-SELECT *
+SELECT "p",
+    "k",
+    "v"
 FROM (SELECT "p" AS "p",
       CASE WHEN octet_length(CAST("k" AS TEXT)) <= 4096 THEN CAST("k" AS TEXT) ELSE left(CAST("k" AS TEXT), 4096) END AS "k",
       nullif(CAST("v" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "v"
@@ -949,7 +1283,18 @@ FROM (SELECT t.*,
           FROM (SELECT nullif(CASE WHEN "y" IS NULL OR CAST("i" AS DOUBLE PRECISION) IS NULL OR CAST("i" AS DOUBLE PRECISION) = 0 THEN NULL WHEN abs("y") BETWEEN CAST('3.054936363499605e-151' AS DOUBLE PRECISION) AND CAST('3.273390607896142e+150' AS DOUBLE PRECISION) AND abs(CAST("i" AS DOUBLE PRECISION)) BETWEEN CAST('3.054936363499605e-151' AS DOUBLE PRECISION) AND CAST('3.273390607896142e+150' AS DOUBLE PRECISION) OR "y" = 0 OR CAST("i" AS DOUBLE PRECISION) = 0 OR abs("y") = CAST('inf' AS DOUBLE PRECISION) OR abs(CAST("i" AS DOUBLE PRECISION)) = CAST('inf' AS DOUBLE PRECISION) THEN "y" / CAST("i" AS DOUBLE PRECISION) WHEN greatest(abs("y"), CAST('8.673617379884035e-19' AS DOUBLE PRECISION)) * CAST('7.458340731200207e-155' AS DOUBLE PRECISION) >= least(abs(CAST("i" AS DOUBLE PRECISION)), 1) * CAST('1.3407807929942597e+154' AS DOUBLE PRECISION) THEN sign("y") * sign(CAST("i" AS DOUBLE PRECISION)) * CAST('inf' AS DOUBLE PRECISION) WHEN least(abs("y"), 1) * CAST('1.3407807929942597e+154' AS DOUBLE PRECISION) <= greatest(abs(CAST("i" AS DOUBLE PRECISION)), 1) * CAST('3.312168642111238e-170' AS DOUBLE PRECISION) THEN CAST('0.0' AS DOUBLE PRECISION) ELSE "y" / CAST("i" AS DOUBLE PRECISION) END, CAST('NaN' AS DOUBLE PRECISION)) AS a0
             OFFSET 0) AS v) AS v1,
             "p" AS p
-        FROM ([data]) AS t
+        FROM (SELECT "p",
+              "x",
+              "y",
+              "i",
+              "r"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                "i" AS "i",
+                CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
         OFFSET 0) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
@@ -968,7 +1313,17 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT CASE WHEN "b" THEN "x" WHEN ("i" > CAST('5' AS BIGINT)) THEN CAST(CAST('3' AS BIGINT) AS DOUBLE PRECISION) ELSE CAST(CAST(NULL AS INTEGER) AS DOUBLE PRECISION) END AS v0,
           "p" AS p
-      FROM ([data]) AS t
+      FROM (SELECT "p",
+            "x",
+            "i",
+            "b"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              "i" AS "i",
+              "b" AS "b"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
       OFFSET 0) AS r) AS l
   GROUP BY p,
       code) AS t
@@ -986,7 +1341,13 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT CASE WHEN ("x" > CAST(CAST('1' AS BIGINT) AS DOUBLE PRECISION)) THEN CAST('1' AS BIGINT) ELSE NULL END AS v0,
           "p" AS p
-      FROM ([data]) AS t
+      FROM (SELECT "p",
+            "x"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
       OFFSET 0) AS r) AS l
   GROUP BY p,
       code) AS t
@@ -1011,7 +1372,17 @@ FROM (SELECT t.*,
               nullif(CASE WHEN "x" IS NULL OR "x" IS NULL THEN NULL WHEN abs("x") BETWEEN CAST('3.054936363499605e-151' AS DOUBLE PRECISION) AND CAST('3.273390607896142e+150' AS DOUBLE PRECISION) AND abs("x") BETWEEN CAST('3.054936363499605e-151' AS DOUBLE PRECISION) AND CAST('3.273390607896142e+150' AS DOUBLE PRECISION) OR "x" = 0 OR "x" = 0 OR abs("x") = CAST('inf' AS DOUBLE PRECISION) OR abs("x") = CAST('inf' AS DOUBLE PRECISION) THEN "x" * "x" WHEN greatest(greatest(abs("x"), abs("x")), CAST('6.703903964971299e+153' AS DOUBLE PRECISION)) * CAST('2.409919865102884e-181' AS DOUBLE PRECISION) * greatest(least(least(abs("x"), abs("x")), CAST('2.6815615859885194e+154' AS DOUBLE PRECISION)), 1) >= CAST('4.332296397063773e+127' AS DOUBLE PRECISION) THEN sign("x") * sign("x") * CAST('inf' AS DOUBLE PRECISION) WHEN least(least(abs("x"), abs("x")), CAST('2.2227587494850775e-162' AS DOUBLE PRECISION)) * CAST('4.149515568880993e+180' AS DOUBLE PRECISION) * least(greatest(greatest(abs("x"), abs("x")), CAST('2.409919865102884e-181' AS DOUBLE PRECISION)), 1) <= CAST('1.0250665447337477e-143' AS DOUBLE PRECISION) THEN CAST('0.0' AS DOUBLE PRECISION) ELSE "x" * "x" END, CAST('NaN' AS DOUBLE PRECISION)) AS "z",
               "p" AS "p"
           FROM (SELECT *
-            FROM ([data]) AS t
+            FROM (SELECT "p",
+                  "x",
+                  "i",
+                  "r"
+              FROM (SELECT "p" AS "p",
+                    nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                    nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                    "i" AS "i",
+                    CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+                FROM table_data AS t) AS t
+              WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
             WHERE ("i" >= CAST('0' AS BIGINT))) AS t
           OFFSET 0) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
@@ -1044,7 +1415,13 @@ FROM (SELECT p,
               OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS a0
           OFFSET 0) AS v) AS v2,
           "p" AS p
-      FROM ([data]) AS t
+      FROM (SELECT "p",
+            "i"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              "i" AS "i"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
       OFFSET 0) AS r) AS l
   GROUP BY p,
       code) AS t
@@ -1066,7 +1443,15 @@ FROM (SELECT code,
       FROM (SELECT "r" AS k0,
             "w" AS v0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "w",
+              "r"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                "w" AS "w",
+                CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
       WHERE v0 IS NOT NULL) AS l) AS t) AS t
 WHERE g <= 2 AND r <= 3
@@ -1083,7 +1468,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -1103,7 +1494,15 @@ FROM (SELECT code,
       FROM (SELECT "q" AS k0,
             "w" AS v0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "w",
+              "q"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                "w" AS "w",
+                CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]
       JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
       WHERE v0 IS NOT NULL) AS l) AS t) AS t
@@ -1124,7 +1523,13 @@ FROM (SELECT t.*,
             "p" AS p
         FROM (SELECT "p",
               "r"
-          FROM ([data]) AS t
+          FROM (SELECT "p",
+                "r"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
           GROUP BY "p",
               "r") AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
@@ -1147,7 +1552,13 @@ FROM (SELECT code,
           r.v0 AS v
       FROM (SELECT "q" AS v0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       WHERE v0 IS NOT NULL) AS l) AS t) AS t
 WHERE g <= 1 AND r <= 3
 GROUP BY code
@@ -1167,7 +1578,13 @@ FROM (SELECT code,
           r.v0 AS v
       FROM (SELECT "w" AS v0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "w"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                "w" AS "w"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       WHERE v0 IS NOT NULL) AS l) AS t) AS t
 WHERE g <= 1 AND r <= 3
 GROUP BY code
@@ -1188,7 +1605,17 @@ FROM (SELECT p,
     FROM (SELECT CASE WHEN "b" THEN "x" ELSE CAST(CAST(NULL AS INTEGER) AS DOUBLE PRECISION) END AS v0,
           CASE WHEN ("i" IS NULL) THEN CAST('1' AS BIGINT) ELSE NULL END AS v1,
           "p" AS p
-      FROM ([data]) AS t
+      FROM (SELECT "p",
+            "x",
+            "i",
+            "b"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              "i" AS "i",
+              "b" AS "b"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
       OFFSET 0) AS r) AS l
   GROUP BY p,
       code) AS t
@@ -1214,7 +1641,12 @@ FROM (SELECT t.*,
             OFFSET 0) AS v), CAST('0.0' AS DOUBLE PRECISION)), CAST('1023.0' AS DOUBLE PRECISION))) AS INTEGER) AS b
         FROM (SELECT "y" AS v0,
               "p" AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT "p",
+                "y"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
         WHERE v0 IS NOT NULL) AS t
       GROUP BY p,
           code,
@@ -1240,7 +1672,13 @@ FROM (SELECT p,
               CAST(CAST('50' AS BIGINT) AS DOUBLE PRECISION) AS a1
           OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS v0,
           "p" AS p
-      FROM ([data]) AS t
+      FROM (SELECT "p",
+            "x"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
       OFFSET 0) AS r) AS l
   GROUP BY p,
       code) AS t
@@ -1262,23 +1700,23 @@ FROM (SELECT t.*,
             CASE WHEN "s" IS NULL THEN NULL ELSE least(greatest("s", CAST('0.0' AS DOUBLE PRECISION)), CAST('9.0' AS DOUBLE PRECISION)) END AS v0,
             "p" AS p
         FROM (SELECT ours."p",
-              ours."x",
-              ours."y",
-              ours."i",
-              ours."w",
               ours."r",
-              ours."n",
-              ours."q",
-              ours."b",
-              ours."d",
-              ours."e",
-              ours."t",
-              ours."c",
               theirs."s" AS "s"
-          FROM ([data]) AS ours
+          FROM (SELECT "p",
+                "r"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
           JOIN (SELECT "p",
                 (CAST(sum(CAST(CASE WHEN "v" IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST("v" AS DOUBLE PRECISION), CAST('0.0' AS DOUBLE PRECISION)), CAST('5.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST("v" AS DOUBLE PRECISION), CAST('0.0' AS DOUBLE PRECISION)), CAST('5.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS BIGINT) END AS BIGINT)) AS DOUBLE PRECISION)) * CAST('7.450580596923828e-09' AS DOUBLE PRECISION) AS "s"
-            FROM ([visits]) AS t
+            FROM (SELECT "p",
+                  "v"
+              FROM (SELECT "p" AS "p",
+                    nullif(CAST("v" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "v"
+                FROM table_visits AS t) AS t
+              WHERE "p" IS NOT NULL) AS t
             GROUP BY "p") AS theirs ON ours."p" = theirs."p") AS t
         OFFSET 0) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
@@ -1301,26 +1739,18 @@ FROM (SELECT p,
           "weight" AS v1,
           "p" AS p
       FROM (SELECT ours."p",
-            ours."x",
-            ours."y",
-            ours."i",
-            ours."w",
-            ours."r",
-            ours."n",
-            ours."q",
-            ours."b",
-            ours."d",
-            ours."e",
-            ours."t",
-            ours."c",
             theirs."weight" AS "weight",
-            theirs."part" AS "part",
-            theirs."code" AS "code"
-        FROM ([data]) AS ours
+            theirs."part" AS "part"
+        FROM (SELECT "p",
+              "r"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
         JOIN (SELECT CASE WHEN octet_length(CAST("zone" AS TEXT)) <= 4096 THEN CAST("zone" AS TEXT) ELSE left(CAST("zone" AS TEXT), 4096) END AS "zone",
               nullif(CAST("weight" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "weight",
-              CASE WHEN octet_length(CAST("part" AS TEXT)) <= 4096 THEN CAST("part" AS TEXT) ELSE left(CAST("part" AS TEXT), 4096) END AS "part",
-              "code" AS "code"
+              CASE WHEN octet_length(CAST("part" AS TEXT)) <= 4096 THEN CAST("part" AS TEXT) ELSE left(CAST("part" AS TEXT), 4096) END AS "part"
           FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
   GROUP BY p,
@@ -1344,25 +1774,24 @@ FROM (SELECT t.*,
             CASE WHEN "s" IS NULL THEN NULL ELSE least(greatest("s", CAST('0.0' AS DOUBLE PRECISION)), CAST('9.0' AS DOUBLE PRECISION)) END AS v1,
             "p" AS p
         FROM (SELECT ours."p",
-              ours."x",
-              ours."y",
-              ours."i",
-              ours."w",
               ours."r",
-              ours."n",
-              ours."q",
-              ours."b",
-              ours."d",
-              ours."e",
-              ours."t",
-              ours."c",
-              theirs."p" AS "visits.p",
               theirs."s" AS "s"
-          FROM ([data]) AS ours
+          FROM (SELECT "p",
+                "r"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
           LEFT
           JOIN (SELECT "p",
                 (CAST(sum(CAST(CASE WHEN "v" IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST("v" AS DOUBLE PRECISION), CAST('0.0' AS DOUBLE PRECISION)), CAST('5.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST("v" AS DOUBLE PRECISION), CAST('0.0' AS DOUBLE PRECISION)), CAST('5.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS BIGINT) END AS BIGINT)) AS DOUBLE PRECISION)) * CAST('7.450580596923828e-09' AS DOUBLE PRECISION) AS "s"
-            FROM ([visits]) AS t
+            FROM (SELECT "p",
+                  "v"
+              FROM (SELECT "p" AS "p",
+                    nullif(CAST("v" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "v"
+                FROM table_visits AS t) AS t
+              WHERE "p" IS NOT NULL) AS t
             GROUP BY "p") AS theirs ON ours."p" = theirs."p") AS t
         OFFSET 0) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
@@ -1388,27 +1817,21 @@ FROM (SELECT t.*,
             "p" AS p
         FROM (SELECT ours."p",
               ours."x",
-              ours."y",
-              ours."i",
-              ours."w",
-              ours."r",
-              ours."n",
-              ours."q",
-              ours."b",
-              ours."d",
-              ours."e",
-              ours."t",
-              ours."c",
-              theirs."zone" AS "zone",
               theirs."weight" AS "weight",
-              theirs."part" AS "part",
-              theirs."code" AS "code"
-          FROM ([data]) AS ours
+              theirs."part" AS "part"
+          FROM (SELECT "p",
+                "x",
+                "r"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
           LEFT
           JOIN (SELECT CASE WHEN octet_length(CAST("zone" AS TEXT)) <= 4096 THEN CAST("zone" AS TEXT) ELSE left(CAST("zone" AS TEXT), 4096) END AS "zone",
                 nullif(CAST("weight" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "weight",
-                CASE WHEN octet_length(CAST("part" AS TEXT)) <= 4096 THEN CAST("part" AS TEXT) ELSE left(CAST("part" AS TEXT), 4096) END AS "part",
-                "code" AS "code"
+                CASE WHEN octet_length(CAST("part" AS TEXT)) <= 4096 THEN CAST("part" AS TEXT) ELSE left(CAST("part" AS TEXT), 4096) END AS "part"
             FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t
         OFFSET 0) AS r
       JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]) AS l
@@ -1432,7 +1855,13 @@ FROM (SELECT p,
     FROM (SELECT "i" AS v0,
           "i" AS v1,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "i"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              "i" AS "i"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1456,7 +1885,15 @@ FROM (SELECT t.*,
             "x" AS v0,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x",
+              "r"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
         code) AS t) AS t
@@ -1473,7 +1910,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -1494,7 +1937,15 @@ FROM (SELECT p,
           "x" AS v0,
           "x" AS v1,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "x",
+            "q"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,
@@ -1517,7 +1968,13 @@ FROM (SELECT p,
     FROM (SELECT "x" AS v0,
           "x" AS v1,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "x"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1543,7 +2000,15 @@ FROM (SELECT t.*,
         FROM (SELECT "r" AS k0,
               "x" AS v0,
               "p" AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT "p",
+                "x",
+                "r"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
         WHERE v0 IS NOT NULL) AS t
       GROUP BY p,
@@ -1563,7 +2028,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -1588,7 +2059,15 @@ FROM (SELECT t.*,
         FROM (SELECT "q" AS k0,
               "x" AS v0,
               "p" AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT "p",
+                "x",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]
         JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
         WHERE v0 IS NOT NULL) AS t
@@ -1618,7 +2097,13 @@ FROM (SELECT t.*,
             OFFSET 0) AS v), CAST('0.0' AS DOUBLE PRECISION)), CAST('1023.0' AS DOUBLE PRECISION))) AS INTEGER) AS b
         FROM (SELECT "x" AS v0,
               "p" AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT "p",
+                "x"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
         WHERE v0 IS NOT NULL) AS t
       GROUP BY p,
           code,
@@ -1644,7 +2129,12 @@ FROM (SELECT p,
               OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS a1
           OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS v0,
           "p" AS p
-      FROM ([data]) AS t
+      FROM (SELECT "p",
+            "y"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
       OFFSET 0) AS r) AS l
   GROUP BY p,
       code) AS t
@@ -1659,7 +2149,13 @@ FROM (SELECT coalesce(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CA
   FROM (SELECT CASE WHEN "s" IS NULL THEN NULL ELSE least(greatest("s", CAST('0.0' AS DOUBLE PRECISION)), CAST('20.0' AS DOUBLE PRECISION)) END AS v0
     FROM (SELECT "p",
           (CAST(sum(CAST(CASE WHEN "x" IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST("x" AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST("x" AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS BIGINT) END AS BIGINT)) AS DOUBLE PRECISION)) * CAST('7.450580596923828e-09' AS DOUBLE PRECISION) AS "s"
-      FROM ([data]) AS t
+      FROM (SELECT "p",
+            "x"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
       GROUP BY "p") AS t
     OFFSET 0) AS r) AS g
 
@@ -1685,7 +2181,15 @@ FROM (SELECT t.*,
         FROM (SELECT "p",
               "r",
               CAST(max("i") AS DOUBLE PRECISION) AS "g"
-          FROM ([data]) AS t
+          FROM (SELECT "p",
+                "i",
+                "r"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  "i" AS "i",
+                  CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
           GROUP BY "p",
               "r") AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
@@ -1707,7 +2211,13 @@ FROM (SELECT k0,
     FROM (SELECT "p",
           count(*) AS "c",
           (CAST(sum(CAST(CASE WHEN "x" IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST("x" AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST("x" AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS BIGINT) END AS BIGINT)) AS DOUBLE PRECISION)) * CAST('7.450580596923828e-09' AS DOUBLE PRECISION) / nullif(count("x"), 0) AS "m"
-      FROM ([data]) AS t
+      FROM (SELECT "p",
+            "x"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
       GROUP BY "p") AS t
     OFFSET 0) AS r
   GROUP BY k0) AS g
@@ -1723,7 +2233,15 @@ FROM (SELECT count(*) AS a0,
     FROM (SELECT "p",
           count(DISTINCT "q") AS "c"
       FROM (SELECT *
-        FROM ([data]) AS t
+        FROM (SELECT "p",
+              "q",
+              "b"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q",
+                "b" AS "b"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
         WHERE "b") AS t
       GROUP BY "p") AS t
     OFFSET 0) AS r) AS g
@@ -1742,9 +2260,14 @@ FROM (SELECT k0,
         FROM (SELECT *
           FROM (SELECT "p",
                 "q",
-                CAST(min("i") AS DOUBLE PRECISION) AS "g",
                 count(*) AS "count"
-            FROM ([data]) AS t
+            FROM (SELECT "p",
+                  "q"
+              FROM (SELECT "p" AS "p",
+                    nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                    CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+                FROM table_data AS t) AS t
+              WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
             GROUP BY "p",
                 "q") AS t
           WHERE ("count" > CAST('1' AS BIGINT))) AS t) AS r) AS l) AS t) AS t
@@ -1764,9 +2287,14 @@ FROM (SELECT p,
       FROM (SELECT *
         FROM (SELECT "p",
               "q",
-              CAST(min("i") AS DOUBLE PRECISION) AS "g",
               count(*) AS "count"
-          FROM ([data]) AS t
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
           GROUP BY "p",
               "q") AS t
         WHERE ("count" > CAST('1' AS BIGINT))) AS t) AS r
@@ -1785,7 +2313,11 @@ FROM (SELECT p,
   FROM (SELECT r.p AS p,
         CAST(0 AS INTEGER) AS code
     FROM (SELECT "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1802,7 +2334,13 @@ FROM (SELECT t.*,
           CAST(d0.code AS INTEGER) AS code
       FROM (SELECT "r" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "r"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
         code) AS t) AS t
@@ -1819,7 +2357,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -1833,7 +2377,13 @@ FROM (SELECT p,
         CAST(d0.code AS INTEGER) AS code
     FROM (SELECT "q" AS k0,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "q"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,
@@ -1861,7 +2411,15 @@ FROM (SELECT t.*,
         FROM (SELECT "r" AS k0,
               "i" AS v0,
               "p" AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT "p",
+                "i",
+                "r"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  "i" AS "i",
+                  CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
         WHERE v0 IS NOT NULL) AS t
       GROUP BY p,
@@ -1881,7 +2439,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -1906,7 +2470,15 @@ FROM (SELECT t.*,
         FROM (SELECT "q" AS k0,
               "i" AS v0,
               "p" AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT "p",
+                "i",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  "i" AS "i",
+                  CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]
         JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
         WHERE v0 IS NOT NULL) AS t
@@ -1936,7 +2508,13 @@ FROM (SELECT t.*,
             OFFSET 0) AS v), CAST('0.0' AS DOUBLE PRECISION)), CAST('511.0' AS DOUBLE PRECISION))) AS INTEGER) AS b
         FROM (SELECT "i" AS v0,
               "p" AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT "p",
+                "i"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  "i" AS "i"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
         WHERE v0 IS NOT NULL) AS t
       GROUP BY p,
           code,
@@ -1965,7 +2543,14 @@ FROM (SELECT p,
           "y" AS v1,
           "x" AS v3,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "x",
+            "y"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1998,7 +2583,15 @@ FROM (SELECT t.*,
               OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
               "r" AS "r",
               "p" AS "p"
-          FROM ([data]) AS t
+          FROM (SELECT "p",
+                "x",
+                "r"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
           OFFSET 0) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
@@ -2014,7 +2607,11 @@ FROM (SELECT p,
   FROM (SELECT r.p AS p,
         CAST(0 AS INTEGER) AS code
     FROM (SELECT "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2035,7 +2632,15 @@ FROM (SELECT t.*,
       FROM (SELECT "b" AS k0,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x",
+              "b"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                "b" AS "b"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]) AS l
     GROUP BY p,
         code) AS t) AS t
@@ -2057,7 +2662,13 @@ FROM (SELECT t.*,
       FROM (SELECT CASE WHEN "x" IS NULL THEN NULL ELSE CAST(CAST(CAST(floor(least(greatest(CASE WHEN "x" IS NULL OR CAST('2.5' AS DOUBLE PRECISION) IS NULL OR CAST('2.5' AS DOUBLE PRECISION) = 0 THEN NULL WHEN abs("x") BETWEEN CAST('3.054936363499605e-151' AS DOUBLE PRECISION) AND CAST('3.273390607896142e+150' AS DOUBLE PRECISION) AND abs(CAST('2.5' AS DOUBLE PRECISION)) BETWEEN CAST('3.054936363499605e-151' AS DOUBLE PRECISION) AND CAST('3.273390607896142e+150' AS DOUBLE PRECISION) OR "x" = 0 OR CAST('2.5' AS DOUBLE PRECISION) = 0 OR abs("x") = CAST('inf' AS DOUBLE PRECISION) OR abs(CAST('2.5' AS DOUBLE PRECISION)) = CAST('inf' AS DOUBLE PRECISION) THEN "x" / CAST('2.5' AS DOUBLE PRECISION) WHEN greatest(abs("x"), CAST('8.673617379884035e-19' AS DOUBLE PRECISION)) * CAST('7.458340731200207e-155' AS DOUBLE PRECISION) >= least(abs(CAST('2.5' AS DOUBLE PRECISION)), 1) * CAST('1.3407807929942597e+154' AS DOUBLE PRECISION) THEN sign("x") * sign(CAST('2.5' AS DOUBLE PRECISION)) * CAST('inf' AS DOUBLE PRECISION) WHEN least(abs("x"), 1) * CAST('1.3407807929942597e+154' AS DOUBLE PRECISION) <= greatest(abs(CAST('2.5' AS DOUBLE PRECISION)), 1) * CAST('3.312168642111238e-170' AS DOUBLE PRECISION) THEN CAST('0.0' AS DOUBLE PRECISION) ELSE "x" / CAST('2.5' AS DOUBLE PRECISION) END, CAST('-2.0' AS DOUBLE PRECISION)), CAST('2.0' AS DOUBLE PRECISION))) AS BIGINT) AS DECIMAL(19, 0)) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t
+        FROM (SELECT "p",
+              "x"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
         OFFSET 0) AS r
       JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]) AS l
     GROUP BY p,
@@ -2080,7 +2691,13 @@ FROM (SELECT t.*,
       FROM (SELECT CASE WHEN ("x" > CAST(CAST('2' AS BIGINT) AS DOUBLE PRECISION)) THEN ('high' COLLATE "C") WHEN ("x" <= CAST(CAST('2' AS BIGINT) AS DOUBLE PRECISION)) THEN ('low' COLLATE "C") ELSE NULL END AS k0,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t
+        FROM (SELECT "p",
+              "x"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
         OFFSET 0) AS r
       JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]) AS l
     GROUP BY p,
@@ -2103,7 +2720,15 @@ FROM (SELECT t.*,
       FROM (SELECT "e" AS k0,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x",
+              "e"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN "e" BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN "e" END AS "e"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]) AS l
     GROUP BY p,
         code) AS t) AS t
@@ -2125,7 +2750,15 @@ FROM (SELECT t.*,
       FROM (SELECT "r" AS k0,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x",
+              "r"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
         code) AS t) AS t
@@ -2142,7 +2775,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -2160,7 +2799,15 @@ FROM (SELECT p,
     FROM (SELECT "q" AS k0,
           "x" AS v1,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "x",
+            "q"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,
@@ -2178,7 +2825,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "d" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "d"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN "d" BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN "d" END AS "d"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -2196,7 +2849,15 @@ FROM (SELECT p,
     FROM (SELECT "d" AS k0,
           "x" AS v1,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "x",
+            "d"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              CASE WHEN "d" BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN "d" END AS "d"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,
@@ -2214,7 +2875,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "w" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "w"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                "w" AS "w"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -2232,7 +2899,15 @@ FROM (SELECT p,
     FROM (SELECT "w" AS k0,
           "x" AS v1,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "x",
+            "w"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              "w" AS "w"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,
@@ -2255,7 +2930,15 @@ FROM (SELECT k0,
       FROM (SELECT "q" AS k0,
             "r" AS k1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "r",
+              "q"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r",
+                CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0,
@@ -2276,7 +2959,17 @@ FROM (SELECT p,
           "r" AS k1,
           "x" AS v1,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "x",
+            "r",
+            "q"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r",
+              CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]
     JOIN values_of_key_1 AS d1 ON r.k1 = d1.value
     JOIN wanted_keys AS w ON CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) = w.code) AS l
@@ -2300,7 +2993,15 @@ FROM (SELECT t.*,
       FROM (SELECT CAST(extract(month FROM "t") AS BIGINT) AS k0,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t
+        FROM (SELECT "p",
+              "x",
+              "t"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN "t" BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN "t" END AS "t"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
         OFFSET 0) AS r
       JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]) AS l
     GROUP BY p,
@@ -2324,7 +3025,17 @@ FROM (SELECT t.*,
             "b" AS k1,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x",
+              "r",
+              "b"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r",
+                "b" AS "b"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
       JOIN values_of_key_1 AS d1 ON ARRAY[r.k1] = ARRAY[d1.value]) AS l
     GROUP BY p,
@@ -2347,7 +3058,15 @@ FROM (SELECT t.*,
       FROM (SELECT "n" AS k0,
             "x" AS v1,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "x",
+              "n"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("n" AS TEXT)) <= 4096 THEN CAST("n" AS TEXT) ELSE left(CAST("n" AS TEXT), 4096) END AS "n"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]) AS l
     GROUP BY p,
         code) AS t) AS t
@@ -2368,7 +3087,14 @@ FROM (SELECT t.*,
       FROM (SELECT "r" AS k0,
             "y" AS v0,
             "p" AS p
-        FROM ([data]) AS t) AS r
+        FROM (SELECT "p",
+              "y",
+              "r"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
         code) AS t) AS t
@@ -2385,7 +3111,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -2402,7 +3134,14 @@ FROM (SELECT p,
     FROM (SELECT "q" AS k0,
           "y" AS v0,
           "p" AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT "p",
+            "y",
+            "q"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,
@@ -2421,7 +3160,12 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT "y" AS v0,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "y"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2438,7 +3182,13 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT "c" AS v0,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "c"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              "c" AS "c"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2455,7 +3205,13 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT "i" AS v0,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "i"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              "i" AS "i"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2472,7 +3228,13 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT "x" AS v0,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "x"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2499,7 +3261,15 @@ FROM (SELECT t.*,
           FROM (SELECT "r" AS "r",
                 "x" AS "x",
                 "p" AS "p"
-            FROM ([data]) AS t) AS t
+            FROM (SELECT "p",
+                  "x",
+                  "r"
+              FROM (SELECT "p" AS "p",
+                    nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                    nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                    CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+                FROM table_data AS t) AS t
+              WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS t
           UNION ALL
           SELECT "r",
               "x",
@@ -2508,7 +3278,17 @@ FROM (SELECT t.*,
                 "x" AS "x",
                 "p" AS "p"
             FROM (SELECT *
-              FROM ([data]) AS t
+              FROM (SELECT "p",
+                    "x",
+                    "r",
+                    "b"
+                FROM (SELECT "p" AS "p",
+                      nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                      nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                      CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r",
+                      "b" AS "b"
+                  FROM table_data AS t) AS t
+                WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
               WHERE "b") AS t) AS t) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
@@ -2532,13 +3312,24 @@ FROM (SELECT p,
             "p"
         FROM (SELECT "x" AS "z",
               "p" AS "p"
-          FROM ([data]) AS t) AS t
+          FROM (SELECT "p",
+                "x"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS t
         UNION ALL
         SELECT "z",
             "p"
         FROM (SELECT "v" AS "z",
               "p" AS "p"
-          FROM ([visits]) AS t) AS t) AS t) AS r) AS l
+          FROM (SELECT "p",
+                "v"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("v" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "v"
+              FROM table_visits AS t) AS t
+            WHERE "p" IS NOT NULL) AS t) AS t) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2555,7 +3346,13 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT "x" AS v0,
           "p" AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT "p",
+            "x"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2585,7 +3382,14 @@ FROM (SELECT t.*,
                 OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS a0
             OFFSET 0) AS v) AS v2,
             "p" AS p
-        FROM ([data]) AS t
+        FROM (SELECT "p",
+              "y",
+              "r"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
         OFFSET 0) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
@@ -2603,7 +3407,13 @@ FROM (SELECT k0,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
             "p" AS p
-        FROM ([data]) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -2630,7 +3440,14 @@ FROM (SELECT p,
               OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS a0
           OFFSET 0) AS v) AS v2,
           "p" AS p
-      FROM ([data]) AS t
+      FROM (SELECT "p",
+            "y",
+            "q"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+              CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
       OFFSET 0) AS r
     JOIN values_of_key_0 AS d0 ON ARRAY[r.k0] = ARRAY[d0.value]
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
@@ -2660,7 +3477,12 @@ FROM (SELECT p,
               OFFSET 0) AS v), CAST('NaN' AS DOUBLE PRECISION)) AS a0
           OFFSET 0) AS v) AS v2,
           "p" AS p
-      FROM ([data]) AS t
+      FROM (SELECT "p",
+            "y"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
       OFFSET 0) AS r) AS l
   GROUP BY p,
       code) AS t
@@ -2682,7 +3504,17 @@ FROM (SELECT t.*,
             "x" AS v0,
             "p" AS p
         FROM (SELECT *
-          FROM ([data]) AS t
+          FROM (SELECT "p",
+                "x",
+                "i",
+                "r"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  "i" AS "i",
+                  CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
           WHERE (("x" > CAST(CAST('1' AS BIGINT) AS DOUBLE PRECISION)) OR ("i" IS NULL))) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
     GROUP BY p,
@@ -2699,7 +3531,15 @@ FROM (SELECT p,
         CAST(0 AS INTEGER) AS code
     FROM (SELECT "p" AS p
       FROM (SELECT *
-        FROM ([data]) AS t
+        FROM (SELECT "p",
+              "q",
+              "t"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q",
+                CASE WHEN "t" BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN "t" END AS "t"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
         WHERE (("q" IN (('q0' COLLATE "C"), ('日本' COLLATE "C"))) AND (CAST("t" AS TIMESTAMP) < CAST(DATE '2024-06-01' AS TIMESTAMP)))) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
@@ -2715,7 +3555,15 @@ FROM (SELECT p,
         CAST(0 AS INTEGER) AS code
     FROM (SELECT "p" AS p
       FROM (SELECT *
-        FROM ([data]) AS t
+        FROM (SELECT "p",
+              "x",
+              "b"
+          FROM (SELECT "p" AS "p",
+                nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                "b" AS "b"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
         WHERE (NOT (("x" > CAST(CAST('1' AS BIGINT) AS DOUBLE PRECISION)) AND "b"))) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
@@ -2784,7 +3632,19 @@ FROM (SELECT "p",
 WHERE row_rank <= 5
 
 -- [data]
-SELECT *
+SELECT "p",
+    "x",
+    "y",
+    "i",
+    "w",
+    "r",
+    "n",
+    "q",
+    "b",
+    "d",
+    "e",
+    "t",
+    "c"
 FROM (SELECT "p" AS "p",
       nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
       nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
@@ -2802,7 +3662,9 @@ FROM (SELECT "p" AS "p",
 WHERE "p" IS NOT NULL AND "y" IS NOT NULL
 
 -- [visits]
-SELECT *
+SELECT "p",
+    "k",
+    "v"
 FROM (SELECT "p" AS "p",
       CASE WHEN octet_length(CAST("k" AS TEXT)) <= 4096 THEN CAST("k" AS TEXT) ELSE left(CAST("k" AS TEXT), 4096) END AS "k",
       nullif(CAST("v" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "v"
@@ -2818,23 +3680,21 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a1
   FROM (SELECT "k" AS k0,
         "x" AS v1
-    FROM (SELECT ours."p",
-          ours."x",
-          ours."y",
-          ours."i",
-          ours."w",
-          ours."r",
-          ours."n",
-          ours."q",
-          ours."b",
-          ours."d",
-          ours."e",
-          ours."t",
-          ours."c",
-          theirs."k" AS "k",
-          theirs."v" AS "v"
-      FROM ([data]) AS ours
-      JOIN ([visits]) AS theirs ON ours."p" = theirs."p") AS t) AS r
+    FROM (SELECT ours."x",
+          theirs."k" AS "k"
+      FROM (SELECT "p",
+            "x"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+          FROM few_rows_of_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
+      JOIN (SELECT "p",
+            "k"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN octet_length(CAST("k" AS TEXT)) <= 4096 THEN CAST("k" AS TEXT) ELSE left(CAST("k" AS TEXT), 4096) END AS "k"
+          FROM few_rows_of_visits AS t) AS t
+        WHERE "p" IS NOT NULL) AS theirs ON ours."p" = theirs."p") AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -2847,23 +3707,13 @@ FROM (SELECT k0,
       coalesce(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('0.0' AS DOUBLE PRECISION)), CAST('5.0' AS DOUBLE PRECISION))) < CAST('6.462348535570529e-27' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('0.0' AS DOUBLE PRECISION)), CAST('5.0' AS DOUBLE PRECISION)) END * CAST('134217728.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END AS BIGINT)), 0) AS a1
   FROM (SELECT "k" AS k0,
         "v" AS v1
-    FROM (SELECT ours."p",
-          ours."x",
-          ours."y",
-          ours."i",
-          ours."w",
-          ours."r",
-          ours."n",
-          ours."q",
-          ours."b",
-          ours."d",
-          ours."e",
-          ours."t",
-          ours."c",
-          theirs."p" AS "visits.p",
-          theirs."k" AS "k",
+    FROM (SELECT theirs."k" AS "k",
           theirs."v" AS "v"
-      FROM ([data]) AS ours
+      FROM (SELECT "p"
+        FROM (SELECT "p" AS "p",
+              nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+          FROM few_rows_of_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
       LEFT
       JOIN ([visits]) AS theirs ON ours."p" = theirs."p") AS t) AS r
   GROUP BY k0) AS g
@@ -2875,6 +3725,11 @@ SELECT CAST(d0.code AS INTEGER) AS code,
 FROM (SELECT k0,
       count(*) AS a0
   FROM (SELECT "r" AS k0
-    FROM ([data]) AS t) AS r
+    FROM (SELECT "r"
+      FROM (SELECT "p" AS "p",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r"
+        FROM few_rows_of_data AS t) AS t
+      WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value

@@ -3,7 +3,19 @@
 -- ==== rows ====
 
 -- [data]
-SELECT *
+SELECT `p`,
+    `x`,
+    `y`,
+    `i`,
+    `w`,
+    `r`,
+    `n`,
+    `q`,
+    `b`,
+    `d`,
+    `e`,
+    `t`,
+    `c`
 FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
       CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
       CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
@@ -30,7 +42,16 @@ FROM (SELECT k0,
   FROM (SELECT `r` AS k0,
         CASE WHEN isnan(((`x` * CAST(2 AS DOUBLE)) + `y`)) THEN NULL ELSE ((`x` * CAST(2 AS DOUBLE)) + `y`) END AS v0,
         CASE WHEN CASE WHEN isnan((`y` / CASE WHEN CAST(`i` AS DOUBLE) <> 0 THEN CAST(`i` AS DOUBLE) END)) THEN NULL ELSE (`y` / CASE WHEN CAST(`i` AS DOUBLE) <> 0 THEN CAST(`i` AS DOUBLE) END) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((`y` / CASE WHEN CAST(`i` AS DOUBLE) <> 0 THEN CAST(`i` AS DOUBLE) END)) THEN NULL ELSE (`y` / CASE WHEN CAST(`i` AS DOUBLE) <> 0 THEN CAST(`i` AS DOUBLE) END) END, CAST('-1.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `x`,
+          `y`,
+          `i`,
+          `r`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`i` AS BIGINT) AS `i`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -39,14 +60,26 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
   FROM (SELECT CASE WHEN `b` THEN `x` WHEN (`i` > 5) THEN CAST(3 AS DOUBLE) ELSE CAST(NULL AS DOUBLE) END AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `x`,
+          `i`,
+          `b`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`i` AS BIGINT) AS `i`,
+            `b` AS `b`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- count if, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT count(v0) AS a0
   FROM (SELECT CASE WHEN (`x` > CAST(1 AS DOUBLE)) THEN 1 ELSE NULL END AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `x`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- cte: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -55,11 +88,18 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-21.000000000000018' AS DOUBLE)), CAST('49.00000000000004' AS DOUBLE)) * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-21.000000000000018' AS DOUBLE)), CAST('49.00000000000004' AS DOUBLE)) * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
   FROM (SELECT `r` AS k0,
         `z` AS v0
-    FROM (SELECT `p` AS `p`,
-          `r` AS `r`,
+    FROM (SELECT `r` AS `r`,
           CASE WHEN isnan((`x` * `x`)) THEN NULL ELSE (`x` * `x`) END AS `z`
       FROM (SELECT *
-        FROM ([data]) AS t
+        FROM (SELECT `x`,
+              `i`,
+              `r`
+          FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                CAST(`i` AS BIGINT) AS `i`,
+                CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+            FROM table_data AS t) AS t
+          WHERE `y` IS NOT NULL) AS t
         WHERE (`i` >= 0)) AS t) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -75,7 +115,11 @@ FROM (SELECT count(v0) AS a0,
   FROM (SELECT `i` AS v0,
         `i` AS v1,
         CASE WHEN CASE WHEN isnan(((CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('23256.25' AS DOUBLE)) END AS v2
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `i`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`i` AS BIGINT) AS `i`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- distinct by declared: distinct
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -84,7 +128,13 @@ FROM (SELECT k0,
       count(DISTINCT v0) AS n
   FROM (SELECT `r` AS k0,
         `w` AS v0
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `w`,
+          `r`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`w` AS BIGINT) AS `w`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -93,7 +143,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT `q` AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- distinct by discovered: distinct
@@ -103,7 +157,13 @@ FROM (SELECT k0,
       count(DISTINCT v0) AS n
   FROM (SELECT `q` AS k0,
         `w` AS v0
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `w`,
+          `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`w` AS BIGINT) AS `w`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -113,14 +173,22 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.n
 FROM (SELECT count(DISTINCT v0) AS n
   FROM (SELECT `q` AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- distinct, ungrouped: distinct
 SELECT CAST(0 AS INTEGER) AS code,
     g.n
 FROM (SELECT count(DISTINCT v0) AS n
   FROM (SELECT `w` AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `w`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`w` AS BIGINT) AS `w`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- filtered, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
@@ -130,7 +198,15 @@ FROM (SELECT coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(f
       count(v1) AS a1
   FROM (SELECT CASE WHEN `b` THEN `x` ELSE CAST(NULL AS DOUBLE) END AS v0,
         CASE WHEN (`i` IS NULL) THEN 1 ELSE NULL END AS v1
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `x`,
+          `i`,
+          `b`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`i` AS BIGINT) AS `i`,
+            `b` AS `b`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- greatest, ungrouped: bins
 SELECT CAST(0 AS INTEGER) AS code,
@@ -140,7 +216,10 @@ FROM (SELECT b,
       count(*) AS n
   FROM (SELECT CAST(floor(least(greatest(((v0 - CAST('10.0' AS DOUBLE)) / CASE WHEN CAST('0.001953125' AS DOUBLE) <> 0 THEN CAST('0.001953125' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT `y` AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT `y`
+        FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY b) AS g
 
@@ -149,7 +228,11 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('39.99999999999996' AS DOUBLE)), CAST('60.000000000000064' AS DOUBLE)) * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('39.99999999999996' AS DOUBLE)), CAST('60.000000000000064' AS DOUBLE)) * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
   FROM (SELECT CASE WHEN isnan(((coalesce(`x`, CAST(1 AS DOUBLE)) - coalesce(`x`, CAST(1 AS DOUBLE))) + CAST(50 AS DOUBLE))) THEN NULL ELSE ((coalesce(`x`, CAST(1 AS DOUBLE)) - coalesce(`x`, CAST(1 AS DOUBLE))) + CAST(50 AS DOUBLE)) END AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `x`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- join public: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -160,27 +243,18 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-1.0' AS DOUBLE)), CAST('4.0' AS DOUBLE)) * CAST('268435456.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-1.0' AS DOUBLE)), CAST('4.0' AS DOUBLE)) * CAST('268435456.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
   FROM (SELECT `part` AS k0,
         `weight` AS v1
-    FROM (SELECT ours.`p`,
-          ours.`x`,
-          ours.`y`,
-          ours.`i`,
-          ours.`w`,
-          ours.`r`,
-          ours.`n`,
-          ours.`q`,
-          ours.`b`,
-          ours.`d`,
-          ours.`e`,
-          ours.`t`,
-          ours.`c`,
-          theirs.`weight` AS `weight`,
-          theirs.`part` AS `part`,
-          theirs.`code` AS `code`
-      FROM ([data]) AS ours
+    FROM (SELECT theirs.`weight` AS `weight`,
+          theirs.`part` AS `part`
+      FROM (SELECT `p`,
+            `r`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS ours
       JOIN (SELECT CASE WHEN octet_length(make_valid_utf8(CAST(`zone` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`zone` AS STRING)) ELSE left(make_valid_utf8(CAST(`zone` AS STRING)), 4096) END AS `zone`,
             CASE WHEN isnan(CAST(`weight` AS DOUBLE)) THEN NULL ELSE CAST(`weight` AS DOUBLE) END AS `weight`,
-            CASE WHEN octet_length(make_valid_utf8(CAST(`part` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`part` AS STRING)) ELSE left(make_valid_utf8(CAST(`part` AS STRING)), 4096) END AS `part`,
-            CAST(`code` AS BIGINT) AS `code`
+            CASE WHEN octet_length(make_valid_utf8(CAST(`part` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`part` AS STRING)) ELSE left(make_valid_utf8(CAST(`part` AS STRING)), 4096) END AS `part`
         FROM table_zones AS t) AS theirs ON ours.`r` = theirs.`zone`) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -194,29 +268,20 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-12.00000000000001' AS DOUBLE)), CAST('28.000000000000025' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-12.00000000000001' AS DOUBLE)), CAST('28.000000000000025' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
   FROM (SELECT `part` AS k0,
         CASE WHEN isnan((`x` * `weight`)) THEN NULL ELSE (`x` * `weight`) END AS v1
-    FROM (SELECT ours.`p`,
-          ours.`x`,
-          ours.`y`,
-          ours.`i`,
-          ours.`w`,
-          ours.`r`,
-          ours.`n`,
-          ours.`q`,
-          ours.`b`,
-          ours.`d`,
-          ours.`e`,
-          ours.`t`,
-          ours.`c`,
-          theirs.`zone` AS `zone`,
+    FROM (SELECT ours.`x`,
           theirs.`weight` AS `weight`,
-          theirs.`part` AS `part`,
-          theirs.`code` AS `code`
-      FROM ([data]) AS ours
+          theirs.`part` AS `part`
+      FROM (SELECT `x`,
+            `r`
+        FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS ours
       LEFT
       JOIN (SELECT CASE WHEN octet_length(make_valid_utf8(CAST(`zone` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`zone` AS STRING)) ELSE left(make_valid_utf8(CAST(`zone` AS STRING)), 4096) END AS `zone`,
             CASE WHEN isnan(CAST(`weight` AS DOUBLE)) THEN NULL ELSE CAST(`weight` AS DOUBLE) END AS `weight`,
-            CASE WHEN octet_length(make_valid_utf8(CAST(`part` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`part` AS STRING)) ELSE left(make_valid_utf8(CAST(`part` AS STRING)), 4096) END AS `part`,
-            CAST(`code` AS BIGINT) AS `code`
+            CASE WHEN octet_length(make_valid_utf8(CAST(`part` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`part` AS STRING)) ELSE left(make_valid_utf8(CAST(`part` AS STRING)), 4096) END AS `part`
         FROM table_zones AS t) AS theirs ON ours.`r` = theirs.`zone`) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
@@ -229,7 +294,11 @@ FROM (SELECT count(v0) AS a0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -5), 300) AS BIGINT) END), 0) AS a1
   FROM (SELECT `i` AS v0,
         `i` AS v1
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `i`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`i` AS BIGINT) AS `i`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- mean by declared: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -241,7 +310,13 @@ FROM (SELECT k0,
   FROM (SELECT `r` AS k0,
         `x` AS v0,
         `x` AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `x`,
+          `r`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -250,7 +325,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT `q` AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- mean by discovered: tally
@@ -263,7 +342,13 @@ FROM (SELECT k0,
   FROM (SELECT `q` AS k0,
         `x` AS v0,
         `x` AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `x`,
+          `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -276,7 +361,11 @@ FROM (SELECT count(v0) AS a0,
       coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
   FROM (SELECT `x` AS v0,
         `x` AS v1
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `x`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- median by declared: bins
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -289,7 +378,13 @@ FROM (SELECT k0,
         CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT `r` AS k0,
           `x` AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT `x`,
+            `r`
+        FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY k0,
       b) AS g
@@ -300,7 +395,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT `q` AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- median by discovered: bins
@@ -314,7 +413,13 @@ FROM (SELECT k0,
         CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT `q` AS k0,
           `x` AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT `x`,
+            `q`
+        FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY k0,
       b) AS g
@@ -329,7 +434,11 @@ FROM (SELECT b,
       count(*) AS n
   FROM (SELECT CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT `x` AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT `x`
+        FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY b) AS g
 
@@ -338,7 +447,10 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('100.08333333333324' AS DOUBLE)), CAST('100.1000000000001' AS DOUBLE)) * CAST('8388608.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('100.08333333333324' AS DOUBLE)), CAST('100.1000000000001' AS DOUBLE)) * CAST('8388608.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
   FROM (SELECT CASE WHEN isnan((CAST(100 AS DOUBLE) + (CAST(1 AS DOUBLE) / CASE WHEN coalesce(`y`, CAST(10 AS DOUBLE)) <> 0 THEN coalesce(`y`, CAST(10 AS DOUBLE)) END))) THEN NULL ELSE (CAST(100 AS DOUBLE) + (CAST(1 AS DOUBLE) / CASE WHEN coalesce(`y`, CAST(10 AS DOUBLE)) <> 0 THEN coalesce(`y`, CAST(10 AS DOUBLE)) END)) END AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `y`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- quantile of integers by declared: bins
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -351,7 +463,13 @@ FROM (SELECT k0,
         CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT `r` AS k0,
           `i` AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT `i`,
+            `r`
+        FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY k0,
       b) AS g
@@ -362,7 +480,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT `q` AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- quantile of integers by discovered: bins
@@ -376,7 +498,13 @@ FROM (SELECT k0,
         CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT `q` AS k0,
           `i` AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT `i`,
+            `q`
+        FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY k0,
       b) AS g
@@ -391,7 +519,11 @@ FROM (SELECT b,
       count(*) AS n
   FROM (SELECT CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
     FROM (SELECT `i` AS v0
-      FROM ([data]) AS t) AS r
+      FROM (SELECT `i`
+        FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t) AS r
     WHERE v0 IS NOT NULL) AS r
   GROUP BY b) AS g
 
@@ -408,7 +540,12 @@ FROM (SELECT coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(f
   FROM (SELECT `x` AS v0,
         `y` AS v1,
         `x` AS v3
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `x`,
+          `y`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- redefined: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -420,10 +557,15 @@ FROM (SELECT k0,
   FROM (SELECT `r` AS k0,
         `x` AS v0,
         `x` AS v1
-    FROM (SELECT `p` AS `p`,
-          CASE WHEN isnan((CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * `x`))) THEN NULL ELSE (CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * `x`)) END AS `x`,
+    FROM (SELECT CASE WHEN isnan((CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * `x`))) THEN NULL ELSE (CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * `x`)) END AS `x`,
           `r` AS `r`
-      FROM ([data]) AS t) AS t) AS r
+      FROM (SELECT `x`,
+            `r`
+        FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -432,7 +574,11 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT count(*) AS a0
   FROM (SELECT 1 AS one
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `p`
+      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- several by boolean: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -443,7 +589,13 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
   FROM (SELECT `b` AS k0,
         `x` AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `x`,
+          `b`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            `b` AS `b`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
 
@@ -456,7 +608,11 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
   FROM (SELECT CASE WHEN `x` IS NULL THEN NULL ELSE CAST(CAST(CAST(floor(least(greatest((`x` / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) AS DECIMAL(19, 0)) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
         `x` AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `x`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
 
@@ -469,7 +625,11 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
   FROM (SELECT CASE WHEN (`x` > CAST(2 AS DOUBLE)) THEN 'high' WHEN (`x` <= CAST(2 AS DOUBLE)) THEN 'low' ELSE NULL END AS k0,
         `x` AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `x`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
 
@@ -482,7 +642,13 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
   FROM (SELECT `e` AS k0,
         `x` AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `x`,
+          `e`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN TRY_CAST(`e` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`e` AS DATE) END AS `e`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
 
@@ -495,7 +661,13 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
   FROM (SELECT `r` AS k0,
         `x` AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `x`,
+          `r`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -504,7 +676,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT `q` AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- several by discovered: tally
@@ -516,7 +692,13 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
   FROM (SELECT `q` AS k0,
         `x` AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `x`,
+          `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -526,7 +708,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT `d` AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT `d`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- several by discovered dates: tally
@@ -538,7 +724,13 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
   FROM (SELECT `d` AS k0,
         `x` AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `x`,
+          `d`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -548,7 +740,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT `w` AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT `w`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`w` AS BIGINT) AS `w`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- several by discovered integers: tally
@@ -560,7 +756,13 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
   FROM (SELECT `w` AS k0,
         `x` AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `x`,
+          `w`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`w` AS BIGINT) AS `w`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -573,7 +775,13 @@ FROM (SELECT r.k0 AS k0,
       r.k1 AS k1
   FROM (SELECT `q` AS k0,
         `r` AS k1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `r`,
+          `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS t
 GROUP BY k0,
     k1
@@ -589,7 +797,15 @@ FROM (SELECT k0,
   FROM (SELECT `q` AS k0,
         `r` AS k1,
         `x` AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `x`,
+          `r`,
+          `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0,
       k1) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
@@ -605,7 +821,13 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
   FROM (SELECT CAST(month(`t`) AS BIGINT) AS k0,
         `x` AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `x`,
+          `t`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN TRY_CAST(`t` AS TIMESTAMP_NTZ) BETWEEN TIMESTAMP_NTZ '0001-01-01 00:00:00' AND TIMESTAMP_NTZ '9999-12-31 23:59:59' THEN TRY_CAST(`t` AS TIMESTAMP_NTZ) END AS `t`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
 
@@ -620,7 +842,15 @@ FROM (SELECT k0,
   FROM (SELECT `r` AS k0,
         `b` AS k1,
         `x` AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `x`,
+          `r`,
+          `b`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+            `b` AS `b`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0,
       k1) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -635,7 +865,13 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
   FROM (SELECT `n` AS k0,
         `x` AS v1
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `x`,
+          `n`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`n` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`n` AS STRING)) ELSE left(make_valid_utf8(CAST(`n` AS STRING)), 4096) END AS `n`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
 
@@ -646,7 +882,12 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
   FROM (SELECT `r` AS k0,
         `y` AS v0
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `y`,
+          `r`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -655,7 +896,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT `q` AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- sum away from zero by discovered: tally
@@ -665,7 +910,12 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
   FROM (SELECT `q` AS k0,
         `y` AS v0
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `y`,
+          `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -675,28 +925,43 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
   FROM (SELECT `y` AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `y`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- sum of decimals, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('100.0' AS DOUBLE)) * CAST('100.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
   FROM (SELECT `c` AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `c`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            `c` AS `c`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- sum of integers, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(least(greatest(v0, -5), 300) AS BIGINT) END), 0) AS a0
   FROM (SELECT `i` AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `i`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`i` AS BIGINT) AS `i`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- sum, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
   FROM (SELECT `x` AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `x`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- union: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -707,22 +972,32 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
   FROM (SELECT `r` AS k0,
         `x` AS v1
-    FROM (SELECT `p`,
-          `r`,
+    FROM (SELECT `r`,
           `x`
-      FROM (SELECT `p` AS `p`,
-            `r` AS `r`,
+      FROM (SELECT `r` AS `r`,
             `x` AS `x`
-        FROM ([data]) AS t) AS t
+        FROM (SELECT `x`,
+              `r`
+          FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+            FROM table_data AS t) AS t
+          WHERE `y` IS NOT NULL) AS t) AS t
       UNION ALL
-      SELECT `p`,
-          `r`,
+      SELECT `r`,
           `x`
-      FROM (SELECT `p` AS `p`,
-            `r` AS `r`,
+      FROM (SELECT `r` AS `r`,
             `x` AS `x`
         FROM (SELECT *
-          FROM ([data]) AS t
+          FROM (SELECT `x`,
+                `r`,
+                `b`
+            FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+                  `b` AS `b`
+              FROM table_data AS t) AS t
+            WHERE `y` IS NOT NULL) AS t
           WHERE `b`) AS t) AS t) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -732,7 +1007,11 @@ SELECT CAST(0 AS INTEGER) AS code,
     g.a0
 FROM (SELECT count(v0) AS a0
   FROM (SELECT `x` AS v0
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `x`
+      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- variance by declared: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -746,7 +1025,12 @@ FROM (SELECT k0,
   FROM (SELECT `r` AS k0,
         `y` AS v1,
         CASE WHEN CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `y`,
+          `r`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -755,7 +1039,11 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT `q` AS k0
-    FROM ([data]) AS t) AS r) AS t
+    FROM (SELECT `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS t
 GROUP BY k0
 
 -- variance by discovered: tally
@@ -770,7 +1058,12 @@ FROM (SELECT k0,
   FROM (SELECT `q` AS k0,
         `y` AS v1,
         CASE WHEN CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `y`,
+          `q`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -785,7 +1078,10 @@ FROM (SELECT count(*) AS a0,
       coalesce((CAST(sum((CAST(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a2
   FROM (SELECT `y` AS v1,
         CASE WHEN CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2
-    FROM ([data]) AS t) AS r) AS g
+    FROM (SELECT `y`
+      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+        FROM table_data AS t) AS t
+      WHERE `y` IS NOT NULL) AS t) AS r) AS g
 
 -- where: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -795,7 +1091,15 @@ FROM (SELECT k0,
   FROM (SELECT `r` AS k0,
         `x` AS v0
     FROM (SELECT *
-      FROM ([data]) AS t
+      FROM (SELECT `x`,
+            `i`,
+            `r`
+        FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t
       WHERE ((`x` > CAST(1 AS DOUBLE)) OR (`i` IS NULL))) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -806,7 +1110,15 @@ SELECT CAST(0 AS INTEGER) AS code,
 FROM (SELECT count(*) AS a0
   FROM (SELECT 1 AS one
     FROM (SELECT *
-      FROM ([data]) AS t
+      FROM (SELECT `p`,
+            `q`,
+            `t`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`,
+              CASE WHEN TRY_CAST(`t` AS TIMESTAMP_NTZ) BETWEEN TIMESTAMP_NTZ '0001-01-01 00:00:00' AND TIMESTAMP_NTZ '9999-12-31 23:59:59' THEN TRY_CAST(`t` AS TIMESTAMP_NTZ) END AS `t`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t
       WHERE ((`q` IN ('q0', '日本')) AND (CAST(`t` AS TIMESTAMP_NTZ) < CAST(DATE '2024-06-01' AS TIMESTAMP_NTZ)))) AS t) AS r) AS g
 
 -- where not: tally
@@ -815,13 +1127,33 @@ SELECT CAST(0 AS INTEGER) AS code,
 FROM (SELECT count(*) AS a0
   FROM (SELECT 1 AS one
     FROM (SELECT *
-      FROM ([data]) AS t
+      FROM (SELECT `p`,
+            `x`,
+            `b`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              `b` AS `b`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t
       WHERE (NOT ((`x` > CAST(1 AS DOUBLE)) AND `b`))) AS t) AS r) AS g
 
 -- ==== persons with caps ====
 
 -- [data]
-SELECT *
+SELECT `p`,
+    `x`,
+    `y`,
+    `i`,
+    `w`,
+    `r`,
+    `n`,
+    `q`,
+    `b`,
+    `d`,
+    `e`,
+    `t`,
+    `c`
 FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
       CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
       CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
@@ -839,7 +1171,9 @@ FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
 WHERE `p` IS NOT NULL AND `y` IS NOT NULL
 
 -- [visits]
-SELECT *
+SELECT `p`,
+    `k`,
+    `v`
 FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
       CASE WHEN octet_length(make_valid_utf8(CAST(`k` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`k` AS STRING)) ELSE left(make_valid_utf8(CAST(`k` AS STRING)), 4096) END AS `k`,
       CASE WHEN isnan(CAST(`v` AS DOUBLE)) THEN NULL ELSE CAST(`v` AS DOUBLE) END AS `v`
@@ -866,7 +1200,18 @@ FROM (SELECT *,
               CASE WHEN isnan(((`x` * CAST(2 AS DOUBLE)) + `y`)) THEN NULL ELSE ((`x` * CAST(2 AS DOUBLE)) + `y`) END AS v0,
               CASE WHEN CASE WHEN isnan((`y` / CASE WHEN CAST(`i` AS DOUBLE) <> 0 THEN CAST(`i` AS DOUBLE) END)) THEN NULL ELSE (`y` / CASE WHEN CAST(`i` AS DOUBLE) <> 0 THEN CAST(`i` AS DOUBLE) END) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((`y` / CASE WHEN CAST(`i` AS DOUBLE) <> 0 THEN CAST(`i` AS DOUBLE) END)) THEN NULL ELSE (`y` / CASE WHEN CAST(`i` AS DOUBLE) <> 0 THEN CAST(`i` AS DOUBLE) END) END, CAST('-1.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v1,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `x`,
+                `y`,
+                `i`,
+                `r`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CAST(`i` AS BIGINT) AS `i`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
     GROUP BY p,
         code) AS pairs) AS t
@@ -884,7 +1229,17 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT CASE WHEN `b` THEN `x` WHEN (`i` > 5) THEN CAST(3 AS DOUBLE) ELSE CAST(NULL AS DOUBLE) END AS v0,
           `p` AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT `p`,
+            `x`,
+            `i`,
+            `b`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`,
+              `b` AS `b`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -901,7 +1256,13 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT CASE WHEN (`x` > CAST(1 AS DOUBLE)) THEN 1 ELSE NULL END AS v0,
           `p` AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT `p`,
+            `x`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -926,7 +1287,17 @@ FROM (SELECT *,
                 CASE WHEN isnan((`x` * `x`)) THEN NULL ELSE (`x` * `x`) END AS `z`,
                 `p` AS `p`
             FROM (SELECT *
-              FROM ([data]) AS t
+              FROM (SELECT `p`,
+                    `x`,
+                    `i`,
+                    `r`
+                FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                      CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                      CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                      CAST(`i` AS BIGINT) AS `i`,
+                      CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                  FROM table_data AS t) AS t
+                WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
               WHERE (`i` >= 0)) AS t) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
     GROUP BY p,
@@ -953,7 +1324,13 @@ FROM (SELECT p,
           `i` AS v1,
           CASE WHEN CASE WHEN isnan(((CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE)) * (CAST(`i` AS DOUBLE) - CAST('147.5' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('23256.25' AS DOUBLE)) END AS v2,
           `p` AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT `p`,
+            `i`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -975,7 +1352,15 @@ FROM (SELECT code,
         FROM (SELECT `r` AS k0,
               `w` AS v0,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `w`,
+                `r`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CAST(`w` AS BIGINT) AS `w`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
         WHERE v0 IS NOT NULL) AS lines) AS l) AS t) AS t
 WHERE g <= 2 AND r <= 3
@@ -993,7 +1378,13 @@ FROM (SELECT k0,
             r.k0 AS k0
         FROM (SELECT `q` AS k0,
               `p` AS p
-          FROM ([data]) AS t) AS r) AS lines) AS l) AS t) AS t
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -1014,7 +1405,15 @@ FROM (SELECT code,
         FROM (SELECT `q` AS k0,
               `w` AS v0,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `w`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CAST(`w` AS BIGINT) AS `w`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
         JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
         WHERE v0 IS NOT NULL) AS lines) AS l) AS t) AS t
@@ -1036,7 +1435,13 @@ FROM (SELECT *,
               `p` AS p
           FROM (SELECT `p`,
                 `r`
-            FROM ([data]) AS t
+            FROM (SELECT `p`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
             GROUP BY `p`,
                 `r`) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
@@ -1060,7 +1465,13 @@ FROM (SELECT code,
             r.v0 AS v
         FROM (SELECT `q` AS v0,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         WHERE v0 IS NOT NULL) AS lines) AS l) AS t) AS t
 WHERE g <= 1 AND r <= 3
 GROUP BY code
@@ -1081,7 +1492,13 @@ FROM (SELECT code,
             r.v0 AS v
         FROM (SELECT `w` AS v0,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `w`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CAST(`w` AS BIGINT) AS `w`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         WHERE v0 IS NOT NULL) AS lines) AS l) AS t) AS t
 WHERE g <= 1 AND r <= 3
 GROUP BY code
@@ -1102,7 +1519,17 @@ FROM (SELECT p,
     FROM (SELECT CASE WHEN `b` THEN `x` ELSE CAST(NULL AS DOUBLE) END AS v0,
           CASE WHEN (`i` IS NULL) THEN 1 ELSE NULL END AS v1,
           `p` AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT `p`,
+            `x`,
+            `i`,
+            `b`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`,
+              `b` AS `b`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1126,7 +1553,12 @@ FROM (SELECT *,
               CAST(floor(least(greatest(((v0 - CAST('10.0' AS DOUBLE)) / CASE WHEN CAST('0.001953125' AS DOUBLE) <> 0 THEN CAST('0.001953125' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
           FROM (SELECT `y` AS v0,
                 `p` AS p
-            FROM ([data]) AS t) AS r
+            FROM (SELECT `p`,
+                  `y`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
           WHERE v0 IS NOT NULL) AS lines) AS t
       GROUP BY p,
           code,
@@ -1146,7 +1578,13 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT CASE WHEN isnan(((coalesce(`x`, CAST(1 AS DOUBLE)) - coalesce(`x`, CAST(1 AS DOUBLE))) + CAST(50 AS DOUBLE))) THEN NULL ELSE ((coalesce(`x`, CAST(1 AS DOUBLE)) - coalesce(`x`, CAST(1 AS DOUBLE))) + CAST(50 AS DOUBLE)) END AS v0,
           `p` AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT `p`,
+            `x`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1168,23 +1606,23 @@ FROM (SELECT *,
               CASE WHEN `s` IS NULL THEN NULL ELSE least(greatest(`s`, CAST('0.0' AS DOUBLE)), CAST('9.0' AS DOUBLE)) END AS v0,
               `p` AS p
           FROM (SELECT ours.`p`,
-                ours.`x`,
-                ours.`y`,
-                ours.`i`,
-                ours.`w`,
                 ours.`r`,
-                ours.`n`,
-                ours.`q`,
-                ours.`b`,
-                ours.`d`,
-                ours.`e`,
-                ours.`t`,
-                ours.`c`,
                 theirs.`s` AS `s`
-            FROM ([data]) AS ours
+            FROM (SELECT `p`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS ours
             JOIN (SELECT `p`,
                   (CAST((CAST(sum((CAST(CASE WHEN `v` IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(`v` AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN `v` IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(`v` AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS DOUBLE)) * CAST('7.450580596923828e-09' AS DOUBLE) AS `s`
-              FROM ([visits]) AS t
+              FROM (SELECT `p`,
+                    `v`
+                FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                      CASE WHEN isnan(CAST(`v` AS DOUBLE)) THEN NULL ELSE CAST(`v` AS DOUBLE) END AS `v`
+                  FROM table_visits AS t) AS t
+                WHERE `p` IS NOT NULL) AS t
               GROUP BY `p`) AS theirs ON ours.`p` = theirs.`p`) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
     GROUP BY p,
@@ -1206,26 +1644,18 @@ FROM (SELECT p,
           `weight` AS v1,
           `p` AS p
       FROM (SELECT ours.`p`,
-            ours.`x`,
-            ours.`y`,
-            ours.`i`,
-            ours.`w`,
-            ours.`r`,
-            ours.`n`,
-            ours.`q`,
-            ours.`b`,
-            ours.`d`,
-            ours.`e`,
-            ours.`t`,
-            ours.`c`,
             theirs.`weight` AS `weight`,
-            theirs.`part` AS `part`,
-            theirs.`code` AS `code`
-        FROM ([data]) AS ours
+            theirs.`part` AS `part`
+        FROM (SELECT `p`,
+              `r`
+          FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+            FROM table_data AS t) AS t
+          WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS ours
         JOIN (SELECT CASE WHEN octet_length(make_valid_utf8(CAST(`zone` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`zone` AS STRING)) ELSE left(make_valid_utf8(CAST(`zone` AS STRING)), 4096) END AS `zone`,
               CASE WHEN isnan(CAST(`weight` AS DOUBLE)) THEN NULL ELSE CAST(`weight` AS DOUBLE) END AS `weight`,
-              CASE WHEN octet_length(make_valid_utf8(CAST(`part` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`part` AS STRING)) ELSE left(make_valid_utf8(CAST(`part` AS STRING)), 4096) END AS `part`,
-              CAST(`code` AS BIGINT) AS `code`
+              CASE WHEN octet_length(make_valid_utf8(CAST(`part` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`part` AS STRING)) ELSE left(make_valid_utf8(CAST(`part` AS STRING)), 4096) END AS `part`
           FROM table_zones AS t) AS theirs ON ours.`r` = theirs.`zone`) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
   GROUP BY p,
@@ -1250,25 +1680,24 @@ FROM (SELECT *,
               CASE WHEN `s` IS NULL THEN NULL ELSE least(greatest(`s`, CAST('0.0' AS DOUBLE)), CAST('9.0' AS DOUBLE)) END AS v1,
               `p` AS p
           FROM (SELECT ours.`p`,
-                ours.`x`,
-                ours.`y`,
-                ours.`i`,
-                ours.`w`,
                 ours.`r`,
-                ours.`n`,
-                ours.`q`,
-                ours.`b`,
-                ours.`d`,
-                ours.`e`,
-                ours.`t`,
-                ours.`c`,
-                theirs.`p` AS `visits.p`,
                 theirs.`s` AS `s`
-            FROM ([data]) AS ours
+            FROM (SELECT `p`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS ours
             LEFT
             JOIN (SELECT `p`,
                   (CAST((CAST(sum((CAST(CASE WHEN `v` IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(`v` AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN `v` IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(`v` AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS DOUBLE)) * CAST('7.450580596923828e-09' AS DOUBLE) AS `s`
-              FROM ([visits]) AS t
+              FROM (SELECT `p`,
+                    `v`
+                FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                      CASE WHEN isnan(CAST(`v` AS DOUBLE)) THEN NULL ELSE CAST(`v` AS DOUBLE) END AS `v`
+                  FROM table_visits AS t) AS t
+                WHERE `p` IS NOT NULL) AS t
               GROUP BY `p`) AS theirs ON ours.`p` = theirs.`p`) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
     GROUP BY p,
@@ -1294,27 +1723,21 @@ FROM (SELECT *,
               `p` AS p
           FROM (SELECT ours.`p`,
                 ours.`x`,
-                ours.`y`,
-                ours.`i`,
-                ours.`w`,
-                ours.`r`,
-                ours.`n`,
-                ours.`q`,
-                ours.`b`,
-                ours.`d`,
-                ours.`e`,
-                ours.`t`,
-                ours.`c`,
-                theirs.`zone` AS `zone`,
                 theirs.`weight` AS `weight`,
-                theirs.`part` AS `part`,
-                theirs.`code` AS `code`
-            FROM ([data]) AS ours
+                theirs.`part` AS `part`
+            FROM (SELECT `p`,
+                  `x`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS ours
             LEFT
             JOIN (SELECT CASE WHEN octet_length(make_valid_utf8(CAST(`zone` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`zone` AS STRING)) ELSE left(make_valid_utf8(CAST(`zone` AS STRING)), 4096) END AS `zone`,
                   CASE WHEN isnan(CAST(`weight` AS DOUBLE)) THEN NULL ELSE CAST(`weight` AS DOUBLE) END AS `weight`,
-                  CASE WHEN octet_length(make_valid_utf8(CAST(`part` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`part` AS STRING)) ELSE left(make_valid_utf8(CAST(`part` AS STRING)), 4096) END AS `part`,
-                  CAST(`code` AS BIGINT) AS `code`
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`part` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`part` AS STRING)) ELSE left(make_valid_utf8(CAST(`part` AS STRING)), 4096) END AS `part`
               FROM table_zones AS t) AS theirs ON ours.`r` = theirs.`zone`) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value) AS lines) AS l
     GROUP BY p,
@@ -1337,7 +1760,13 @@ FROM (SELECT p,
     FROM (SELECT `i` AS v0,
           `i` AS v1,
           `p` AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT `p`,
+            `i`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1362,7 +1791,15 @@ FROM (SELECT *,
               `x` AS v0,
               `x` AS v1,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `x`,
+                `r`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
     GROUP BY p,
         code) AS pairs) AS t
@@ -1380,7 +1817,13 @@ FROM (SELECT k0,
             r.k0 AS k0
         FROM (SELECT `q` AS k0,
               `p` AS p
-          FROM ([data]) AS t) AS r) AS lines) AS l) AS t) AS t
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -1401,7 +1844,15 @@ FROM (SELECT p,
           `x` AS v0,
           `x` AS v1,
           `p` AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT `p`,
+            `x`,
+            `q`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,
@@ -1424,7 +1875,13 @@ FROM (SELECT p,
     FROM (SELECT `x` AS v0,
           `x` AS v1,
           `p` AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT `p`,
+            `x`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1449,7 +1906,15 @@ FROM (SELECT *,
           FROM (SELECT `r` AS k0,
                 `x` AS v0,
                 `p` AS p
-            FROM ([data]) AS t) AS r
+            FROM (SELECT `p`,
+                  `x`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
           JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
           WHERE v0 IS NOT NULL) AS lines) AS t
       GROUP BY p,
@@ -1470,7 +1935,13 @@ FROM (SELECT k0,
             r.k0 AS k0
         FROM (SELECT `q` AS k0,
               `p` AS p
-          FROM ([data]) AS t) AS r) AS lines) AS l) AS t) AS t
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -1494,7 +1965,15 @@ FROM (SELECT *,
           FROM (SELECT `q` AS k0,
                 `x` AS v0,
                 `p` AS p
-            FROM ([data]) AS t) AS r
+            FROM (SELECT `p`,
+                  `x`,
+                  `q`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
           JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
           JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
           WHERE v0 IS NOT NULL) AS lines) AS t
@@ -1523,7 +2002,13 @@ FROM (SELECT *,
               CAST(floor(least(greatest(((v0 - CAST('-3.0' AS DOUBLE)) / CASE WHEN CAST('0.009765625' AS DOUBLE) <> 0 THEN CAST('0.009765625' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('1023.0' AS DOUBLE))) AS INTEGER) AS b
           FROM (SELECT `x` AS v0,
                 `p` AS p
-            FROM ([data]) AS t) AS r
+            FROM (SELECT `p`,
+                  `x`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
           WHERE v0 IS NOT NULL) AS lines) AS t
       GROUP BY p,
           code,
@@ -1543,7 +2028,12 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT CASE WHEN isnan((CAST(100 AS DOUBLE) + (CAST(1 AS DOUBLE) / CASE WHEN coalesce(`y`, CAST(10 AS DOUBLE)) <> 0 THEN coalesce(`y`, CAST(10 AS DOUBLE)) END))) THEN NULL ELSE (CAST(100 AS DOUBLE) + (CAST(1 AS DOUBLE) / CASE WHEN coalesce(`y`, CAST(10 AS DOUBLE)) <> 0 THEN coalesce(`y`, CAST(10 AS DOUBLE)) END)) END AS v0,
           `p` AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT `p`,
+            `y`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1557,7 +2047,13 @@ FROM (SELECT coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(f
   FROM (SELECT CASE WHEN `s` IS NULL THEN NULL ELSE least(greatest(`s`, CAST('0.0' AS DOUBLE)), CAST('20.0' AS DOUBLE)) END AS v0
     FROM (SELECT `p`,
           (CAST((CAST(sum((CAST(CASE WHEN `x` IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(`x` AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN `x` IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(`x` AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS DOUBLE)) * CAST('7.450580596923828e-09' AS DOUBLE) AS `s`
-      FROM ([data]) AS t
+      FROM (SELECT `p`,
+            `x`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
       GROUP BY `p`) AS t) AS r) AS g
 
 -- per person and key: tally
@@ -1583,7 +2079,15 @@ FROM (SELECT *,
           FROM (SELECT `p`,
                 `r`,
                 CAST(max(`i`) AS DOUBLE) AS `g`
-            FROM ([data]) AS t
+            FROM (SELECT `p`,
+                  `i`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CAST(`i` AS BIGINT) AS `i`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
             GROUP BY `p`,
                 `r`) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
@@ -1603,7 +2107,13 @@ FROM (SELECT k0,
     FROM (SELECT `p`,
           count(*) AS `c`,
           (CAST((CAST(sum((CAST(CASE WHEN `x` IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(`x` AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN `x` IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(`x` AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS DOUBLE)) * CAST('7.450580596923828e-09' AS DOUBLE) / nullif(count(`x`), 0) AS `m`
-      FROM ([data]) AS t
+      FROM (SELECT `p`,
+            `x`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
       GROUP BY `p`) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
@@ -1618,7 +2128,15 @@ FROM (SELECT count(*) AS a0,
     FROM (SELECT `p`,
           count(DISTINCT `q`) AS `c`
       FROM (SELECT *
-        FROM ([data]) AS t
+        FROM (SELECT `p`,
+              `q`,
+              `b`
+          FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`,
+                `b` AS `b`
+            FROM table_data AS t) AS t
+          WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
         WHERE `b`) AS t
       GROUP BY `p`) AS t) AS r) AS g
 
@@ -1637,9 +2155,14 @@ FROM (SELECT k0,
           FROM (SELECT *
             FROM (SELECT `p`,
                   `q`,
-                  CAST(min(`i`) AS DOUBLE) AS `g`,
                   count(*) AS `count`
-              FROM ([data]) AS t
+              FROM (SELECT `p`,
+                    `q`
+                FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                      CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                      CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                  FROM table_data AS t) AS t
+                WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
               GROUP BY `p`,
                   `q`) AS t
             WHERE (`count` > 1)) AS t) AS r) AS lines) AS l) AS t) AS t
@@ -1659,9 +2182,14 @@ FROM (SELECT p,
       FROM (SELECT *
         FROM (SELECT `p`,
               `q`,
-              CAST(min(`i`) AS DOUBLE) AS `g`,
               count(*) AS `count`
-          FROM ([data]) AS t
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
           GROUP BY `p`,
               `q`) AS t
         WHERE (`count` > 1)) AS t) AS r
@@ -1680,7 +2208,11 @@ FROM (SELECT p,
   FROM (SELECT r.p AS p,
         CAST(0 AS INTEGER) AS code
     FROM (SELECT `p` AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT `p`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1698,7 +2230,13 @@ FROM (SELECT *,
             CAST(d0.code AS INTEGER) AS code
         FROM (SELECT `r` AS k0,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `r`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
     GROUP BY p,
         code) AS pairs) AS t
@@ -1716,7 +2254,13 @@ FROM (SELECT k0,
             r.k0 AS k0
         FROM (SELECT `q` AS k0,
               `p` AS p
-          FROM ([data]) AS t) AS r) AS lines) AS l) AS t) AS t
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -1730,7 +2274,13 @@ FROM (SELECT p,
         CAST(d0.code AS INTEGER) AS code
     FROM (SELECT `q` AS k0,
           `p` AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT `p`,
+            `q`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,
@@ -1757,7 +2307,15 @@ FROM (SELECT *,
           FROM (SELECT `r` AS k0,
                 `i` AS v0,
                 `p` AS p
-            FROM ([data]) AS t) AS r
+            FROM (SELECT `p`,
+                  `i`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CAST(`i` AS BIGINT) AS `i`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
           JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
           WHERE v0 IS NOT NULL) AS lines) AS t
       GROUP BY p,
@@ -1778,7 +2336,13 @@ FROM (SELECT k0,
             r.k0 AS k0
         FROM (SELECT `q` AS k0,
               `p` AS p
-          FROM ([data]) AS t) AS r) AS lines) AS l) AS t) AS t
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -1802,7 +2366,15 @@ FROM (SELECT *,
           FROM (SELECT `q` AS k0,
                 `i` AS v0,
                 `p` AS p
-            FROM ([data]) AS t) AS r
+            FROM (SELECT `p`,
+                  `i`,
+                  `q`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CAST(`i` AS BIGINT) AS `i`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
           JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
           JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
           WHERE v0 IS NOT NULL) AS lines) AS t
@@ -1831,7 +2403,13 @@ FROM (SELECT *,
               CAST(floor(least(greatest(((CAST(v0 AS DOUBLE) - CAST('-5.0' AS DOUBLE)) / CASE WHEN CAST('1.0' AS DOUBLE) <> 0 THEN CAST('1.0' AS DOUBLE) END), CAST('0.0' AS DOUBLE)), CAST('511.0' AS DOUBLE))) AS INTEGER) AS b
           FROM (SELECT `i` AS v0,
                 `p` AS p
-            FROM ([data]) AS t) AS r
+            FROM (SELECT `p`,
+                  `i`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CAST(`i` AS BIGINT) AS `i`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
           WHERE v0 IS NOT NULL) AS lines) AS t
       GROUP BY p,
           code,
@@ -1860,7 +2438,14 @@ FROM (SELECT p,
           `y` AS v1,
           `x` AS v3,
           `p` AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT `p`,
+            `x`,
+            `y`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1888,7 +2473,15 @@ FROM (SELECT *,
           FROM (SELECT CASE WHEN isnan((CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * `x`))) THEN NULL ELSE (CAST(100 AS DOUBLE) - (CAST(10 AS DOUBLE) * `x`)) END AS `x`,
                 `r` AS `r`,
                 `p` AS `p`
-            FROM ([data]) AS t) AS t) AS r
+            FROM (SELECT `p`,
+                  `x`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
     GROUP BY p,
         code) AS pairs) AS t
@@ -1903,7 +2496,11 @@ FROM (SELECT p,
   FROM (SELECT r.p AS p,
         CAST(0 AS INTEGER) AS code
     FROM (SELECT `p` AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT `p`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -1925,7 +2522,15 @@ FROM (SELECT *,
         FROM (SELECT `b` AS k0,
               `x` AS v1,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `x`,
+                `b`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  `b` AS `b`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value) AS lines) AS l
     GROUP BY p,
         code) AS pairs) AS t
@@ -1948,7 +2553,13 @@ FROM (SELECT *,
         FROM (SELECT CASE WHEN `x` IS NULL THEN NULL ELSE CAST(CAST(CAST(floor(least(greatest((`x` / CASE WHEN CAST('2.5' AS DOUBLE) <> 0 THEN CAST('2.5' AS DOUBLE) END), CAST('-2.0' AS DOUBLE)), CAST('2.0' AS DOUBLE))) AS BIGINT) AS DECIMAL(19, 0)) * CAST('2.5' AS DECIMAL(18, 9)) AS DECIMAL(38, 9)) END AS k0,
               `x` AS v1,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `x`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value) AS lines) AS l
     GROUP BY p,
         code) AS pairs) AS t
@@ -1971,7 +2582,13 @@ FROM (SELECT *,
         FROM (SELECT CASE WHEN (`x` > CAST(2 AS DOUBLE)) THEN 'high' WHEN (`x` <= CAST(2 AS DOUBLE)) THEN 'low' ELSE NULL END AS k0,
               `x` AS v1,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `x`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value) AS lines) AS l
     GROUP BY p,
         code) AS pairs) AS t
@@ -1994,7 +2611,15 @@ FROM (SELECT *,
         FROM (SELECT `e` AS k0,
               `x` AS v1,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `x`,
+                `e`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN TRY_CAST(`e` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`e` AS DATE) END AS `e`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value) AS lines) AS l
     GROUP BY p,
         code) AS pairs) AS t
@@ -2017,7 +2642,15 @@ FROM (SELECT *,
         FROM (SELECT `r` AS k0,
               `x` AS v1,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `x`,
+                `r`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
     GROUP BY p,
         code) AS pairs) AS t
@@ -2035,7 +2668,13 @@ FROM (SELECT k0,
             r.k0 AS k0
         FROM (SELECT `q` AS k0,
               `p` AS p
-          FROM ([data]) AS t) AS r) AS lines) AS l) AS t) AS t
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -2053,7 +2692,15 @@ FROM (SELECT p,
     FROM (SELECT `q` AS k0,
           `x` AS v1,
           `p` AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT `p`,
+            `x`,
+            `q`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,
@@ -2072,7 +2719,13 @@ FROM (SELECT k0,
             r.k0 AS k0
         FROM (SELECT `d` AS k0,
               `p` AS p
-          FROM ([data]) AS t) AS r) AS lines) AS l) AS t) AS t
+          FROM (SELECT `p`,
+                `d`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -2090,7 +2743,15 @@ FROM (SELECT p,
     FROM (SELECT `d` AS k0,
           `x` AS v1,
           `p` AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT `p`,
+            `x`,
+            `d`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,
@@ -2109,7 +2770,13 @@ FROM (SELECT k0,
             r.k0 AS k0
         FROM (SELECT `w` AS k0,
               `p` AS p
-          FROM ([data]) AS t) AS r) AS lines) AS l) AS t) AS t
+          FROM (SELECT `p`,
+                `w`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CAST(`w` AS BIGINT) AS `w`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -2127,7 +2794,15 @@ FROM (SELECT p,
     FROM (SELECT `w` AS k0,
           `x` AS v1,
           `p` AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT `p`,
+            `x`,
+            `w`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`w` AS BIGINT) AS `w`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,
@@ -2151,7 +2826,15 @@ FROM (SELECT k0,
         FROM (SELECT `q` AS k0,
               `r` AS k1,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `r`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS lines) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0,
@@ -2172,7 +2855,17 @@ FROM (SELECT p,
           `r` AS k1,
           `x` AS v1,
           `p` AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT `p`,
+            `x`,
+            `r`,
+            `q`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
     JOIN values_of_key_1 AS d1 ON r.k1 = d1.value
     JOIN wanted_keys AS w ON CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) = w.code) AS l
@@ -2197,7 +2890,15 @@ FROM (SELECT *,
         FROM (SELECT CAST(month(`t`) AS BIGINT) AS k0,
               `x` AS v1,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `x`,
+                `t`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN TRY_CAST(`t` AS TIMESTAMP_NTZ) BETWEEN TIMESTAMP_NTZ '0001-01-01 00:00:00' AND TIMESTAMP_NTZ '9999-12-31 23:59:59' THEN TRY_CAST(`t` AS TIMESTAMP_NTZ) END AS `t`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value) AS lines) AS l
     GROUP BY p,
         code) AS pairs) AS t
@@ -2221,7 +2922,17 @@ FROM (SELECT *,
               `b` AS k1,
               `x` AS v1,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `x`,
+                `r`,
+                `b`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+                  `b` AS `b`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
         JOIN values_of_key_1 AS d1 ON r.k1 <=> d1.value) AS lines) AS l
     GROUP BY p,
@@ -2245,7 +2956,15 @@ FROM (SELECT *,
         FROM (SELECT `n` AS k0,
               `x` AS v1,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `x`,
+                `n`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`n` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`n` AS STRING)) ELSE left(make_valid_utf8(CAST(`n` AS STRING)), 4096) END AS `n`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value) AS lines) AS l
     GROUP BY p,
         code) AS pairs) AS t
@@ -2267,7 +2986,14 @@ FROM (SELECT *,
         FROM (SELECT `r` AS k0,
               `y` AS v0,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `y`,
+                `r`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
     GROUP BY p,
         code) AS pairs) AS t
@@ -2285,7 +3011,13 @@ FROM (SELECT k0,
             r.k0 AS k0
         FROM (SELECT `q` AS k0,
               `p` AS p
-          FROM ([data]) AS t) AS r) AS lines) AS l) AS t) AS t
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -2302,7 +3034,14 @@ FROM (SELECT p,
     FROM (SELECT `q` AS k0,
           `y` AS v0,
           `p` AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT `p`,
+            `y`,
+            `q`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,
@@ -2321,7 +3060,12 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT `y` AS v0,
           `p` AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT `p`,
+            `y`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2338,7 +3082,13 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT `c` AS v0,
           `p` AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT `p`,
+            `c`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              `c` AS `c`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2355,7 +3105,13 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT `i` AS v0,
           `p` AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT `p`,
+            `i`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CAST(`i` AS BIGINT) AS `i`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2372,7 +3128,13 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT `x` AS v0,
           `p` AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT `p`,
+            `x`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2400,7 +3162,15 @@ FROM (SELECT *,
             FROM (SELECT `r` AS `r`,
                   `x` AS `x`,
                   `p` AS `p`
-              FROM ([data]) AS t) AS t
+              FROM (SELECT `p`,
+                    `x`,
+                    `r`
+                FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                      CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                      CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                      CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                  FROM table_data AS t) AS t
+                WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS t
             UNION ALL
             SELECT `r`,
                 `x`,
@@ -2409,7 +3179,17 @@ FROM (SELECT *,
                   `x` AS `x`,
                   `p` AS `p`
               FROM (SELECT *
-                FROM ([data]) AS t
+                FROM (SELECT `p`,
+                      `x`,
+                      `r`,
+                      `b`
+                  FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                        CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                        CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                        CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+                        `b` AS `b`
+                    FROM table_data AS t) AS t
+                  WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
                 WHERE `b`) AS t) AS t) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
     GROUP BY p,
@@ -2433,13 +3213,24 @@ FROM (SELECT p,
             `p`
         FROM (SELECT `x` AS `z`,
               `p` AS `p`
-          FROM ([data]) AS t) AS t
+          FROM (SELECT `p`,
+                `x`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS t
         UNION ALL
         SELECT `z`,
             `p`
         FROM (SELECT `v` AS `z`,
               `p` AS `p`
-          FROM ([visits]) AS t) AS t) AS t) AS r) AS l
+          FROM (SELECT `p`,
+                `v`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`v` AS DOUBLE)) THEN NULL ELSE CAST(`v` AS DOUBLE) END AS `v`
+              FROM table_visits AS t) AS t
+            WHERE `p` IS NOT NULL) AS t) AS t) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2456,7 +3247,13 @@ FROM (SELECT p,
         r.v0 AS v0
     FROM (SELECT `x` AS v0,
           `p` AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT `p`,
+            `x`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2482,7 +3279,14 @@ FROM (SELECT *,
               `y` AS v1,
               CASE WHEN CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2,
               `p` AS p
-          FROM ([data]) AS t) AS r
+          FROM (SELECT `p`,
+                `y`,
+                `r`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
     GROUP BY p,
         code) AS pairs) AS t
@@ -2500,7 +3304,13 @@ FROM (SELECT k0,
             r.k0 AS k0
         FROM (SELECT `q` AS k0,
               `p` AS p
-          FROM ([data]) AS t) AS r) AS lines) AS l) AS t) AS t
+          FROM (SELECT `p`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
@@ -2522,7 +3332,14 @@ FROM (SELECT p,
           `y` AS v1,
           CASE WHEN CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2,
           `p` AS p
-      FROM ([data]) AS t) AS r
+      FROM (SELECT `p`,
+            `y`,
+            `q`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,
@@ -2546,7 +3363,12 @@ FROM (SELECT p,
     FROM (SELECT `y` AS v1,
           CASE WHEN CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2,
           `p` AS p
-      FROM ([data]) AS t) AS r) AS l
+      FROM (SELECT `p`,
+            `y`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM table_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
 GROUP BY code
@@ -2568,7 +3390,17 @@ FROM (SELECT *,
               `x` AS v0,
               `p` AS p
           FROM (SELECT *
-            FROM ([data]) AS t
+            FROM (SELECT `p`,
+                  `x`,
+                  `i`,
+                  `r`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CAST(`i` AS BIGINT) AS `i`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
             WHERE ((`x` > CAST(1 AS DOUBLE)) OR (`i` IS NULL))) AS t) AS r
         JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS lines) AS l
     GROUP BY p,
@@ -2585,7 +3417,15 @@ FROM (SELECT p,
         CAST(0 AS INTEGER) AS code
     FROM (SELECT `p` AS p
       FROM (SELECT *
-        FROM ([data]) AS t
+        FROM (SELECT `p`,
+              `q`,
+              `t`
+          FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`,
+                CASE WHEN TRY_CAST(`t` AS TIMESTAMP_NTZ) BETWEEN TIMESTAMP_NTZ '0001-01-01 00:00:00' AND TIMESTAMP_NTZ '9999-12-31 23:59:59' THEN TRY_CAST(`t` AS TIMESTAMP_NTZ) END AS `t`
+            FROM table_data AS t) AS t
+          WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
         WHERE ((`q` IN ('q0', '日本')) AND (CAST(`t` AS TIMESTAMP_NTZ) < CAST(DATE '2024-06-01' AS TIMESTAMP_NTZ)))) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
@@ -2601,7 +3441,15 @@ FROM (SELECT p,
         CAST(0 AS INTEGER) AS code
     FROM (SELECT `p` AS p
       FROM (SELECT *
-        FROM ([data]) AS t
+        FROM (SELECT `p`,
+              `x`,
+              `b`
+          FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                `b` AS `b`
+            FROM table_data AS t) AS t
+          WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
         WHERE (NOT ((`x` > CAST(1 AS DOUBLE)) AND `b`))) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
@@ -2670,7 +3518,19 @@ FROM (SELECT `p`,
 WHERE row_rank <= 5
 
 -- [data]
-SELECT *
+SELECT `p`,
+    `x`,
+    `y`,
+    `i`,
+    `w`,
+    `r`,
+    `n`,
+    `q`,
+    `b`,
+    `d`,
+    `e`,
+    `t`,
+    `c`
 FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
       CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
       CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
@@ -2688,7 +3548,9 @@ FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
 WHERE `p` IS NOT NULL AND `y` IS NOT NULL
 
 -- [visits]
-SELECT *
+SELECT `p`,
+    `k`,
+    `v`
 FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
       CASE WHEN octet_length(make_valid_utf8(CAST(`k` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`k` AS STRING)) ELSE left(make_valid_utf8(CAST(`k` AS STRING)), 4096) END AS `k`,
       CASE WHEN isnan(CAST(`v` AS DOUBLE)) THEN NULL ELSE CAST(`v` AS DOUBLE) END AS `v`
@@ -2704,23 +3566,21 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
   FROM (SELECT `k` AS k0,
         `x` AS v1
-    FROM (SELECT ours.`p`,
-          ours.`x`,
-          ours.`y`,
-          ours.`i`,
-          ours.`w`,
-          ours.`r`,
-          ours.`n`,
-          ours.`q`,
-          ours.`b`,
-          ours.`d`,
-          ours.`e`,
-          ours.`t`,
-          ours.`c`,
-          theirs.`k` AS `k`,
-          theirs.`v` AS `v`
-      FROM ([data]) AS ours
-      JOIN ([visits]) AS theirs ON ours.`p` = theirs.`p`) AS t) AS r
+    FROM (SELECT ours.`x`,
+          theirs.`k` AS `k`
+      FROM (SELECT `p`,
+            `x`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM few_rows_of_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS ours
+      JOIN (SELECT `p`,
+            `k`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`k` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`k` AS STRING)) ELSE left(make_valid_utf8(CAST(`k` AS STRING)), 4096) END AS `k`
+          FROM few_rows_of_visits AS t) AS t
+        WHERE `p` IS NOT NULL) AS theirs ON ours.`p` = theirs.`p`) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
@@ -2733,23 +3593,13 @@ FROM (SELECT k0,
       coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
   FROM (SELECT `k` AS k0,
         `v` AS v1
-    FROM (SELECT ours.`p`,
-          ours.`x`,
-          ours.`y`,
-          ours.`i`,
-          ours.`w`,
-          ours.`r`,
-          ours.`n`,
-          ours.`q`,
-          ours.`b`,
-          ours.`d`,
-          ours.`e`,
-          ours.`t`,
-          ours.`c`,
-          theirs.`p` AS `visits.p`,
-          theirs.`k` AS `k`,
+    FROM (SELECT theirs.`k` AS `k`,
           theirs.`v` AS `v`
-      FROM ([data]) AS ours
+      FROM (SELECT `p`
+        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`
+          FROM few_rows_of_data AS t) AS t
+        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS ours
       LEFT
       JOIN ([visits]) AS theirs ON ours.`p` = theirs.`p`) AS t) AS r
   GROUP BY k0) AS g
@@ -2761,6 +3611,11 @@ SELECT CAST(d0.code AS INTEGER) AS code,
 FROM (SELECT k0,
       count(*) AS a0
   FROM (SELECT `r` AS k0
-    FROM ([data]) AS t) AS r
+    FROM (SELECT `r`
+      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`
+        FROM few_rows_of_data AS t) AS t
+      WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
-import tempfile
-from decimal import Decimal
-from fractions import Fraction
 from itertools import chain, count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from giveortake.engines.duckdb import sorted_tallies, statements
+from giveortake.engines.duckdb.constants import parameters, sql_type
 from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.duckdb.public_tables import content_of
+from giveortake.engines.duckdb.scratch import ScratchFolder
 from giveortake.engines.duckdb.tables import Loaded, load
 from giveortake.engines.failures import failure, out_of_time
 from giveortake.engines.questions import WIDEST
@@ -26,7 +23,6 @@ from giveortake.engines.sql.engine import SQLEngine
 from giveortake.engines.sql.hashes import mark
 from giveortake.engines.sql.relations import bounded_name
 from giveortake.engines.sql.statements import Coded
-from giveortake.exact import exact_decimal
 from giveortake.plan import Kind
 
 if TYPE_CHECKING:
@@ -40,8 +36,6 @@ if TYPE_CHECKING:
     from giveortake.engines.questions import Asked, Persons, Tally
     from giveortake.plan import Domain, Relation, Scan, Value
 
-_dialect = DuckDBDialect()
-_BUCKET_DIGITS = 9  # of the edges of buckets
 _AT_ONCE = 1 << 17  # values that become Python's, or are made of Python's, before the time is looked at
 _LONGEST = 200_000  # characters of a question; DuckDB plans these in some seconds
 
@@ -53,12 +47,12 @@ class DuckDBEngine(SQLEngine):
     def __init__(self, *, memory: str = "1500MB", threads: int | None = None, seconds: float | None = None) -> None:
         import duckdb  # noqa: PLC0415 (a heavy library, needed from here on)
 
-        super().__init__(_dialect, longest=_LONGEST, seconds=seconds)
-        self._folder = Path(tempfile.mkdtemp(prefix="giveortake-"))
+        super().__init__(DuckDBDialect(), longest=_LONGEST, seconds=seconds)
+        self._scratch = ScratchFolder()
         self._error: type[Exception] = duckdb.Error
         self._memory_error: type[Exception] = duckdb.OutOfMemoryException
         self._identity = f"duckdb {duckdb.__version__}"
-        self._connection = open_database(self._folder)
+        self._connection = open_database(self._scratch.path)
         self._run(f"SET memory_limit = '{memory}'")
         self._run("SET preserve_insertion_order = false")
         if threads is not None:
@@ -103,7 +97,7 @@ class DuckDBEngine(SQLEngine):
 
     def close(self) -> None:
         self._connection.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._scratch.remove()
 
     # -- asking -------------------------------------------------------------------------------------------------
 
@@ -283,30 +277,3 @@ def _decoded(codes: npt.NDArray[np.int64], values: list[list[Value]]) -> list[tu
         columns.append([each[position] for position in (rest % size).tolist()])
         rest = rest // size
     return list(zip(*reversed(columns), strict=True))
-
-
-def parameters(rows: Sequence[tuple[Value, ...]]) -> list[list[Any]]:
-    """Rows as a list for each column, of values that DuckDB casts to the type of their kind without loss."""
-    return [[_parameter(value) for value in column] for column in zip(*rows, strict=True)]
-
-
-def _parameter(value: Value | Decimal) -> Any:
-    if isinstance(value, Fraction):
-        value = exact_decimal(value)
-    return f"{value:f}" if isinstance(value, Decimal) else value
-
-
-def sql_type(domain: Domain, values: Sequence[Value] | None = None) -> str:
-    """The type of constants of a domain; of whole numbers that are all known, the narrowest."""
-    match domain.kind:
-        case Kind.INTEGER:
-            narrow = values is not None and all(value is None or abs(value) < 2**63 for value in values)  # type: ignore[arg-type, operator]
-            return "BIGINT" if narrow else "HUGEINT"
-        case Kind.DECIMAL:
-            return f"DECIMAL(38, {_BUCKET_DIGITS if domain.step is None else digits(domain.step)})"
-    return _dialect.type_name(domain.kind)
-
-
-def digits(step: Fraction) -> int:
-    """How many decimals the multiples of a step have."""
-    return next(count for count in range(39) if 10**count % step.denominator == 0)

@@ -28,7 +28,7 @@ def lines_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
 
 def number_of_rows_statement(printer: Printer, relation: Relation) -> str:
     """How many rows a relation has, which is told to nobody."""
-    return f"SELECT count(*) FROM ({printer.relation(relation)}) AS t"
+    return f"SELECT count(*) FROM ({printer.relation(relation, ())}) AS t"
 
 
 def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
@@ -62,8 +62,8 @@ def person_lines_statement(printer: Printer, persons: Persons, coded: Coded) -> 
 
 def values_statement(printer: Printer, relation: Relation, of: Expression) -> str:
     """The values of a key column that occur, in order."""
-    value = printer.expression(of, relation.schema)
-    return f"SELECT DISTINCT {value} AS value FROM ({printer.relation(relation)}) AS t ORDER BY value NULLS LAST"
+    value, rows = printer.expression(of, relation.schema), printer.relation(relation, of.columns())
+    return f"SELECT DISTINCT {value} AS value FROM ({rows}) AS t ORDER BY value NULLS LAST"
 
 
 def _key_hash(printer: Printer, persons: Persons, coded: Coded) -> str:

@@ -145,9 +145,9 @@ def _from_parquet(connection: duckdb.DuckDBPyConnection, name: str, paths: list[
     ]
     if any(other != first for other in others):
         raise InvalidParameter("source", f"{len(paths)} files", "do not all have the same columns of the same types")
-    columns = physical_columns(connection, text)
-    _require_readable(connection, text, [column for column, _ in columns])
-    return Loaded(Source(name, columns, _digest_files(absolute)), text, tuple(absolute), states)
+    source = _source(connection, name, text, _digest_files(absolute))
+    _require_readable(connection, text, [column for column, _ in source.columns])
+    return Loaded(source, text, tuple(absolute), states)
 
 
 def _require_readable(connection: duckdb.DuckDBPyConnection, text: str, columns: list[str]) -> None:
@@ -177,7 +177,7 @@ def _from_csv(connection: duckdb.DuckDBPyConnection, name: str, path: Path, kind
         return _copied(connection, name, f"SELECT * FROM read_csv({single_quoted(absolute)})", fingerprint)
     stored = _stored_name(name)
     load_csv(connection, stored, path, "\t" if path.suffix.lower() == ".tsv" else ",", kinds)
-    return Loaded(Source(name, physical_columns(connection, stored), fingerprint), stored)
+    return Loaded(_source(connection, name, stored, fingerprint), stored)
 
 
 def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path, table: str | None) -> Loaded:
@@ -205,7 +205,7 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
             f"the database has no table {chosen!r}", hint=f"it has {', '.join(tables) or 'none'}: pass table="
         )
     text = f"{alias}.{identifier(chosen)}"
-    source = Source(name, physical_columns(connection, text), _digest_files([absolute], chosen))
+    source = _source(connection, name, text, _digest_files([absolute], chosen))
     return Loaded(source, text, (absolute,), (_state(absolute),))
 
 
@@ -242,17 +242,19 @@ def _copied(connection: duckdb.DuckDBPyConnection, name: str, select: str, finge
         mixed_rows = f"SELECT count(*), sum(hash({columns})::HUGEINT) FROM {stored}"
         count, mixed = connection.execute(mixed_rows).fetchone() or (0, 0)
         fingerprint = hashlib.sha256(f"{columns}|{count}|{mixed}".encode()).hexdigest()
-    return Loaded(Source(name, physical_columns(connection, stored), fingerprint), stored)
+    return Loaded(_source(connection, name, stored, fingerprint), stored)
 
 
-def physical_columns(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[tuple[str, Domain], ...]:
+def _source(connection: duckdb.DuckDBPyConnection, name: str, text: str, fingerprint: str) -> Source:
     """The columns of a kind that can be asked about, and what their types say. Lists, structs and blobs cannot."""
-    found = []
+    columns, unasked = [], []
     for column, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {text}").fetchall():
         domain = _domain(kind)
-        if domain is not None:
-            found.append((column, domain))
-    return tuple(found)
+        if domain is None:
+            unasked.append((column, kind))
+        else:
+            columns.append((column, domain))
+    return Source(name, tuple(columns), fingerprint, tuple(unasked))
 
 
 def _domain(kind: str) -> Domain | None:

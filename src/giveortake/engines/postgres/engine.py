@@ -17,7 +17,7 @@ import numpy as np
 
 from giveortake.engines.failures import failure, out_of_time
 from giveortake.engines.postgres.dialect import TYPES, PostgresDialect
-from giveortake.engines.postgres.limits import require_within_limits
+from giveortake.engines.postgres.limits import require_distinct, require_within_limits
 from giveortake.engines.postgres.tables import Stored, find, split
 from giveortake.engines.sql.engine import SQLEngine
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, QueryFailed, QueryRefused
@@ -108,7 +108,9 @@ class PostgresEngine(SQLEngine):
         return stored.source
 
     def add_public(self, name: str, source: object) -> PublicContent:
-        return self._send_public(name, source)
+        content = self._send_public(name, source)
+        require_distinct(content.columns)
+        return content
 
     def lock(self) -> None:
         """The connection can write nothing and reads what its user may see: there is nothing more to lock."""

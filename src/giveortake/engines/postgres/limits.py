@@ -30,15 +30,18 @@ def require_within_limits(asked: Asked) -> None:
             _require_texts(column.values)
 
 
-def _require_columns(relation: Relation) -> None:
-    names = list(relation.schema)
-    _require_few(len(names))
-    kept = {name.encode()[:_LONGEST_NAME] for name in names}
-    if len(kept) < len(names):
+def require_distinct(names: Collection[str]) -> None:
+    """Refuse columns that PostgreSQL would take for one another."""
+    if len({name.encode()[:_LONGEST_NAME] for name in names}) < len(names):
         raise QueryRefused(
             f"two columns' names differ beyond {_LONGEST_NAME} bytes alone, where PostgreSQL cuts names off",
             hint="take shorter names",
         )
+
+
+def _require_columns(relation: Relation) -> None:
+    _require_few(len(relation.schema))
+    require_distinct(relation.schema)
     for source in relation.sources:
         _require_columns(source)
 

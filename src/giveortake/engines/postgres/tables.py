@@ -108,7 +108,7 @@ def find(run: Run, schemas: Sequence[str], name: str, table: str) -> Stored:
     columns = _columns(run, oid)
     domains = tuple((column, found) for column, kind in columns if (found := _domain(kind)) is not None)
     stored = Stored(
-        Source(name, domains, ""),
+        Source(name, domains, "", tuple((column, kind) for column, kind in columns if _domain(kind) is None)),
         oid,
         f"{double_quoted(schema)}.{double_quoted(relation)}",
         columns,

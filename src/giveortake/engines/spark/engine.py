@@ -24,6 +24,7 @@ from giveortake.engines.spark.tables import (
     offered_columns,
     require_readable,
     selected,
+    unasked_columns,
 )
 from giveortake.engines.sql import statements
 from giveortake.engines.sql.engine import SQLEngine
@@ -104,7 +105,8 @@ class SparkEngine(SQLEngine):
         columns = offered_columns(frame)
         self._sources[name] = self._seen_from_beside(name, selected(frame, columns))
         self._files.append(Files.of(frame, given))
-        return Source(name, columns, self._fingerprint(frame, columns, self._sources[name]))
+        fingerprint = self._fingerprint(frame, columns, self._sources[name])
+        return Source(name, columns, fingerprint, unasked_columns(frame))
 
     def add_public(self, name: str, source: object) -> PublicContent:
         return self._send_public(name, source)

@@ -155,6 +155,12 @@ def offered_columns(frame: DataFrame) -> tuple[tuple[str, Domain], ...]:
     return tuple((name, domain) for name, domain in found if domain is not None)
 
 
+def unasked_columns(frame: DataFrame) -> tuple[tuple[str, str], ...]:
+    """The other columns, and their types."""
+    fields = frame.schema.fields
+    return tuple((each.name, each.dataType.simpleString()) for each in fields if _domain(each.dataType) is None)
+
+
 def _domain(kind: DataType) -> Domain | None:
     name = kind.typeName().partition(" ")[0].partition("(")[0]
     if name == "decimal":

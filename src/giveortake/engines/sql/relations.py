@@ -50,39 +50,44 @@ class Printer:
         """An expression as SQL of the type that belongs to its kind."""
         return self._expressions.write(expression, schema, table)
 
-    def relation(self, relation: Relation) -> str:
-        """A SELECT of all its columns."""
+    def relation(self, relation: Relation, needed: Iterable[str] | None = None) -> str:
+        """A SELECT of its columns, or of those that are needed: perhaps with others, and always with one at least."""
+        wanted = _wanted(relation, relation.schema if needed is None else needed)
         match relation:
             case Scan():
-                return self._scan(relation)
+                return self._scan(relation, wanted)
             case Filter():
                 condition = self.expression(relation.condition, relation.source.schema)
-                return f"SELECT * FROM ({self.relation(relation.source)}) AS t WHERE {condition}"
+                inner = self.relation(relation.source, {*wanted, *relation.condition.columns()})
+                return f"SELECT * FROM ({inner}) AS t WHERE {condition}"
             case Derive():
-                return self._derive(relation)
+                return self._derive(relation, wanted)
             case JoinPublic():
-                return self._join_public(relation)
+                return self._join_public(relation, wanted)
             case JoinPersons():
-                return self._join_persons(relation)
+                return self._join_persons(relation, wanted)
             case Union():
-                names = self._names(relation.schema)
-                one, other = self.relation(relation.left), self.relation(relation.right)
+                names = self._names(wanted)
+                one, other = (self.relation(each, wanted) for each in relation.sources)
                 return f"SELECT {names} FROM ({one}) AS t UNION ALL SELECT {names} FROM ({other}) AS t"
             case PerPerson():
-                return self._per_person(relation)
+                return self._per_person(relation, wanted)
             case KeepParts():
-                return self._keep_parts(relation)
+                return self._keep_parts(relation, wanted)
         raise TypeError(f"no relation: {type(relation).__name__}")
 
     # -- tables -------------------------------------------------------------------------------------------------
 
-    def _scan(self, scan: Scan) -> str:
+    def _scan(self, scan: Scan, wanted: list[str]) -> str:
+        """The columns that are wanted, of the rows in which nothing is missing that must be there."""
         source = self._sources[scan.table.name if scan.most_rows_of_person is None else bounded_name(scan)]
-        text = f"SELECT {self.read_all(scan.table.columns, scan.table.person)} FROM {source} AS t"
-        complete = [self.dialect.identifier(name) for name, domain in scan.table.columns if not domain.nullable]
-        if complete:
-            text = f"SELECT * FROM ({text}) AS t WHERE {' AND '.join(f'{name} IS NOT NULL' for name in complete)}"
-        return text
+        complete = [name for name, domain in scan.table.columns if not domain.nullable]
+        read = [(name, domain) for name, domain in scan.table.columns if name in {*wanted, *complete}]
+        text = f"SELECT {self.read_all(read, scan.table.person)} FROM {source} AS t"
+        if not complete:
+            return text
+        there = " AND ".join(f"{self.dialect.identifier(name)} IS NOT NULL" for name in complete)
+        return f"SELECT {self._names(wanted)} FROM ({text}) AS t WHERE {there}"
 
     def read_all(self, columns: Iterable[tuple[str, Domain]], person: str | None = None) -> str:
         """Stored columns, each brought to the one type of its kind."""
@@ -129,15 +134,15 @@ class Printer:
 
     # -- columns ------------------------------------------------------------------------------------------------
 
-    def _derive(self, derive: Derive) -> str:
-        schema = derive.source.schema
-        named = dict(derive.named)
+    def _derive(self, derive: Derive, wanted: list[str]) -> str:
+        schema, named = derive.source.schema, dict(derive.named)
+        expressions = {name: named.get(name, Column(name)) for name in wanted}
         columns = [
-            f"{self.expression(named.get(name, Column(name)), schema)} AS {self.dialect.identifier(name)}"
-            for name in derive.schema
+            f"{self.expression(each, schema)} AS {self.dialect.identifier(name)}" for name, each in expressions.items()
         ]
-        text = f"SELECT {', '.join(columns)} FROM ({self.relation(derive.source)}) AS t"
-        return self.fenced(text, named.values())
+        read = [column for each in expressions.values() for column in each.columns()]
+        text = f"SELECT {', '.join(columns)} FROM ({self.relation(derive.source, read)}) AS t"
+        return self.fenced(text, expressions.values())
 
     def fenced(self, select: str, expressions: Iterable[Expression | None]) -> str:
         """A SELECT of expressions, none of which is computed twice for a row."""
@@ -145,29 +150,41 @@ class Printer:
 
     # -- joins --------------------------------------------------------------------------------------------------
 
-    def _join_public(self, join: JoinPublic) -> str:
+    def _join_public(self, join: JoinPublic, wanted: list[str]) -> str:
         ours = self.expression(join.on, join.source.schema, table="ours")
         on = f"{ours} = theirs.{self.dialect.identifier(join.public_column)}"
-        public = f"SELECT {self.read_all(join.public.columns)} FROM {self._sources[join.public.name]} AS t"
-        return self._joined(join, join.source, public, on)
+        used = {join.public_column, *(old for old, new in join.taken if new in wanted)}
+        columns = [(name, domain) for name, domain in join.public.columns if name in used]
+        public = f"SELECT {self.read_all(columns)} FROM {self._sources[join.public.name]} AS t"
+        left = self.relation(join.source, {*_wanted(join.source, wanted), *join.on.columns()})
+        return self._joined(join, wanted, left, public, on)
 
-    def _join_persons(self, join: JoinPersons) -> str:
-        ours, theirs = (self.dialect.identifier(str(each.person)) for each in (join.left, join.right))
-        return self._joined(join, join.left, self.relation(join.right), f"ours.{ours} = theirs.{theirs}")
+    def _join_persons(self, join: JoinPersons, wanted: list[str]) -> str:
+        left, right = str(join.left.person), str(join.right.person)
+        on = f"ours.{self.dialect.identifier(left)} = theirs.{self.dialect.identifier(right)}"
+        ours = self.relation(join.left, {*_wanted(join.left, wanted), left})
+        theirs = self.relation(join.right, {right, *(old for old, new in join.taken if new in wanted)})
+        return self._joined(join, wanted, ours, theirs, on)
 
-    def _joined(self, join: JoinPublic | JoinPersons, left: Relation, right: str, on: str) -> str:
-        name = self.dialect.identifier
-        columns = [f"ours.{name(each)}" for each in left.schema]
-        columns += [f"theirs.{name(old)} AS {name(new)}" for old, new in join.taken]
+    def _joined(self, join: JoinPublic | JoinPersons, wanted: list[str], left: str, right: str, on: str) -> str:
+        name, taken = self.dialect.identifier, {new: old for old, new in join.taken}
+        columns = (
+            f"theirs.{name(taken[each])} AS {name(each)}" if each in taken else f"ours.{name(each)}" for each in wanted
+        )
         kind = "LEFT JOIN" if join.optional else "JOIN"
-        return f"SELECT {', '.join(columns)} FROM ({self.relation(left)}) AS ours {kind} ({right}) AS theirs ON {on}"
+        return f"SELECT {', '.join(columns)} FROM ({left}) AS ours {kind} ({right}) AS theirs ON {on}"
 
     # -- persons ------------------------------------------------------------------------------------------------
 
-    def _per_person(self, relation: PerPerson) -> str:
-        inner, schema, name = self.relation(relation.source), relation.source.schema, self.dialect.identifier
-        groups = [name(str(relation.person)), *(name(key) for key in relation.keys)]
-        features = [f"{self._feature(each, schema)} AS {name(named)}" for named, each in relation.features]
+    def _per_person(self, relation: PerPerson, wanted: list[str]) -> str:
+        """One row for each person and their keys, whichever columns are wanted."""
+        schema, name = relation.source.schema, self.dialect.identifier
+        used = [(named, each) for named, each in relation.features if named in wanted]
+        keys = [str(relation.person), *relation.keys]
+        read = [*keys, *(column for _, each in used if each.of is not None for column in each.of.columns())]
+        groups = [name(key) for key in keys]
+        features = [f"{self._feature(each, schema)} AS {name(named)}" for named, each in used]
+        inner = self.relation(relation.source, read)
         return f"SELECT {', '.join([*groups, *features])} FROM ({inner}) AS t GROUP BY {', '.join(groups)}"
 
     def _feature(self, feature: Aggregate, schema: Schema) -> str:
@@ -192,7 +209,7 @@ class Printer:
         total = f"({dialect.real_sum(steps, reach)}) * {dialect.double(feature_granularity(domain))}"
         return total if feature.kind is AggregateKind.SUM else f"{total} / nullif(count({of}), 0)"
 
-    def _keep_parts(self, relation: KeepParts) -> str:
+    def _keep_parts(self, relation: KeepParts, wanted: list[str]) -> str:
         person, column = self.dialect.identifier(str(relation.person)), self.dialect.identifier(relation.column)
         hashed = hash_of(
             mark(self.dialect, person, relation.schema[str(relation.person)].kind),
@@ -200,8 +217,15 @@ class Printer:
         )
         rank = _unused("part_rank", relation.schema)
         ranks = f"dense_rank() OVER (PARTITION BY {person} ORDER BY {hashed}, {column} NULLS LAST) AS {rank}"
-        inner = f"SELECT t.*, {ranks} FROM ({self.relation(relation.source)}) AS t"
-        return f"SELECT {self._names(relation.schema)} FROM ({inner}) AS t WHERE {rank} <= {relation.most}"
+        source = self.relation(relation.source, {*wanted, str(relation.person), relation.column})
+        inner = f"SELECT t.*, {ranks} FROM ({source}) AS t"
+        return f"SELECT {self._names(wanted)} FROM ({inner}) AS t WHERE {rank} <= {relation.most}"
+
+
+def _wanted(relation: Relation, needed: Iterable[str]) -> list[str]:
+    """Which columns of a relation are needed, in their order; the first if none is, for a SELECT has one at least."""
+    chosen, schema = set(needed), relation.schema
+    return [name for name in schema if name in chosen] or list(schema)[:1]
 
 
 def bounded_name(scan: Scan) -> tuple[str, int | None]:

@@ -279,5 +279,9 @@ def select_rows(
     columns += [f"{printer.expression(each, schema)} AS v{i}" for i, each in enumerate(values) if each is not None]
     if person and relation.person is not None:
         columns.append(f"{printer.dialect.identifier(relation.person)} AS p")
-    text = f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation)}) AS t"
-    return printer.fenced(text, [*(each.expression for each in keys.columns), *values])
+    computed = [*(each.expression for each in keys.columns), *(each for each in values if each is not None)]
+    read = {column for each in computed for column in each.columns()}
+    if person and relation.person is not None:
+        read.add(relation.person)
+    text = f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation, read)}) AS t"
+    return printer.fenced(text, computed)
