@@ -180,6 +180,11 @@ def measurement(
     formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
     _hidden_formulas(question, found)
     measures = tuple(found.listed)
+    if not measures:  # as the variance of a constant
+        raise QueryRefused(
+            "no number of the question depends on a row: what is asked is known without asking",
+            hint="ask for COUNT(*) as well",
+        )
     selection, rest = _selection(stability, question, spend, len(measures)) if discovered else (None, spend)
     if not measures:
         raise QueryRefused(
