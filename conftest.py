@@ -64,16 +64,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         needed = _needs(item)
         for need in needed:
             item.add_marker(need)
-        if needed and item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(needed[0]))
+        group = needed[0] if needed else _common_draws(item)
+        if group is not None and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _common_draws(item: pytest.Item) -> str | None:
+    """The name of a test with several claims about the same draws: one process has all of them, and draws once."""
+    if not isinstance(item, pytest.Function) or "claim" not in _parameters(item):
+        return None
+    return f"{item.path.stem}.{item.originalname}"
+
+
+def _parameters(item: pytest.Item) -> dict[str, object]:
+    return item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
 
 
 def _needs(item: pytest.Item) -> list[str]:
     fixtures = set(getattr(item, "fixturenames", ()))
-    parameters = (
-        item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
-    )
-    places = {value for value in parameters if isinstance(value, str)}
+    places = {value for value in _parameters(item).values() if isinstance(value, str)}
     groups = {mark.args[0] for mark in item.iter_markers("xdist_group")}
     needs = {
         "spark": "spark" in groups | places | fixtures or item.get_closest_marker("cluster") is not None,
