@@ -105,12 +105,12 @@ def test_texts_that_are_not_nested_add_up() -> None:
 def test_texts_that_are_made_and_kept_are_shorter_still() -> None:
     count(Scan(TABLE), call("lower", NOTE))
     with pytest.raises(QueryRefused, match="keys and distinct values"):
-        count(Scan(TABLE), call("lower", NOTE), call("upper", NOTE), CODE, call("trim", CODE))
+        count(Scan(TABLE), *(call(name, NOTE) for name in ("lower", "upper", "trim")), call("concat", NOTE, CODE))
     count(Scan(TABLE), NOTE, NOTE, CODE)  # what is stored is not made
-    distinct = Aggregate(AggregateKind.COUNT_DISTINCT, call("concat", NOTE, NOTE, CODE))
+    distinct = Aggregate(AggregateKind.COUNT_DISTINCT, call("concat", NOTE, NOTE, NOTE, NOTE, CODE))
     with pytest.raises(QueryRefused, match="keys and distinct values"):
         Question(Scan(TABLE), (), (("n", Measured(distinct)),))
-    made = Derive(Scan(TABLE), (("long", call("concat", NOTE, NOTE, CODE)),))
+    made = Derive(Scan(TABLE), (("long", call("concat", NOTE, NOTE, NOTE, NOTE, CODE)),))
     with pytest.raises(QueryRefused, match="keys and distinct values"):
         count(PerPerson(made, ("long",), ()))
 

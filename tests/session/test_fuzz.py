@@ -23,6 +23,8 @@ def test_texts_without_a_bound_would_tell_whether_the_person_is_there(
 ) -> None:
     if not bounded:
         monkeypatch.setattr(costs, "MOST_MADE", 1 << 60)
+        monkeypatch.setattr(costs, "MOST_KEPT", 1 << 60)
+        monkeypatch.setattr(costs, "MOST_JOINED", 1 << 60)
     found: Fuzz = fuzz(6, "growing", growing=1.0)
     if bounded:
         assert found.differences == []

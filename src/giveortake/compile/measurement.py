@@ -186,11 +186,6 @@ def measurement(
             hint="ask for COUNT(*) as well",
         )
     selection, rest = _selection(stability, question, spend, len(measures)) if discovered else (None, spend)
-    if not measures:
-        raise QueryRefused(
-            "nothing has to be measured: the bounds alone decide the answer",
-            hint="values between equal bounds vary by 0; ask for something else beside it, such as COUNT(*)",
-        )
     noises = _noises(measures, rest)
     if any(each.scale_in_steps > _MOST_NOISE for each in noises):
         raise InvalidParameter("epsilon", str(spend), "is so small that the noise has no bound", hint="spend more")

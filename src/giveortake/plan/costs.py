@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from giveortake.plan.tables import Schema
 
 MOST_MADE = 1 << 16  # characters of all texts that a question makes of one row
-MOST_KEPT = 1 << 13  # of those that it groups by or counts distinct values of
+MOST_KEPT = 1 << 14  # of those that it groups by or counts distinct values of
 MOST_JOINED = 1 << 24  # of these, in all rows that a join makes of one person's
 
 
