@@ -53,6 +53,7 @@ class Printer:
     def relation(self, relation: Relation, needed: Iterable[str] | None = None) -> str:
         """A SELECT of its columns, or of those that are needed: perhaps with others, and always with one at least."""
         wanted = _wanted(relation, relation.schema if needed is None else needed)
+        self.dialect.require_columns(wanted)
         match relation:
             case Scan():
                 return self._scan(relation, wanted)
