@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from shutil import which
 
 ROOT = Path(__file__).resolve().parent
 SOURCE, TESTS = ROOT / "src" / "giveortake", ROOT / "tests"
@@ -45,6 +46,11 @@ def main() -> int:
     unknown = sorted(set(chosen or ()) - set(rooms()))
     if unknown:
         parser.error(f"no room is called {', '.join(unknown)}; the rooms are {', '.join(rooms())}")
+    tools = str(Path(sys.executable).parent)
+    missing = [line[0] for line in (*LINES.values(), PYTEST) if which(line[0], path=tools) is None]
+    if missing:
+        print(f"{', '.join(dict.fromkeys(missing))} not found beside {sys.executable}: install '.[dev]' first")
+        return 2
     started = time.monotonic()
     code = next((code for name, line in checks(chosen).items() if (code := run(name, line))), 0)
     print(f"── {'all well' if code == 0 else 'failed'} after {time.monotonic() - started:.0f} s", flush=True)

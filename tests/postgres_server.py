@@ -64,14 +64,31 @@ def start_server(folder: Path) -> Any:
 
 @contextmanager
 def one_server() -> Iterator[str]:
-    """The URL of the server of this test run: the first process that needs it starts it, the last one ends it."""
+    """The URL of a database of this process, in the one server of this test run.
+
+    The first process that needs the server starts it, the last one ends it. Tests name tables alike, so that processes
+    which run at the same time need a database each.
+    """
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid4().hex)
     folder = Path(tempfile.gettempdir()) / f"pg-{run[:12]}"  # short: the socket lies inside
     running = start_server(folder)
     try:
-        yield running.get_uri()
+        yield _own_database(running.get_uri())
     finally:
         running.cleanup()
+
+
+def _own_database(server: str) -> str:
+    import psycopg  # noqa: PLC0415 (most tests need no server)
+
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker is None:
+        return server
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {worker} TEMPLATE template0".encode())
+    before, slash, after = server.rpartition("/postgres?")
+    assert slash, "the server's own database is called otherwise"
+    return f"{before}/{worker}?{after}"
 
 
 __all__ = ["one_server", "start_server", "stored"]

@@ -7,7 +7,11 @@ An error ends in a hint when there is something the reader can do about it.
 from __future__ import annotations
 
 import re
-from typing import Literal, TypeAlias
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = [
     "AccessDenied",
@@ -70,6 +74,16 @@ def shown(value: object) -> object:
     ('trips.csv', <hidden>, <hidden>)
     """
     return HIDDEN if _ADDRESS.search(_written(value)) else value
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """How a hint begins if a name is probably another one, misspelt; empty if it resembles none.
+
+    >>> meant("regoin", ["user_id", "region"]), meant("colour", ["user_id", "region"])
+    ('did you mean `region`? ', '')
+    """
+    close = get_close_matches(name, list(known), n=1)
+    return f"did you mean `{close[0]}`? " if close else ""
 
 
 class InvalidParameter(GiveOrTakeError, ValueError):

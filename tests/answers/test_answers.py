@@ -6,6 +6,7 @@ import copy
 import datetime
 import json
 import pickle
+import sys
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -162,3 +163,14 @@ def test_an_answer_is_refined_by_whoever_gave_it() -> None:
     assert answer.refine(epsilon=1) is better
     with pytest.raises(Unprovable, match="asked again"):
         better.refine()
+
+
+@pytest.mark.parametrize(
+    ("way", "library"), [("to_polars", "polars"), ("to_pandas", "pandas"), ("to_arrow", "pyarrow")]
+)
+def test_a_table_of_a_library_that_is_not_there_says_what_to_install(
+    way: str, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(NotFound, match=f"pip install {library}"):
+        getattr(by_region(), way)()

@@ -56,8 +56,21 @@ def test_an_unknown_command_lists_those_that_exist() -> None:
 
 
 def test_an_unknown_option_is_refused_with_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["demo", "--loud"]) == 2
-    assert capsys.readouterr().err.endswith("hint: `giveortake --help` shows what it takes\n")
+    for command, said in (("demo", ["demo"]), ("ledger show", ["ledger", "show", "trips.ledger"])):
+        assert cli.main([*said, "--loud"]) == 2
+        assert capsys.readouterr().err == (
+            f"error: unrecognized arguments: --loud\n\n  hint: `giveortake {command} --help` shows what it takes\n"
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [([], "no promise is named"), (["--epsilon", "1", "--mu", "1"], "--epsilon and --mu were given together")],
+)
+def test_an_explanation_needs_one_promise(options: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explain", *options]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: {words}\n\n  hint: name one promise: --epsilon 1")
 
 
 def test_a_refusal_goes_to_stderr_without_a_traceback(

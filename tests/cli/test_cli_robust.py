@@ -125,6 +125,17 @@ def test_an_engine_that_makes_an_error_of_the_interrupt_is_interrupted_all_the_s
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_an_interrupt_finds_the_charge_of_a_ledger_whose_mark_lies_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("giveortake.cli.query._write", interrupt)
+    assert cli.main(["query", "trips.csv", *ASKED, "--mark", "elsewhere.mark"]) == 130
+    assert capsys.readouterr().err.startswith("interrupted: the question was charged, ε = 0.4 (entry ")
+
+
 def test_a_second_charge_by_somebody_else_is_not_taken_for_ours(folder: Path) -> None:
     """What was charged before this call began is not told as its charge."""
     assert cli.main(["query", "trips.csv", *ASKED]) == 0

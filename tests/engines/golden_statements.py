@@ -192,7 +192,16 @@ def golden(name: str) -> str:
     return "".join(written)
 
 
+def write(folder: Path) -> str:
+    """Write every golden file anew, and say how many differ from what was there."""
+    folder.mkdir(exist_ok=True)
+    changed = 0
+    for name in DIALECTS:
+        file, content = folder / f"{name}.sql", golden(name)
+        changed += not file.exists() or file.read_text(encoding="utf-8") != content
+        file.write_text(content, encoding="utf-8")
+    return f"{len(DIALECTS)} files, {changed} changed"
+
+
 if __name__ == "__main__":
-    GOLDEN.mkdir(exist_ok=True)
-    for each in DIALECTS:
-        (GOLDEN / f"{each}.sql").write_text(golden(each), encoding="utf-8")
+    sys.stdout.write(f"{write(GOLDEN)}\n")

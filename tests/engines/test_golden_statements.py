@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from golden_statements import DIALECTS, GOLDEN, MODES, golden, laid_out, on_one_line, sections
+from golden_statements import DIALECTS, GOLDEN, MODES, golden, laid_out, on_one_line, sections, write
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -23,3 +25,9 @@ def test_every_shape_of_every_mode_is_there() -> None:
     for mode in MODES:
         printed = {heading.partition(": ")[0] for heading, _ in sections(mode, DIALECTS["duckdb"])}
         assert set(mode.shapes()) <= printed
+
+
+def test_writing_them_anew_says_how_many_changed(tmp_path: Path) -> None:
+    assert write(tmp_path) == "3 files, 3 changed"
+    (tmp_path / "spark.sql").write_text("as it was")
+    assert write(tmp_path) == "3 files, 1 changed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -203,3 +204,44 @@ def test_a_table_of_ten_thousand_columns_is_asked_about_three() -> None:
     with protect(table, domains={"k": ["x", "y"], "v": (0, 4)}, groups_per_person=1, rows_per_group=1) as s:
         assert counted(s, "SELECT k, COUNT(*) AS n FROM t WHERE c7 = '7' GROUP BY k") == [2, 2]
         assert counted(s, "SELECT SUM(v) AS n FROM t WHERE c9999 = '9999'") == [pytest.approx(10, abs=0.01)]
+
+
+# -- what an attacker tried -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", EVERYWHERE)
+def test_a_union_of_decimals_is_a_double_everywhere(where: str, request: pytest.FixtureRequest) -> None:
+    """Left as a decimal, the fourth power of one person's value would overflow, and that alone would tell who it is."""
+    table = pl.DataFrame({"p": [f"p{i}" for i in range(20)], "ill": [i == 7 for i in range(20)], "amount": [0.5] * 20})
+    source = place(where, request)("unions", table)
+    text = """SELECT COUNT(*) AS n FROM (
+      SELECT p, BUCKET(CLAMP(CASE WHEN p = 'p7' AND ill THEN 4000 ELSE 0 END, 0, 4000), 0.5) AS x FROM t
+      UNION ALL SELECT p, BUCKET(CLAMP(amount, 0, 1), 0.25) AS x FROM t) u
+      WHERE x * x * x * x * x * x * x * x * x * x >= 0"""
+    with protect(source, domains={"amount": (0, 1)}, rows_per_person=1) as s:
+        assert counted(s, text) == [40]
+
+
+def test_equal_hashes_are_decided_alike_whichever_way_keys_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two keys that share a mark, declared against their order: codes and values keep the same one."""
+    high, low = "v67728", "v57376"
+    table = pl.DataFrame(
+        {"p": [f"p{i}" for i in range(400) for _ in range(2)], "d": [high, low] * 400, "k": ["x"] * 800}
+    )
+
+    def found() -> list[Any]:
+        with protect(table, domains={"d": [high, low]}, groups_per_person=1, rows_per_group=1) as s:
+            answer = s.sql("SELECT d, k, COUNT(*) AS n FROM t GROUP BY d, k").answer(epsilon=10**6, key_delta="1e-7")
+            return answer.to_dict()["d"]
+
+    by_codes = found()
+    monkeypatch.setattr("giveortake.engines.duckdb.engine.WIDEST", 1)
+    assert found() == by_codes
+    assert len(by_codes) == 1
+
+
+def test_a_record_with_very_many_cells_does_not_stall_the_loading(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("p,x\na,1\nb,2" + ",9" * 200_000 + "\nc,3\n", encoding="utf-8")
+    with protect(path, rows_per_person=1) as s:
+        assert counted(s, "SELECT COUNT(*) AS n FROM t") == [3]

@@ -14,7 +14,7 @@ from giveortake.engines import KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.postgres.engine import PostgresEngine
 from giveortake.errors import QueryFailed, QueryRefused
-from giveortake.plan import Column, Derive, PrivateTable, Scan
+from giveortake.plan import Call, Column, Derive, PrivateTable, Scan
 from giveortake.session import Session
 from inside import engine_of
 from postgres_server import stored
@@ -94,6 +94,7 @@ def test_what_one_engine_cannot_run_is_refused_there_at_no_cost(
         ("duckdb", BY_REGION, NUL),
         ("duckdb", LONG_NAMES, {}),
         ("duckdb", _rounded(10), {}),
+        ("postgresql", LONG_NAMES.replace(f", SUM({ALIKE}2) AS b", ""), {}),
         ("postgresql", _growing(14), {}),
         ("postgresql", _rounded(10), {}),
     ],
@@ -119,9 +120,22 @@ def test_postgresql_is_asked_for_no_more_columns_than_its_select_may_have(server
         engine.require_runnable([more])
     with pytest.raises(QueryFailed):  # as it would be, were it asked
         engine.tally(more)
-    wide = Derive(scan, tuple((f"c{index}", Column("x")) for index in range(1665)))
+    engine.close()
+
+
+def test_of_wide_relations_those_columns_count_that_a_question_needs(server: str) -> None:
+    engine = PostgresEngine(server)
+    found = engine.add("t", stored(server, "t", TABLE), None)
+    columns = [f"c{index}" for index in range(1665)]
+    wide = Derive(Scan(PrivateTable("t", found.columns, None)), tuple((name, Column("x")) for name in columns))
+    few, all_of_them = (
+        Tally(wide, Keys(), (Summand("values", Call("coalesce", tuple(map(Column, names)))),))
+        for names in (columns[:3], columns)
+    )
+    engine.require_runnable([few])
+    engine.tally(few)
     with pytest.raises(QueryRefused, match="1,664 columns"):
-        engine.require_runnable([Tally(wide, Keys(), (Summand("rows"),))])
+        engine.require_runnable([all_of_them])
     engine.close()
 
 

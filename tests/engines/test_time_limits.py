@@ -48,7 +48,7 @@ def protect(source: Any, **more: Any) -> gt.session.Session:
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT COUNT(DISTINCT UPPER(q || q) || 'x') AS n FROM t",
+        "SELECT COUNT(DISTINCT UPPER(q) || 'x') AS n FROM t",
         "SELECT q, COUNT(*) AS n FROM t GROUP BY q",
         "SELECT COUNT(*) AS n FROM (SELECT p, q, COUNT(*) AS c FROM t GROUP BY p, q)",
     ],

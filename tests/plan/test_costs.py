@@ -95,10 +95,31 @@ def test_a_text_that_doubles_in_every_subquery_is_refused_when_it_could_be_too_l
 
 
 def test_texts_that_are_not_nested_add_up() -> None:
-    keys = [call("concat", NOTE, Literal(str(index))) for index in range(20)]
-    count(Scan(TABLE), *keys[:15])
-    with pytest.raises(QueryRefused, match=r"SUBSTRING"):
-        count(Scan(TABLE), *keys)
+    made = [(f"t{index}", call("concat", NOTE, Literal(str(index)))) for index in range(20)]
+    count(Derive(Scan(TABLE), tuple(made[:15])))
+    with pytest.raises(QueryRefused, match=r"characters") as refusal:
+        count(Derive(Scan(TABLE), tuple(made)))
+    assert "SUBSTRING" in str(refusal.value.hint)
+
+
+def test_texts_that_are_made_and_kept_are_shorter_still() -> None:
+    count(Scan(TABLE), call("lower", NOTE))
+    with pytest.raises(QueryRefused, match="keys and distinct values"):
+        count(Scan(TABLE), *(call(name, NOTE) for name in ("lower", "upper", "trim")), call("concat", NOTE, CODE))
+    count(Scan(TABLE), NOTE, NOTE, CODE)  # what is stored is not made
+    distinct = Aggregate(AggregateKind.COUNT_DISTINCT, call("concat", NOTE, NOTE, NOTE, NOTE, CODE))
+    with pytest.raises(QueryRefused, match="keys and distinct values"):
+        Question(Scan(TABLE), (), (("n", Measured(distinct)),))
+    made = Derive(Scan(TABLE), (("long", call("concat", NOTE, NOTE, NOTE, NOTE, CODE)),))
+    with pytest.raises(QueryRefused, match="keys and distinct values"):
+        count(PerPerson(made, ("long",), ()))
+
+
+def test_kept_texts_of_a_join_count_for_all_rows_that_it_makes() -> None:
+    joined = JoinPersons(Scan(TABLE, 100), Scan(TABLE, 100), (("note", "other"),))
+    count(joined, call("concat", CODE, Column("code")))
+    with pytest.raises(QueryRefused, match="a join makes"):
+        count(joined, call("lower", NOTE))
 
 
 @pytest.mark.parametrize("name", ["lower", "upper", "trim"])

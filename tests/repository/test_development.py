@@ -66,6 +66,14 @@ def test_an_unknown_room_is_refused_with_the_list() -> None:
     assert b"no room is called sesion; the rooms are accounting, answers," in done.stderr
 
 
+def test_checks_without_the_tools_say_what_to_install(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.symlink_to(sys.executable)
+    done = subprocess.run([python, "check.py"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "")
+    assert done.stdout.endswith(": install '.[dev]' first\n")
+
+
 def test_tests_load_what_is_heavy_when_they_need_it() -> None:
     program = "import sys; sys.path[:0] = ['tests']; import conftest; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -103,8 +103,9 @@ MINIMAL = 'source = "trips.csv"\nunit = "user_id"\nbudget = { epsilon = "1" }\n'
         (f"[trips]\n{MINIMAL}groups_per_person = '3'", "[trips] groups_per_person = '3' is no number"),
         (f"[trips]\n{MINIMAL}[trips.domains]\namount = [0, 50]", "could be bounds or categories"),
         (f"[trips]\n{MINIMAL}domains = 3", "[trips] domains = 3 is no table"),
-        (f"[trips]\n{MINIMAL}[trips.domains]\namounts = {{ bounds = [0, 50] }}", "are no columns of the table"),
+        (f"[trips]\n{MINIMAL}[trips.domains]\namounts = {{ bounds = [0, 50] }}", "did you mean `amount`? its columns"),
         (f"[trips]\n{MINIMAL}".replace('"user_id"', '"user"'), "unit = 'user' is no column"),
+        (f"[trips]\n{MINIMAL}".replace('"user_id"', '"usr_id"'), "did you mean `user_id`? its columns"),
         (f"[trips]\n{MINIMAL}".replace("trips.csv", "nowhere.csv"), "there is no file"),
     ],
 )

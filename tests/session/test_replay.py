@@ -120,7 +120,7 @@ def _all_keys(patch: pytest.MonkeyPatch) -> None:
 def _nobody_counts(patch: pytest.MonkeyPatch) -> None:
     """Rows without a person are kept."""
 
-    def scan(self: Printer, node: Scan) -> str:
+    def scan(self: Printer, node: Scan, _wanted: list[str]) -> str:
         columns = ", ".join(f'{self.read(name, domain)} AS "{name}"' for name, domain in node.table.columns)
         return f"SELECT {columns} FROM {self._sources[node.table.name]}"
 

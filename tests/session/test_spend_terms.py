@@ -66,7 +66,7 @@ def test_every_term_is_explained_and_has_an_option_of_the_command_line(term: str
         ({"epsilon": []}, "epsilon"),
         ({"epsilon": True}, "epsilon"),
         ({"epsilon": "much"}, "epsilon"),
-        ({"epsilon": 1, "rho": 1}, "state one spend"),
+        ({"epsilon": 1, "rho": 1}, "epsilon = 1 and rho were given together; give one"),
         ({"delta": "1e-6"}, "delta"),
         ({"epsilon": 1, "confidence": 95}, "confidence"),
         ({"epsilon": 1, "confidence": "high"}, "confidence"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -211,21 +213,22 @@ def test_streams_come_from_everywhere(where: str, request: pytest.FixtureRequest
 
 
 def test_of_two_who_ask_at_once_one_answer_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second attempt under the same charge is made while the first one has not settled yet."""
-    with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s:
-        sound = InteractiveMechanism.draw
-        inner: list[Any] = []
+    """The second asks while the first one has drawn and not settled yet."""
+    drawn = threading.Event()
+    sound = InteractiveMechanism.draw
 
-        def twice(*given: Any) -> Any:
-            part = sound(*given)
-            if not inner:
-                inner.append(None)
-                inner.append(columns(s.sql(TEXT).stream(**SPEND, key="mine")))
-            return part
+    def announced(*given: Any) -> Any:
+        part = sound(*given)
+        drawn.set()
+        return part
 
-        monkeypatch.setattr(InteractiveMechanism, "draw", twice)
-        outer = columns(s.sql(TEXT).stream(**SPEND, key="mine"))
-        assert outer == inner[1] == columns(s.sql(TEXT).stream(**SPEND, key="mine"))
+    monkeypatch.setattr(InteractiveMechanism, "draw", announced)
+    with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s, ThreadPoolExecutor(2) as pool:
+        first = pool.submit(lambda: columns(s.sql(TEXT).stream(**SPEND, key="mine")))
+        drawn.wait()
+        second = pool.submit(lambda: columns(s.sql(TEXT).stream(**SPEND, key="mine")))
+        assert first.result() == second.result() == columns(s.sql(TEXT).stream(**SPEND, key="mine"))
+        assert len([entry for entry in s.history() if entry.kind == "reserved"]) == 1
     assert [path.suffix for path in (tmp_path / "kept").iterdir()] == [".answer"]
 
 

@@ -115,6 +115,10 @@ WITH_HINTS: list[tuple[str, str]] = [
     ("SELECT SUM(CAST(amount AS DECIMAL(10, 2))) FROM trips", "DECIMAL|EXPRESSIONS"),
     ("SELECT COUNT(CAST(note AS BOOLEAN)) FROM trips", "BOOLEAN"),
     ("SELECT COUNT(*) FROM trips WHERE nothing = 1", "no column `nothing`"),
+    (
+        "SELECT regoin, COUNT(*) FROM trips GROUP BY regoin",
+        r"no column `regoin` here\n\n  hint: did you mean `region`\? ",
+    ),
     ("SELECT COUNT(*) FROM trips WHERE x.amount = 1", "no table `x`"),
     ("SELECT COUNT(*) FROM trips WHERE a.b.c = 1", "two parts"),
     ("SELECT COUNT(*) FROM trips WHERE a.b.c.d = 1", "two parts"),

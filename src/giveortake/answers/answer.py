@@ -129,13 +129,19 @@ class Released(ABC):
 
     def to_polars(self) -> Any:
         """A polars DataFrame."""
-        import polars  # noqa: PLC0415 (heavy)
+        try:
+            import polars  # noqa: PLC0415 (heavy)
+        except ImportError:
+            raise _without("polars") from None
 
         return polars.DataFrame(self)
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame; columns of integers or truth values with missing ones get pandas' nullable types."""
-        import pandas  # noqa: PLC0415 (heavy)
+        try:
+            import pandas  # noqa: PLC0415 (heavy)
+        except ImportError:
+            raise _without("pandas") from None
 
         nullable = {"integer": "Int64", "truth": "boolean"}
         kinds = {name: column.kind for column in self.columns for name in column.parts()}
@@ -150,7 +156,10 @@ class Released(ABC):
 
     def to_arrow(self) -> Any:
         """A pyarrow Table."""
-        import pyarrow  # noqa: PLC0415 (heavy)
+        try:
+            import pyarrow  # noqa: PLC0415 (heavy)
+        except ImportError:
+            raise _without("pyarrow") from None
 
         return pyarrow.RecordBatchReader.from_stream(self).read_all()
 
@@ -361,6 +370,10 @@ def _restored(kind: type[Released], columns: tuple[Column, ...], provenance: dic
         value, low, high = next(columns[0].triples())
         return Estimate(value, low, high, name=columns[0].name, **provenance)
     return Answer(columns, **provenance)
+
+
+def _without(library: str) -> NotFound:
+    return NotFound(f"a table of {library} needs {library}", hint=f"pip install {library}; to_dict() needs nothing")
 
 
 def _jsonable(value: Value) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from giveortake import __version__
 from giveortake.cli import (
@@ -116,6 +116,13 @@ def _unknown_command(name: str) -> InvalidParameter:
 
 class _Parser(argparse.ArgumentParser):
     """argparse, with errors in the house's form."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Whatever is not known is refused by the command that was given it, whose own help then is the hint."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
         raise GiveOrTakeError(message, hint=f"`{self.prog} --help` shows what it takes")

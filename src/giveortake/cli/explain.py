@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _METHODS: tuple[Method, ...] = ("basic", "advanced", "optimal", "tight")
 _PEOPLE = (100, 1000, 10_000, 100_000)
 _TOTAL_DELTA = Fraction(1, 10**6)
+_PROMISES = "--epsilon 1, --epsilon 1 --delta 1e-6, --rho 0.1 or --mu 0.5"
 _EPSILONS = tuple(map(Fraction, ("0.01", "0.1", "0.5", "1", "2", "5", "10")))
 
 
@@ -54,7 +55,9 @@ def _promise(arguments: argparse.Namespace) -> Guarantee:
         terms["unit"] = gt.unit(arguments.unit)
     given = [name for name in ("epsilon", "rho", "mu") if getattr(arguments, name) is not None]
     if len(given) != 1:
-        raise InvalidParameter("epsilon, rho, mu", given, "does not name exactly one promise", hint="--epsilon 1")
+        options = " and ".join(f"--{name}" for name in given)
+        problem = f"{options} were given together" if given else "no promise is named"
+        raise GiveOrTakeError(problem, hint=f"name one promise: {_PROMISES}")
     if arguments.epsilon is None and arguments.delta is not None:
         raise InvalidParameter("delta", arguments.delta, "goes with --epsilon only")
     value = str(getattr(arguments, given[0])).strip()

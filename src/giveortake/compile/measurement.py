@@ -180,12 +180,12 @@ def measurement(
     formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
     _hidden_formulas(question, found)
     measures = tuple(found.listed)
-    selection, rest = _selection(stability, question, spend, len(measures)) if discovered else (None, spend)
-    if not measures:
+    if not measures:  # as the variance of a constant
         raise QueryRefused(
-            "nothing has to be measured: the bounds alone decide the answer",
-            hint="values between equal bounds vary by 0; ask for something else beside it, such as COUNT(*)",
+            "no number of the question depends on a row: what is asked is known without asking",
+            hint="ask for COUNT(*) as well",
         )
+    selection, rest = _selection(stability, question, spend, len(measures)) if discovered else (None, spend)
     noises = _noises(measures, rest)
     if any(each.scale_in_steps > _MOST_NOISE for each in noises):
         raise InvalidParameter("epsilon", str(spend), "is so small that the noise has no bound", hint="spend more")

@@ -90,7 +90,13 @@ def spend_of(
     """The spend as it was stated, or None if nothing was."""
     given = [name for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None]
     if len(given) > 1:
-        raise InvalidParameter(", ".join(given), "…", "state one spend, not several", hint="pass epsilon=, rho= or mu=")
+        stated, others = given[0], " and ".join(given[1:])
+        raise InvalidParameter(
+            stated,
+            epsilon if epsilon is not None else rho,
+            f"and {others} were given together; give one",
+            hint="pass epsilon=, rho= or mu=",
+        )
     if delta is not None and epsilon is None:
         raise InvalidParameter("delta", delta, "goes with epsilon", hint='pass epsilon="0.5", delta="1e-8"')
     if not given:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.errors import QueryRefused
+from giveortake.errors import QueryRefused, meant
 from giveortake.frame.aggregates import Agg, Check, released, released_condition
 from giveortake.frame.expressions import Expr, Operand, column_or_expression, node_of
 from giveortake.plan import (
@@ -103,7 +103,8 @@ class Table:
             column = on
         if column not in table.schema:
             raise QueryRefused(
-                f"there is no column `{column}` in `{table.name}`", hint=f"the columns are {', '.join(table.schema)}"
+                f"there is no column `{column}` in `{table.name}`",
+                hint=f"{meant(column, table.schema)}the columns are {', '.join(table.schema)}",
             )
         joined, _ = meet_public(self.relation, table, column_or_expression(on), column, optional=how == "left")
         return replace(self, relation=joined)

@@ -74,7 +74,8 @@ class DiscoveredHistogram(Mechanism[Iterable[Any], dict[Any, int]]):
         (s = 1) and under change-one (s = 2).
         """
         spread = exact.at_least("sensitivity", sensitivity)
-        return events.DiscoveredKeys(spread / self.scale, _lone_values(lone_values, spread) * self.lone_value_chance())
+        chance = exact.shorter_up(_lone_values(lone_values, spread) * self.lone_value_chance())
+        return events.DiscoveredKeys(spread / self.scale, max(chance, exact.LEAST))
 
     def lone_value_chance(self) -> Fraction:
         """An upper bound of P[1 + noise ≥ threshold] = ½ exp(−(threshold − 3⁄2) / scale)."""

@@ -14,6 +14,7 @@ from giveortake.plan.catalog import (
 )
 from giveortake.plan.domains import Domain, Kind, Value
 from giveortake.plan.expressions import Call, Column, Expression, Literal
+from giveortake.plan.origin import Origin
 from giveortake.plan.relations import (
     Derive,
     Filter,
@@ -43,6 +44,7 @@ __all__ = [
     "Kind",
     "Literal",
     "Measured",
+    "Origin",
     "PerPerson",
     "PrivateTable",
     "PublicTable",

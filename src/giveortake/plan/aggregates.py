@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import QueryRefused
-from giveortake.plan.costs import require_short_texts
+from giveortake.plan.costs import require_few_kept, require_short_texts
 from giveortake.plan.domains import Domain, Kind
 from giveortake.plan.expressions import Call, Column, Expression, Literal, require_shallow
 
@@ -68,6 +68,11 @@ class Aggregate:
             require_shallow(self.of)
         if self.quantile is not None and not 0 <= self.quantile <= 1:
             raise QueryRefused("a quantile is a fraction from 0 to 1")
+
+    @property
+    def is_distinct(self) -> bool:
+        """Whether every value has to be kept, to be told from the others."""
+        return self.kind is AggregateKind.COUNT_DISTINCT
 
     def require_releasable(self, schema: Schema) -> None:
         """Refuse what cannot be released with a finite amount of noise, before any data is touched."""
@@ -247,7 +252,10 @@ class Question:
         for aggregate in aggregates:
             aggregate.require_releasable(schema)
         measured = (aggregate.of for aggregate in aggregates if aggregate.of is not None)
-        require_short_texts(self.relation, [*(key for _, key in self.keys), *measured])
+        keys = [key for _, key in self.keys]
+        require_short_texts(self.relation, [*keys, *measured])
+        distinct = (aggregate.of for aggregate in aggregates if aggregate.is_distinct and aggregate.of is not None)
+        require_few_kept(self.relation, [*keys, *distinct])
 
     @property
     def finds_keys(self) -> bool:

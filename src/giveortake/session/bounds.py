@@ -18,7 +18,6 @@ from giveortake.plan import (
     Measured,
     PerPerson,
     Question,
-    Scan,
 )
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from giveortake.answers import Answer
     from giveortake.compile import Caps
-    from giveortake.plan import Catalog, Expression, Relation
+    from giveortake.plan import Expression, Origin, Relation
 
 _MOST_DOUBLINGS = 20
 _LARGEST = 40  # powers of two that are tried for the bounds of a column
@@ -151,14 +150,14 @@ def bounds_check(relation: Relation, caps: Caps, by: Sequence[str], columns: Seq
     return Question(person, (), tuple(outputs))
 
 
-def table_before_caps(catalog: Catalog) -> Relation:
+def table_before_caps(origin: Origin) -> Relation:
     """The one table that bounds are found for, without any cap."""
-    if len(catalog.private) != 1:
-        raise InvalidParameter("bounds", list(catalog.private), "are found for one table at a time")
-    (relation,) = catalog.private.values()
-    if not isinstance(relation, Scan):
+    if not origin.uncapped:
         raise InvalidParameter("bounds", "a part", "are found for the whole table, not for a part")
-    return Scan(relation.table)
+    if len(origin.uncapped) != 1:
+        raise InvalidParameter("bounds", list(origin.uncapped), "are found for one table at a time")
+    (relation,) = origin.uncapped.values()
+    return relation
 
 
 def _groups(relation: Relation, by: Sequence[str]) -> Relation:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from giveortake.compile import Caps, Measurement, Release, Spend
     from giveortake.engines import Engine, Keys
     from giveortake.ledger import Ledger, Reservation, Standing
-    from giveortake.plan import Question
+    from giveortake.plan import Origin, Question
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.session.partitions import Part
@@ -81,6 +81,7 @@ class InteractiveMechanism:
     engine: Engine
     ledger: Ledger
     spool: Spool
+    origin: Origin
     dataset: str
     population: str
     version: str
@@ -152,7 +153,12 @@ class InteractiveMechanism:
         return self.price_at(question, terms.spend)
 
     def price_at(self, question: Question, spend: Spend, known: Keys | None = None) -> Priced:
-        """The same for a spend, refused if the engine could not run it. With `known` keys none are looked for."""
+        """The same for a spend. With `known` keys, which are public then, none are looked for.
+
+        This is the one gate: a question that is not made of this session's own tables, or that the engine cannot run,
+        has no price.
+        """
+        self.origin.require(question)
         if known is None:
             spend = self.with_key_delta(question, spend)
         made = self.measure(question, spend, known)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from giveortake import ledger as ledgers
 from giveortake.compile import Caps
 from giveortake.engines.registry import HERE, is_address, open_engine, place_of, table_in
-from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound
-from giveortake.plan import Domain, Kind, PrivateTable, PublicTable
+from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, meant
+from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.plan.domains import declared
 from giveortake.privacy import ROW, Guarantee, Unit
 from giveortake.privacy import unit as unit_of
@@ -124,6 +124,7 @@ def protect(
         engine=engine,
         ledger=book,
         spool=Spool(_spool_folder(spool, ledger, called)),
+        origin=Origin.of(private, open_tables, caps.total),
         dataset=called,
         population=found.population,
         version=found.version,
@@ -133,8 +134,6 @@ def protect(
     )
     return Session(
         mechanism,
-        private={each.name: each for each in private},
-        public={each.name: each for each in open_tables},
         unasked={each.name: each.unasked for each in sources},
         owns_ledger=not isinstance(ledger, ledgers.Ledger),
         durable=ledger is not None and str(ledger) != ":memory:",
@@ -192,8 +191,12 @@ def _private_tables(
     plain = {name for name, value in said.items() if not (several and name in given and isinstance(value, Mapping))}
     unknown = plain - used
     if unknown:
+        meaning = next((close for each in sorted(unknown) if (close := meant(str(each), used))), "")
         raise InvalidParameter(
-            "domains", sorted(unknown), "are no columns of the table", hint=f"its columns are {', '.join(sorted(used))}"
+            "domains",
+            sorted(unknown),
+            "are no columns of the table",
+            hint=f"{meaning}its columns are {', '.join(sorted(used))}",
         )
     return found, sources
 
@@ -216,7 +219,10 @@ def _declared_table(loaded: Source, whom: Unit, said: Mapping[str, Any]) -> Priv
                 "unit",
                 person,
                 f"is no column of `{loaded.name}`",
-                hint=f"its columns are {', '.join(physical)}; where every row is protected by itself, unit=gt.ROW",
+                hint=(
+                    f"{meant(person, physical)}its columns are {', '.join(physical)}; where every row is protected by "
+                    "itself, unit=gt.ROW"
+                ),
             )
         if physical[person].kind not in {Kind.INTEGER, Kind.TEXT}:
             raise InvalidParameter(

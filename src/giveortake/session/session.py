@@ -10,7 +10,7 @@ from giveortake import frame, sql
 from giveortake.compile import Terms
 from giveortake.errors import InvalidParameter, LedgerUnavailable
 from giveortake.exact import open_probability, shown
-from giveortake.plan import Catalog, PublicTable, Scan
+from giveortake.plan import Catalog, PublicTable
 from giveortake.session.batches import share_of_each
 from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, table_before_caps
 from giveortake.session.partitions import Partition, key_of, parts_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from giveortake.answers.spend_terms import SpendTerms
     from giveortake.exact import Number
     from giveortake.ledger import Entry, Standing
-    from giveortake.plan import PrivateTable, Question, Relation
+    from giveortake.plan import Question
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
 
@@ -45,8 +45,6 @@ class Session:
         self,
         mechanism: InteractiveMechanism,
         *,
-        private: Mapping[str, PrivateTable],
-        public: Mapping[str, PublicTable],
         unasked: Mapping[str, Sequence[tuple[str, str]]],
         owns_ledger: bool,
         durable: bool,
@@ -60,13 +58,8 @@ class Session:
         self.durable = durable
         self._mechanism = mechanism
         self._owns_ledger = owns_ledger
-        self._private = private
-        self._public = public
         self._unasked = unasked
-        relations: dict[str, Relation] = {each.name: Scan(each, self.caps.total) for each in private.values()}
-        if mechanism.part is not None:
-            relations = {name: mechanism.part.of(relation) for name, relation in relations.items()}
-        self.catalog = Catalog(relations, public)
+        self.catalog = Catalog(mechanism.origin.relations, mechanism.origin.public)
 
     # -- asking -------------------------------------------------------------------------------------------------
 
@@ -88,9 +81,10 @@ class Session:
     def _named(self, name: str | None) -> str:
         if name is not None:
             return name
-        if len(self._private) == 1:
-            return next(iter(self._private))
-        raise InvalidParameter("table", None, "is not named, and there are several", hint=", ".join(self._private))
+        tables = list(self.catalog.private)
+        if len(tables) == 1:
+            return tables[0]
+        raise InvalidParameter("table", None, "is not named, and there are several", hint=", ".join(tables))
 
     def batch(
         self, queries: Sequence[Query | str], *, key: str | None = None, **terms: Unpack[SpendTerms]
@@ -128,9 +122,7 @@ class Session:
         parts = parts_of(self._mechanism, list(self.catalog.private.values()), column, parts_per_person)
         sessions = {
             key_of(part.value): Session(
-                replace(self._mechanism, part=part),
-                private=self._private,
-                public=self._public,
+                replace(self._mechanism, part=part, origin=self._mechanism.origin.narrowed(part.of)),
                 unasked=self._unasked,
                 owns_ledger=False,
                 durable=self.durable,
@@ -149,14 +141,14 @@ class Session:
         """
         wanted = open_probability("share", share)
         together = self.caps.total is not None
-        search = BoundsSearch(table_before_caps(self.catalog), together, tuple(by), tuple(columns), wanted)
+        search = BoundsSearch(table_before_caps(self._mechanism.origin), together, tuple(by), tuple(columns), wanted)
         asked = search.questions()
         found = self.batch([self._ask(question) for question in asked.values()], epsilon=epsilon)
         return search.suggestion(dict(zip(asked, found, strict=True)))
 
     def check_bounds(self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = ()) -> Answer:
         """How many people the caps and bounds cut something off, at the cost of ε."""
-        question = bounds_check(table_before_caps(self.catalog), self.caps, by, columns)
+        question = bounds_check(table_before_caps(self._mechanism.origin), self.caps, by, columns)
         return self._ask(question).answer(epsilon=epsilon)
 
     # -- the budget ---------------------------------------------------------------------------------------------
@@ -221,15 +213,13 @@ class Session:
 
     def __repr__(self) -> str:
         lines = [f"<Session {self.name}: {self.budget!r}"]
-        lines.extend(
-            f"  {table.name}({', '.join(column for column, _ in table.columns)})" for table in self._private.values()
-        )
+        lines.extend(f"  {name}({', '.join(relation.schema)})" for name, relation in self.catalog.private.items())
         lines.extend(
             f"  of {table}, {column} cannot be asked about: its type is {kind or 'none that is known here'}"
             for table, columns in self._unasked.items()
             for column, kind in columns
         )
-        lines.extend(f"  {table.name}, public" for table in self._public.values())
+        lines.extend(f"  {name}, public" for name in self.catalog.public)
         if self.budget.unit.column is not None:
             lines.append(f"  rows without a {self.budget.unit.column} are left out")
             lines.append(f"  {self.caps}{'' if self.caps.stated else ' (the default; see suggest_bounds)'}")

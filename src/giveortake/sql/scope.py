@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from giveortake.errors import QueryRefused
+from giveortake.errors import QueryRefused, meant
 from giveortake.plan import require_few_steps
 
 if TYPE_CHECKING:
@@ -47,7 +47,10 @@ class Scope:
             shown = dict.fromkeys(each for each, _ in self._shown(table))
             raise QueryRefused(
                 f"there is no column `{name}` here",
-                hint=f"the columns are {', '.join(shown) or 'none'}; a subquery shows what it selects",
+                hint=(
+                    f"{meant(name, shown)}the columns are {', '.join(shown) or 'none'}; "
+                    "a subquery shows what it selects"
+                ),
             )
         if len(found) > 1 and not (table is None and name.casefold() in self.merged):
             owners = [owner for owner, columns in self.sources if any(_same(each, name) for each in columns)]

@@ -53,6 +53,7 @@ _SPACES = re.compile(" *")
 _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 22
 _AT_ONCE = 10_000  # records
+_MOST_CELLS = 20_000  # of a line
 
 
 def load_csv(
@@ -86,16 +87,23 @@ def _is_plain(path: Path, separator: str) -> bool:
             return False
     content = np.memmap(path, dtype=np.uint8, mode="r") if path.stat().st_size else np.zeros(0, dtype=np.uint8)
     borders = np.frombuffer(f'{separator}\r\n"'.encode(), dtype=np.uint8)
-    quotes, kinds_of_ends = 0, set[bool]()
+    quotes, kinds_of_ends, unfinished = 0, set[bool](), 0
     for start in range(0, content.size, _CHUNK):
         chunk = content[start : start + _CHUNK]
         places = {sign: start + np.flatnonzero(chunk == ord(sign)) for sign in '\0\r\n"'}
         kinds_of_ends |= set((_at(content, places["\n"] - 1) == ord("\r")).tolist())
         opening, closing = places['"'][quotes % 2 :: 2], places['"'][1 - quotes % 2 :: 2]
         quotes += places['"'].size
+        before = np.searchsorted(
+            start + np.flatnonzero(chunk == ord(separator)), [start, *places["\n"], start + _CHUNK]
+        )
+        cells = np.diff(before)
+        cells[0] += unfinished
+        unfinished = int(cells[-1])
         plain = (
             not places["\0"].size,
             len(kinds_of_ends) < 2,
+            cells.max() < _MOST_CELLS,  # DuckDB's time grows with their square
             (_at(content, places["\r"] + 1) == ord("\n")).all(),
             np.isin(_at(content, opening - 1), borders).all(),
             np.isin(_at(content, closing + 1), borders).all(),

@@ -202,6 +202,9 @@ class DuckDBDialect(Dialect):
 
     # -- queries ------------------------------------------------------------------------------------------------
 
+    def require_columns(self, names: list[str]) -> None:
+        """DuckDB takes them all."""
+
     def fence(self, select: str) -> str:
         """DuckDB computes what a subquery selects once."""
         return select

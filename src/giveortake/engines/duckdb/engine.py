@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from itertools import count
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -28,6 +28,7 @@ from giveortake.plan import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    import duckdb
     import numpy.typing as npt
 
     from giveortake.engines.protocol import FoundUnits, Source
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from giveortake.engines.questions import Asked, Persons, Tally
     from giveortake.plan import Domain, Relation, Scan, Value
 
+_AT_ONCE = 1 << 17  # values that become Python's, or are made of Python's, before the time is looked at
 _LONGEST = 200_000  # characters of a question; DuckDB plans these in some seconds
 
 
@@ -125,11 +127,15 @@ class DuckDBEngine(SQLEngine):
         return person is not None and relation.schema[person].kind is Kind.INTEGER
 
     def _persons(self, persons: Persons) -> FoundUnits:
-        """The same keys as elsewhere, but by codes, which are faster to sort than values."""
+        """The same keys as elsewhere, but by codes, which are faster to sort than values.
+
+        Codes are in the order of values, declared ones too: where hashes are equal, either decides alike, so that
+        nobody's rows decide for others by deciding which way it goes.
+        """
         schema = persons.relation.schema
         domains = [column.expression.domain(schema) for column in persons.keys.columns]
         values = [
-            self._occurring(persons.relation, column.expression) if column.values is None else list(column.values)
+            self._occurring(persons.relation, column.expression) if column.values is None else _in_order(column.values)
             for column in persons.keys.columns
         ]
         if math.prod(len(each) for each in values) >= WIDEST:
@@ -173,18 +179,14 @@ class DuckDBEngine(SQLEngine):
     def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
         key = tuple(tuple((type(value).__name__, value) for value in row) for row in rows)
         typed = [(name, sql_type(domain, [row[place] for row in rows])) for place, (name, domain) in enumerate(columns)]
-        return self._table((tuple(typed), key), f"SELECT {self._unnested(typed)}", parameters(rows))
+        lists = (parameters(rows[start : start + _AT_ONCE]) for start in range(0, len(rows), _AT_ONCE))
+        return self._table((tuple(typed), key), f"SELECT {self._unnested(typed)}", lists)
 
     def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
         typed = [(name, sql_type(domain)) for name, domain in columns]
         table = f"key_list_{next(self._numbers)}"
-        self._execute(f"CREATE TABLE {table} AS SELECT {self._unnested(typed)}", [[] for _ in typed])
-        try:
-            for rows in lists:
-                self._execute(f"INSERT INTO {table} SELECT {self._unnested(typed)}", parameters(rows))
-        except BaseException:
-            self._forget(table)
-            raise
+        empty: list[list[Any]] = [[] for _ in typed]
+        self._fill(table, f"SELECT {self._unnested(typed)}", chain([empty], map(parameters, lists)))
         return table
 
     def _unnested(self, typed: Sequence[tuple[str, str]]) -> str:
@@ -196,15 +198,29 @@ class DuckDBEngine(SQLEngine):
         """A dictionary with a mark of each value, which no other value decides, as a place does."""
         plain = self._dictionary(values, domain)
         marked = mark(self._printer.dialect, "value", domain.kind)
-        return self._table(("marked", plain), f"SELECT value, code, {marked} AS mark FROM {plain}", None)
+        return self._table(("marked", plain), f"SELECT value, code, {marked} AS mark FROM {plain}")
 
-    def _table(self, key: object, select: str, parameters: list[Any] | None) -> str:
+    def _table(self, key: object, select: str, lists: Iterable[list[Any] | None] = (None,)) -> str:
         known = self._tables.get(key)
         if known is None:
             known = f"key_table_{len(self._tables)}"
-            self._execute(f"CREATE TABLE {known} AS {select}", parameters)
+            self._fill(known, select, lists)
             self._tables[key] = known
         return known
+
+    def _fill(self, table: str, select: str, lists: Iterable[list[Any] | None]) -> None:
+        """Make a table of what is selected with each of some parameters; none is left behind if that fails."""
+        made = False
+        try:
+            for parameters in lists:
+                self._execute(
+                    f"INSERT INTO {table} {select}" if made else f"CREATE TABLE {table} AS {select}", parameters
+                )
+                made = True
+        except BaseException:
+            if made:
+                self._forget(table)
+            raise
 
     def _forget(self, listed: str) -> None:
         self._run(f"DROP TABLE {listed}")  # also when the time is over
@@ -222,7 +238,16 @@ class DuckDBEngine(SQLEngine):
         """DuckDB has none that a question could reach."""
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] = self._guarded(text, None, lambda cursor: cursor.fetchall())
+        rows: list[tuple[Any, ...]] = self._guarded(text, None, self._fetched)
+        return rows
+
+    def _fetched(self, cursor: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
+        """All rows, some at a time: nothing interrupts what makes Python's objects of them."""
+        rows: list[tuple[Any, ...]] = []
+        while some := cursor.fetchmany(_AT_ONCE):
+            rows += some
+            if self._time.is_over:
+                raise TimeoutError
         return rows
 
     def _columns(self, text: str) -> list[npt.NDArray[np.int64]]:
@@ -237,7 +262,7 @@ class DuckDBEngine(SQLEngine):
         with self._time.interrupting(self._connection.interrupt):
             try:
                 return take(self._connection.execute(text, parameters))
-            except (self._error, RuntimeError, MemoryError) as error:
+            except (self._error, RuntimeError, MemoryError, TimeoutError) as error:
                 kind, is_over = type(error), self._time.is_over
         if is_over:
             raise out_of_time(kind)
@@ -245,6 +270,12 @@ class DuckDBEngine(SQLEngine):
 
     def _run(self, text: str) -> None:
         self._connection.execute(text)
+
+
+def _in_order(values: Iterable[Value]) -> list[Value]:
+    """Values of one kind as DuckDB orders them; what is missing comes last."""
+    ordered: list[Any] = sorted(value for value in values if value is not None)
+    return [*ordered, None] if None in values else ordered
 
 
 def _decoded(codes: npt.NDArray[np.int64], values: list[list[Value]]) -> list[tuple[Value, ...]]:

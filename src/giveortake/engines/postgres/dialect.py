@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, final
 
 from giveortake.engines.postgres import arithmetic
 from giveortake.engines.postgres.arithmetic import double, once
+from giveortake.engines.postgres.limits import require_columns
 from giveortake.engines.sql.dialect import Dialect, double_quoted, single_quoted
 from giveortake.plan import Kind
 
@@ -221,6 +222,9 @@ class PostgresDialect(Dialect):
         )
 
     # -- queries ------------------------------------------------------------------------------------------------
+
+    def require_columns(self, names: list[str]) -> None:
+        require_columns(names)
 
     def fence(self, select: str) -> str:
         """OFFSET 0 keeps PostgreSQL from putting expressions into the places that refer to them."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from giveortake.engines.failures import failure, out_of_time
 from giveortake.engines.postgres.dialect import TYPES, PostgresDialect
-from giveortake.engines.postgres.limits import require_distinct, require_within_limits
+from giveortake.engines.postgres.limits import require_within_limits
 from giveortake.engines.postgres.tables import Stored, find, split
 from giveortake.engines.sql.engine import SQLEngine
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, QueryFailed, QueryRefused
@@ -109,7 +109,7 @@ class PostgresEngine(SQLEngine):
 
     def add_public(self, name: str, source: object) -> PublicContent:
         content = self._send_public(name, source)
-        require_distinct(content.columns)
+        self._printer.dialect.require_columns(list(content.columns))
         return content
 
     def lock(self) -> None:

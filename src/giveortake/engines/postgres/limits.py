@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from giveortake.engines.questions import Asked
-    from giveortake.plan import Relation
 
 _MOST_COLUMNS = 1664  # of one SELECT
 _LONGEST_NAME = 63  # bytes; what is beyond is cut off without a word
@@ -23,27 +22,20 @@ def require_within_limits(asked: Asked) -> None:
     """Refuse a question whose statement PostgreSQL would refuse or misread."""
     numbers = len(asked.summands) if isinstance(asked, Tally) else 1
     _require_few(len(asked.keys.columns) + numbers)
-    _require_columns(asked.relation)
     schema = asked.relation.schema
     for column in asked.keys.columns:
         if column.values is not None and column.expression.domain(schema).kind is Kind.TEXT:
             _require_texts(column.values)
 
 
-def require_distinct(names: Collection[str]) -> None:
-    """Refuse columns that PostgreSQL would take for one another."""
+def require_columns(names: Collection[str]) -> None:
+    """Refuse columns of one SELECT that are too many, or that PostgreSQL would take for one another."""
+    _require_few(len(names))
     if len({name.encode()[:_LONGEST_NAME] for name in names}) < len(names):
         raise QueryRefused(
             f"two columns' names differ beyond {_LONGEST_NAME} bytes alone, where PostgreSQL cuts names off",
             hint="take shorter names",
         )
-
-
-def _require_columns(relation: Relation) -> None:
-    _require_few(len(relation.schema))
-    require_distinct(relation.schema)
-    for source in relation.sources:
-        _require_columns(source)
 
 
 def _require_few(columns: int) -> None:

@@ -239,6 +239,9 @@ class SparkDialect(Dialect):
 
     # -- queries ------------------------------------------------------------------------------------------------
 
+    def require_columns(self, names: list[str]) -> None:
+        """Spark takes them all."""
+
     def fence(self, select: str) -> str:
         """Spark computes what a subquery selects once, or finds equal expressions where it does not."""
         return select

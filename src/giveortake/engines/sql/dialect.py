@@ -309,6 +309,10 @@ class Dialect(ABC):
     # -- queries ------------------------------------------------------------------------------------------------
 
     @abstractmethod
+    def require_columns(self, names: list[str]) -> None:
+        """Refuse the columns of one SELECT if they are too many, or if one's name would be taken for another's."""
+
+    @abstractmethod
     def fence(self, select: str) -> str:
         """A SELECT whose expressions are computed once for each row, however often what follows refers to them."""
 

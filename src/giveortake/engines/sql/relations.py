@@ -53,6 +53,7 @@ class Printer:
     def relation(self, relation: Relation, needed: Iterable[str] | None = None) -> str:
         """A SELECT of its columns, or of those that are needed: perhaps with others, and always with one at least."""
         wanted = _wanted(relation, relation.schema if needed is None else needed)
+        self.dialect.require_columns(wanted)
         match relation:
             case Scan():
                 return self._scan(relation, wanted)
@@ -67,9 +68,7 @@ class Printer:
             case JoinPersons():
                 return self._join_persons(relation, wanted)
             case Union():
-                names = self._names(wanted)
-                one, other = (self.relation(each, wanted) for each in relation.sources)
-                return f"SELECT {names} FROM ({one}) AS t UNION ALL SELECT {names} FROM ({other}) AS t"
+                return " UNION ALL ".join(self._side(relation, each, wanted) for each in relation.sources)
             case PerPerson():
                 return self._per_person(relation, wanted)
             case KeepParts():
@@ -173,6 +172,17 @@ class Printer:
         )
         kind = "LEFT JOIN" if join.optional else "JOIN"
         return f"SELECT {', '.join(columns)} FROM ({left}) AS ours {kind} ({right}) AS theirs ON {on}"
+
+    def _side(self, union: Union, side: Relation, wanted: list[str]) -> str:
+        """One side of a union, its numbers of the type that the kind of both has: decimals may become doubles."""
+        kinds, both, name = side.schema, union.schema, self.dialect.identifier
+        columns = (
+            name(each)
+            if kinds[each].kind is both[each].kind
+            else f"{self.dialect.real(name(each), kinds[each].kind)} AS {name(each)}"
+            for each in wanted
+        )
+        return f"SELECT {', '.join(columns)} FROM ({self.relation(side, wanted)}) AS t"
 
     # -- persons ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,42 @@
+"""Random questions end alike on neighbouring tables, however heavy the one person is in whom they differ."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import pytest
+
+from giveortake.plan import costs
+from random_questions import Fuzz, fuzz, neighbours, outcome
+
+
+def test_a_heavy_person_decides_no_outcome_of_random_questions() -> None:
+    found = fuzz(200)
+    assert found.differences == []
+    assert found.kinds["answered"] > 100
+    assert found.kinds["failed"] == 0
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_texts_without_a_bound_would_tell_whether_the_person_is_there(
+    bounded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not bounded:
+        monkeypatch.setattr(costs, "MOST_MADE", 1 << 60)
+        monkeypatch.setattr(costs, "MOST_KEPT", 1 << 60)
+        monkeypatch.setattr(costs, "MOST_JOINED", 1 << 60)
+    found: Fuzz = fuzz(6, "growing", growing=1.0)
+    if bounded:
+        assert found.differences == []
+    else:
+        assert any(each.startswith("answered / failed: memory") for each in found.differences)
+
+
+@pytest.mark.parametrize("keys", ["", "q", "r"])
+def test_a_question_whose_numbers_are_all_known_is_refused_before_it_is_charged(keys: str) -> None:
+    """With keys that are found it was charged, and failed."""
+    shown, grouped = (f"{keys}, ", f" GROUP BY {keys}") if keys else ("", "")
+    with ExitStack() as stack:
+        light, _ = neighbours(stack, "caps", "known")
+        text = f"SELECT {shown}STDDEV(CLAMP(99, -10, 10)) AS a FROM data{grouped}"
+        assert outcome(light, text).startswith("refused: QueryRefused no number of the question depends on a row")
