@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import polars as pl
@@ -271,7 +272,7 @@ def test_tables_that_are_missing_or_elsewhere_or_forbidden_are_refused(
     with pytest.raises(NotFound, match="no table 'trips'"):
         engine.add("t", f"{server}&table=trips", None)
     with pytest.raises(InvalidParameter, match="another database"):
-        engine.add("t", url.replace("/postgres?", "/other?"), None)
+        engine.add("t", urlsplit(url)._replace(path="/other").geturl(), None)
     assert engine.add("t", server, None, table=f"public.{name}").columns == engine.add(name, server, None).columns
     run("DROP ROLE IF EXISTS stranger")
     run("CREATE ROLE stranger LOGIN")
