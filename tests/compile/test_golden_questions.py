@@ -37,7 +37,7 @@ def named_and_priced(mode: Mode) -> dict[str, list[str]]:
 
 
 def _made(query: Query, spend: Spend) -> Measurement:
-    return mechanism_of(query.session).price_at(query.question, spend).made
+    return mechanism_of(query.session).price_at(query.question, query.session.caps, spend).made
 
 
 def _digest(query: Query) -> str:
@@ -56,10 +56,20 @@ def _price(query: Query, spend: str) -> str:
         quote.noise,
         margins,
         quote.keys,
-        quote.contributions,
+        _contributions(made),
         repr(quote.cost),
     ]
     return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]
+
+
+def _contributions(made: Measurement) -> str | None:
+    """The caps in the words of 0.1.0."""
+    if made.stability.bounding is None and made.caps.rows_per_person is None:
+        return None
+    if made.caps.rows_per_person is not None:
+        return f"at most {made.caps.rows_per_person} rows of a person, chosen before the filter"
+    groups, rows = made.caps.groups_per_person, made.caps.rows_per_group
+    return f"a person counts in at most {groups} groups, with at most {rows} rows in each"
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: f"{mode.name}, {mode.change}")

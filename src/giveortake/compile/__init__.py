@@ -3,7 +3,7 @@
 Everything here is a function of the question, the schema and the custodian's bounds; no row is looked at.
 """
 
-from giveortake.compile.caps import Caps
+from giveortake.compile.caps import Caps, CustodianCaps
 from giveortake.compile.measurement import Measurement, composed, event_of, measurement
 from giveortake.compile.outputs import Evaluated, evaluated
 from giveortake.compile.releases import Release, combined
@@ -11,6 +11,7 @@ from giveortake.compile.spends import Spend, Terms, spend_of
 
 __all__ = [
     "Caps",
+    "CustodianCaps",
     "Evaluated",
     "Measurement",
     "Release",

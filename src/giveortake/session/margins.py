@@ -13,7 +13,7 @@ from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused
 from giveortake.privacy import PureDP
 
 if TYPE_CHECKING:
-    from giveortake.compile import Measurement, Terms
+    from giveortake.compile import Caps, Measurement, Terms
     from giveortake.exact import Number
     from giveortake.plan import Question
     from giveortake.privacy import Guarantee
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _FINEST, _COARSEST = Fraction(1, 2**40), Fraction(2**10)
 
 
-def spend_for_margin(mechanism: InteractiveMechanism, question: Question, terms: Terms) -> Spend:
+def spend_for_margin(mechanism: InteractiveMechanism, question: Question, caps: Caps, terms: Terms) -> Spend:
     """The cheapest spend, of Laplace and Gaussian noise, at which no column's margin exceeds the one wanted."""
     assert terms.margin is not None  # noqa: S101 (asked only then)
     reach = float(exact.positive("margin", terms.margin))
@@ -32,12 +32,16 @@ def spend_for_margin(mechanism: InteractiveMechanism, question: Question, terms:
         keys = mechanism.key_pot / 10
     pure = isinstance(mechanism.budget, PureDP)
     starts = [Spend(epsilon=_COARSEST, keys=keys), *([] if pure else [Spend(mu=_COARSEST, keys=keys)])]
-    found = [each for start in starts if (each := _least(mechanism, question, start, reach, terms)) is not None]
+    found = [
+        each
+        for start in starts
+        if (each := _least(mechanism, question, caps, start, reach=reach, terms=terms)) is not None
+    ]
     if not found:
         raise InvalidParameter(
             "margin", terms.margin, "is not reached by any amount of noise", hint="ask for a wider margin"
         )
-    bought = [mechanism.measure(question, mechanism.with_key_delta(question, each)) for each in found]
+    bought = [mechanism.measure(question, caps, mechanism.with_key_delta(question, each)) for each in found]
     shares = [share_of_budget(mechanism.budget, made.event) for made in bought]
     affordable = [(share, each) for share, each in zip(shares, found, strict=True) if share is not None]
     return min(affordable, key=lambda pair: pair[0])[1] if affordable else found[0]
@@ -52,7 +56,7 @@ def column_margins(made: Measurement, confidence: Fraction, n: Number | None) ->
 
 
 def _least(
-    mechanism: InteractiveMechanism, question: Question, start: Spend, reach: float, terms: Terms
+    mechanism: InteractiveMechanism, question: Question, caps: Caps, start: Spend, *, reach: float, terms: Terms
 ) -> Spend | None:
     """The least spend in the currency of `start` that reaches the margin, if that much does."""
 
@@ -60,7 +64,7 @@ def _least(
         return replace(start, epsilon=amount) if start.epsilon is not None else replace(start, mu=amount)
 
     def widest(amount: Fraction) -> float:
-        margins = column_margins(mechanism.measure(question, at(amount)), terms.confidence, terms.n)
+        margins = column_margins(mechanism.measure(question, caps, at(amount)), terms.confidence, terms.n)
         unknown = [name for name, each in margins.items() if each is None]
         if unknown:
             raise QueryRefused(
