@@ -12,9 +12,10 @@ import numpy as np
 
 from giveortake import exact
 from giveortake.compile.aggregates import Measures
-from giveortake.compile.caps import capped, named
+from giveortake.compile.caps import Caps, capped, named
 from giveortake.compile.inquiry import Inquiry
 from giveortake.compile.releases import Release
+from giveortake.compile.rules import LATEST, Rules
 from giveortake.compile.stability import Stability
 from giveortake.engines import KeyColumn, Keys, Persons
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
@@ -26,7 +27,6 @@ from giveortake.privacy import ApproxDP, events, gaussian_mu
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from giveortake.compile.caps import Caps
     from giveortake.compile.measures import Measure
     from giveortake.compile.outputs import Formula
     from giveortake.compile.spends import Spend
@@ -70,6 +70,7 @@ class Measurement:
     noises: tuple[RoundedNoise, ...]
     selection: Selection | None
     columns: tuple[KeyColumn, ...]
+    rules: Rules
 
     @property
     def event(self) -> Event:
@@ -80,7 +81,7 @@ class Measurement:
         """The same release as it looks when a unit is added or removed, whatever the neighbours are here."""
         if self.stability.neighbours == "add-remove":
             return self.event
-        again = Measures(self.question, replace(self.stability, neighbours="add-remove"))
+        again = Measures(self.question, replace(self.stability, neighbours="add-remove"), self.rules)
         for _, output in self.question.outputs:
             again.formula(output)
         _hidden_formulas(self.question, again)
@@ -160,7 +161,13 @@ class Measurement:
 
 
 def measurement(
-    question: Question, caps: Caps, neighbours: Neighbours, spend: Spend, known: Keys | None = None
+    question: Question,
+    caps: Caps,
+    neighbours: Neighbours,
+    spend: Spend,
+    known: Keys | None = None,
+    *,
+    rules: Rules = LATEST,
 ) -> Measurement:
     """Measures, noise and price of a question; with `known` keys, which are public then, none are looked for.
 
@@ -180,8 +187,9 @@ def measurement(
             f"the answer would have {keys.size:,} keys, more than {MOST_KEYS:,}",
             hint="group by fewer columns, or by wider buckets",
         )
-    stability = Stability.of(question, caps, neighbours, None if discovered else keys.size)
-    found = Measures(question, stability)
+    lowering = Caps() if rules is Rules.FIRST and question.relation.most_rows is not None else caps
+    stability = Stability.of(question, lowering, neighbours, None if discovered else keys.size)
+    found = Measures(question, stability, rules)
     formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
     _hidden_formulas(question, found)
     measures = tuple(found.listed)
@@ -194,7 +202,7 @@ def measurement(
     noises = _noises(measures, rest)
     if any(each.scale_in_steps > _MOST_NOISE for each in noises):
         raise InvalidParameter("epsilon", str(spend), "is so small that the noise has no bound", hint="spend more")
-    made = Measurement(question, caps, stability, measures, formulas, noises, selection, columns)
+    made = Measurement(question, caps, stability, measures, formulas, noises, selection, columns, rules)
     _require_within(made, spend)
     return made
 

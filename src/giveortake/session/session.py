@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
     from giveortake.answers import Answer
     from giveortake.answers.cap_terms import AskTerms
+    from giveortake.compile import Rules
     from giveortake.exact import Number
     from giveortake.ledger import Entry, Standing
     from giveortake.plan import Question
     from giveortake.privacy.events import Event
-    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.mechanism import InteractiveMechanism, Priced
 
 
 @final
@@ -105,9 +106,13 @@ class Session:
                 raise InvalidParameter("batch", query, "holds a question to another session or part")
         questions = [query.question for query in asked]
         each = share_of_each(said.spend, questions)
-        caps = self._mechanism.resolve_caps(said)
-        priced = [self._mechanism.price_at(question, caps, each) for question in questions]
-        return self._mechanism.answer(priced, said.confidence, key)
+        mechanism = self._mechanism
+
+        def priced(rules: Rules) -> list[Priced]:
+            caps = mechanism.resolve_caps(said, rules)
+            return [mechanism.price_at(question, caps, each, rules=rules) for question in questions]
+
+        return mechanism.answer(mechanism.price_as_before(priced, key), said.confidence, key)
 
     def partition(self, column: str, *, parts_per_person: int = 1) -> Partition:
         """Disjoint parts of the data, one for each declared value of a column: together they cost the dearest.
