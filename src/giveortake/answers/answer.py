@@ -167,11 +167,11 @@ class Released(ABC):
         """The table as an Arrow C stream, for every library that reads one; needs no Arrow library here."""
         return arrow.stream([(name, kind, values) for name, kind, values in self._typed_parts()])
 
-    def plot(self) -> Any:
-        """A chart of the values and their intervals; needs the extra `[plot]`."""
+    def plot(self, title: str | None = None) -> Any:
+        """A chart of the values and their intervals, in the form that the keys ask for; needs the extra `[plot]`."""
         from giveortake import plot  # noqa: PLC0415 (the one import upwards: charts are heavy and optional)
 
-        return plot.intervals(self)
+        return plot.intervals(self, title=title)
 
     # -- as text ----------------------------------------------------------------------------------------------
 

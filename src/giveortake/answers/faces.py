@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from html import escape
 from itertools import islice
@@ -25,7 +26,7 @@ def as_text(answer: Released) -> str:
     lines = ["  ".join(text) for text in zip(*columns, strict=True)]
     hidden = len(answer) - _MOST_ROWS
     lines += [f"… {hidden:,} more rows"] if hidden > 0 else []
-    return "\n".join([*(line.rstrip() for line in lines), " · ".join(_facts(answer)), *_notes(answer)])
+    return "\n".join([*(line.rstrip() for line in lines), " · ".join(facts(answer)), *notes(answer)])
 
 
 def as_rich(answer: Released) -> Any:
@@ -49,12 +50,12 @@ def as_rich(answer: Released) -> Any:
         )
     for row in zip(*texts, strict=True):
         table.add_row(*(Text(cell) for cell in row))
-    footer = [" · ".join(_facts(answer))]
+    footer = [" · ".join(facts(answer))]
     if len(answer) > _MOST_ROWS:
         footer.insert(0, f"… {len(answer) - _MOST_ROWS:,} more rows")
     if answer.guarantee is not None:
         footer.append(str(answer.guarantee))
-    return Group(table, *(Text(line, style="dim") for line in [*footer, *_notes(answer)]))
+    return Group(table, *(Text(line, style="dim") for line in [*footer, *notes(answer)]))
 
 
 def as_html(answer: Released) -> str:
@@ -66,12 +67,12 @@ def as_html(answer: Released) -> str:
     )
     cells = [_html_cells(column) for column in answer.columns]
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
-    lines = [" · ".join(_facts(answer))]
+    lines = [" · ".join(facts(answer))]
     if len(answer) > _MOST_ROWS:
         lines.insert(0, f"… {len(answer) - _MOST_ROWS:,} more rows")
     if answer.guarantee is not None:
         lines.append(str(answer.guarantee))
-    foot = "<br>".join(escape(line) for line in [*lines, *_notes(answer)])
+    foot = "<br>".join(escape(line) for line in [*lines, *notes(answer)])
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{foot}</small></div>"
 
 
@@ -126,7 +127,8 @@ def _align(column: Column) -> Literal["left", "right"]:
     return "right" if column.kind in NUMBERS else "left"
 
 
-def _facts(answer: Released) -> list[str]:
+def facts(answer: Released) -> list[str]:
+    """How many rows there are, how sure they are, and what they cost."""
     facts = [f"{len(answer):,} row{'s' * (len(answer) != 1)}"]
     if any(column.has_interval for column in answer.columns):
         facts.append(f"intervals hold with {shown_fraction(100 * answer.confidence)} % each")
@@ -136,8 +138,15 @@ def _facts(answer: Released) -> list[str]:
     return facts
 
 
-def _notes(answer: Released) -> list[str]:
+def notes(answer: Released) -> list[str]:
+    """What a reader should know besides, as it can be shown."""
     return [printable(note) for note in answer.notes]
+
+
+def caps_of(answer: Released) -> str | None:
+    """How much of one person counts, in words, if anything was capped."""
+    said = answer.recipe.get("contributions") if isinstance(answer.recipe, Mapping) else None
+    return None if said is None else printable(str(said))
 
 
 def shown_cost(cost: object) -> str:
