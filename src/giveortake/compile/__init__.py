@@ -7,13 +7,17 @@ from giveortake.compile.caps import Caps
 from giveortake.compile.measurement import Measurement, composed, event_of, measurement
 from giveortake.compile.outputs import Evaluated, evaluated
 from giveortake.compile.releases import Release, combined
+from giveortake.compile.rules import LATEST, OLDER, Rules
 from giveortake.compile.spends import Spend, Terms, spend_of
 
 __all__ = [
+    "LATEST",
+    "OLDER",
     "Caps",
     "Evaluated",
     "Measurement",
     "Release",
+    "Rules",
     "Spend",
     "Terms",
     "combined",

@@ -14,6 +14,7 @@ from giveortake import exact
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.inquiry import Inquiry
 from giveortake.compile.releases import Release
+from giveortake.compile.rules import LATEST
 from giveortake.compile.stability import Stability
 from giveortake.engines import KeyColumn, Keys, Persons
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from giveortake.compile.caps import Caps
     from giveortake.compile.measures import Measure
     from giveortake.compile.outputs import Formula
+    from giveortake.compile.rules import Rules
     from giveortake.compile.spends import Spend
     from giveortake.engines import Engine
     from giveortake.engines.questions import Asked
@@ -69,6 +71,7 @@ class Measurement:
     noises: tuple[RoundedNoise, ...]
     selection: Selection | None
     columns: tuple[KeyColumn, ...]
+    rules: Rules
 
     @property
     def event(self) -> Event:
@@ -79,7 +82,7 @@ class Measurement:
         """The same release as it looks when a unit is added or removed, whatever the neighbours are here."""
         if self.stability.neighbours == "add-remove":
             return self.event
-        again = Measures(self.question, replace(self.stability, neighbours="add-remove"))
+        again = Measures(self.question, replace(self.stability, neighbours="add-remove"), self.rules)
         for _, output in self.question.outputs:
             again.formula(output)
         _hidden_formulas(self.question, again)
@@ -159,7 +162,13 @@ class Measurement:
 
 
 def measurement(
-    question: Question, caps: Caps, neighbours: Neighbours, spend: Spend, known: Keys | None = None
+    question: Question,
+    caps: Caps,
+    neighbours: Neighbours,
+    spend: Spend,
+    known: Keys | None = None,
+    *,
+    rules: Rules = LATEST,
 ) -> Measurement:
     """Measures, noise and price of a question; with `known` keys, which are public then, none are looked for.
 
@@ -176,7 +185,7 @@ def measurement(
             hint="group by fewer columns, or by wider buckets",
         )
     stability = Stability.of(question, caps, neighbours, None if discovered else keys.size)
-    found = Measures(question, stability)
+    found = Measures(question, stability, rules)
     formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
     _hidden_formulas(question, found)
     measures = tuple(found.listed)
@@ -189,7 +198,7 @@ def measurement(
     noises = _noises(measures, rest)
     if any(each.scale_in_steps > _MOST_NOISE for each in noises):
         raise InvalidParameter("epsilon", str(spend), "is so small that the noise has no bound", hint="spend more")
-    made = Measurement(question, caps, stability, measures, formulas, noises, selection, columns)
+    made = Measurement(question, caps, stability, measures, formulas, noises, selection, columns, rules)
     _require_within(made, spend)
     return made
 

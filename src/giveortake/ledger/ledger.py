@@ -245,6 +245,28 @@ class Ledger:
             )
         return found
 
+    def knows(
+        self,
+        event: Event,
+        *,
+        dataset: str,
+        analyst: str | None = None,
+        key: str | None = None,
+        request: object = None,
+        question: str | None = None,
+    ) -> bool:
+        """Whether `reserve` would find what is there: the same key and request, or the same question. It only looks."""
+        with self.chain.looking() as draft:
+            return spending.knows(
+                draft, event, dataset=dataset, analyst=analyst, key=key, request=request, question=question
+            )
+
+    @property
+    def before_0_2(self) -> bool:
+        """Whether anything was asked by a version before 0.2, whose rules may have to be tried."""
+        with self.chain.looking() as draft:
+            return draft.book.before_0_2
+
     def settle(self, reservation: Reservation | int, answer: object) -> Any:
         """Keep an answer unless there is one, and return the one that is kept: nothing else may be released."""
         number = _number(reservation)

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack, final
 
 from giveortake.answers import Answer, Stream
-from giveortake.compile import Terms, composed, event_of, measurement
+from giveortake.compile import LATEST, OLDER, Terms, composed, event_of, measurement
 from giveortake.compile.keys import in_order, listed_keys, with_keys
 from giveortake.compile.postprocessing import answer_columns
 from giveortake.compile.provenance import provenance
@@ -42,10 +42,10 @@ from giveortake.session import stored_answers
 from giveortake.session.margins import spend_for_margin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from giveortake.answers.spend_terms import SpendTerms
-    from giveortake.compile import Caps, Measurement, Release, Spend
+    from giveortake.compile import Caps, Measurement, Release, Rules, Spend
     from giveortake.engines import Engine, Keys
     from giveortake.ledger import Ledger, Reservation, Standing
     from giveortake.plan import Origin, Question
@@ -142,17 +142,31 @@ class InteractiveMechanism:
 
     # -- 1. price -----------------------------------------------------------------------------------------------
 
-    def price(self, question: Question, terms: Terms) -> Priced:
+    def price(self, question: Question, terms: Terms, rules: Rules = LATEST) -> Priced:
         """What the terms spend on a question, and what that buys. Nothing is charged, and no row is looked at."""
         if terms.margin is not None:
-            return self.price_at(question, spend_for_margin(self, question, terms))
+            return self.price_at(question, spend_for_margin(self, question, terms, rules), rules=rules)
         if terms.spend is None:
             raise InvalidParameter(
                 "epsilon", None, "is missing: say what the answer may cost", hint='epsilon="0.1", or margin=50'
             )
-        return self.price_at(question, terms.spend)
+        return self.price_at(question, terms.spend, rules=rules)
 
-    def price_at(self, question: Question, spend: Spend, known: Keys | None = None) -> Priced:
+    def price_as_before(self, price: Callable[[Rules], list[Priced]], key: str | None) -> list[Priced]:
+        """The price by the rules by which this was paid for before, else by the latest."""
+        for rules in OLDER if self.ledger.before_0_2 else ():
+            try:
+                asked = price(rules)
+            except (QueryRefused, InvalidParameter):  # it could not be asked by these rules
+                continue
+            request = self.request(asked)
+            question = json.dumps(request, sort_keys=True)
+            named: Any = {"dataset": self.dataset, "analyst": self.analyst, "key": key}
+            if self.ledger.knows(self.event(asked), request=request, question=question, **named):
+                return asked
+        return price(LATEST)
+
+    def price_at(self, question: Question, spend: Spend, known: Keys | None = None, rules: Rules = LATEST) -> Priced:
         """The same for a spend. With `known` keys, which are public then, none are looked for.
 
         This is the one gate: a question that is not made of this session's own tables, or that the engine cannot run,
@@ -161,13 +175,15 @@ class InteractiveMechanism:
         self.origin.require(question)
         if known is None:
             spend = self.with_key_delta(question, spend)
-        made = self.measure(question, spend, known)
+        made = self.measure(question, spend, known, rules)
         self.engine.require_runnable(made.asked())
         return Priced(made, spend, made.keys() if known is None and made.selection is None else known)
 
-    def measure(self, question: Question, spend: Spend, known: Keys | None = None) -> Measurement:
+    def measure(
+        self, question: Question, spend: Spend, known: Keys | None = None, rules: Rules = LATEST
+    ) -> Measurement:
         """The measurement that a spend buys."""
-        return measurement(question, self.caps, self.budget.neighbours, spend, known)
+        return measurement(question, self.caps, self.budget.neighbours, spend, known, rules=rules)
 
     def with_key_delta(self, question: Question, spend: Spend) -> Spend:
         """The δ for finding keys, a tenth of the pot unless said otherwise; none if all keys are known."""
@@ -193,7 +209,9 @@ class InteractiveMechanism:
 
     # -- 2. reserve ---------------------------------------------------------------------------------------------
 
-    def request(self, asked: Sequence[Priced], refines: tuple[str, ...], portion: int | None) -> dict[str, Any]:
+    def request(
+        self, asked: Sequence[Priced], refines: tuple[str, ...] = (), portion: int | None = None
+    ) -> dict[str, Any]:
         """What names a charge: what is asked, what that refines, and which portion of that, if it is not all."""
         return {
             "questions": [each.made.named(each.spend) for each in asked],
@@ -397,7 +415,8 @@ class _Release:
         said = Terms.of(terms, confidence=self.confidence, without=("margin", "key_delta", "n"))
         if said.spend is None:
             raise InvalidParameter("epsilon", None, "is missing", hint='answer.refine(epsilon="0.1")')
-        again = self.mechanism.price_at(self.asked.made.question, said.spend, self.keys)
+        made = self.asked.made  # releases are combined that were drawn by the same rules
+        again = self.mechanism.price_at(made.question, said.spend, self.keys, made.rules)
         refines = (*self.refines, str(self.reservation.number))
         reservation, (part,) = self.mechanism.reserve_and_draw([again], key, refines, self.portion)
         keys, release = stored_answers.whole(self.mechanism.spool, again, part)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from giveortake.answers import Answer, Stream
     from giveortake.answers.spend_terms import SpendTerms
     from giveortake.plan import Question
-    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.mechanism import InteractiveMechanism, Priced
     from giveortake.session.quote import Quote
     from giveortake.session.session import Session
 
@@ -52,7 +52,7 @@ class Query:
         same price is free the second time.
         """
         said = self._terms(terms)
-        (only,) = self._mechanism.answer([self._mechanism.price(self.question, said)], said.confidence, key)
+        (only,) = self._mechanism.answer([self._priced(said, key)], said.confidence, key)
         return only
 
     def stream(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Stream:
@@ -61,7 +61,12 @@ class Query:
         The terms and the price are those of `answer`, and so is what is kept: it is drawn once.
         """
         said = self._terms(terms)
-        return self._mechanism.stream(self._mechanism.price(self.question, said), said.confidence, key)
+        return self._mechanism.stream(self._priced(said, key), said.confidence, key)
+
+    def _priced(self, said: Terms, key: str | None) -> Priced:
+        mechanism = self._mechanism
+        (only,) = mechanism.price_as_before(lambda rules: [mechanism.price(self.question, said, rules)], key)
+        return only
 
     @property
     def finds_keys(self) -> bool:

@@ -105,7 +105,10 @@ class Session:
                 raise InvalidParameter("batch", query, "holds a question to another session or part")
         questions = [query.question for query in asked]
         each = share_of_each(said.spend, questions)
-        priced = [self._mechanism.price_at(question, each) for question in questions]
+        mechanism = self._mechanism
+        priced = mechanism.price_as_before(
+            lambda rules: [mechanism.price_at(question, each, rules=rules) for question in questions], key
+        )
         return self._mechanism.answer(priced, said.confidence, key)
 
     def partition(self, column: str, *, parts_per_person: int = 1) -> Partition:
