@@ -58,18 +58,18 @@ def as_rich(answer: Released) -> Any:
     return Group(table, *(Text(line, style="dim") for line in [*footer, *notes(answer)]))
 
 
-def as_html(answer: Released) -> str:
+def as_html(answer: Released, rows: int = _MOST_ROWS) -> str:
     """A table for a notebook, with a bar for every interval. Everything that came from outside is escaped."""
     head = "".join(
         f'<th style="text-align:{_align(column)}">{escape(printable(column.name))}</th>'
         + ("<th></th>" * (2 * column.has_interval))
         for column in answer.columns
     )
-    cells = [_html_cells(column) for column in answer.columns]
+    cells = [_html_cells(column, rows) for column in answer.columns]
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
     lines = [" · ".join(facts(answer))]
-    if len(answer) > _MOST_ROWS:
-        lines.insert(0, f"… {len(answer) - _MOST_ROWS:,} more rows")
+    if len(answer) > rows:
+        lines.insert(0, f"… {len(answer) - rows:,} more rows")
     if answer.guarantee is not None:
         lines.append(str(answer.guarantee))
     foot = "<br>".join(escape(line) for line in [*lines, *notes(answer)])
@@ -86,8 +86,8 @@ def _cells(column: Column, rows: int) -> list[str]:
     return [text.ljust(width) for text in lines]
 
 
-def _html_cells(column: Column) -> list[str]:
-    rows = _head(column, _MOST_ROWS)
+def _html_cells(column: Column, most: int) -> list[str]:
+    rows = _head(column, most)
     align = f'<td style="text-align:{_align(column)}">'
     texts = [(escape(value), escape(beside)) for value, beside in (shown_with_margin(*row) for row in rows)]
     if not column.has_interval:
