@@ -136,3 +136,9 @@ def test_one_number_and_no_number_have_a_chart_and_several_estimates_have_one_ea
     three = Answer([Column("k", ["a"]), *(estimate([1.0], name=name) for name in "xyz")]).plot().to_dict()
     assert (len(three["concat"]), three["columns"]) == (3, 2)
     assert three["title"]["text"] == "x, y, z by k"
+
+
+def test_what_is_missing_has_a_place_and_no_interval() -> None:
+    chart = Answer([Column("k", ["a", "b"]), Column("n", [1.0, None], [0.0, None], [2.0, None])]).plot()
+    assert [row["open"] for row in rows_of(chart)] == ["", "none"]
+    assert chart.to_dict()["layer"][0]["encoding"]["y"]["scale"]["domain"] == ["a", "b"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from decimal import Decimal
 from fractions import Fraction
 from html import escape
 from itertools import islice
@@ -17,7 +19,10 @@ if TYPE_CHECKING:
     from giveortake.answers.answer import Released
 
 _MOST_ROWS = 20
-_BAR = "position:relative;display:inline-block;width:120px;height:9px;background:#eee;vertical-align:middle"
+_FARTHEST = 10**300
+_BAR = (
+    "position:relative;display:inline-block;width:120px;height:9px;background:#eee;vertical-align:middle;margin:0 8px"
+)
 
 
 def as_text(answer: Released) -> str:
@@ -100,23 +105,40 @@ def _html_cells(column: Column, most: int) -> list[str]:
 
 
 def _bars(rows: list[tuple[Value, Value, Value]]) -> list[str]:
-    """One line for each interval, all on the scale of the widest."""
-    numbers = [tuple(float(end) for end in row) if _is_finite(row) else None for row in rows]  # type: ignore[arg-type]
-    known = [end for row in numbers if row is not None for end in row]
+    """One line for each interval, all on the scale of the finite ends; what has no end reaches beyond the scale."""
+    numbers = [tuple(map(_finite, row)) for row in rows]
+    known = [end for row in numbers for end in row if end is not None]
     least, greatest = min([0.0, *known]), max([0.0, *known])
     span = greatest - least or 1.0
-    return ["" if row is None else _bar(*((end - least) / span for end in row)) for row in numbers]
+    scaled = [[None if end is None else (end - least) / span for end in row] for row in numbers]
+    return [_bar(*row) if is_interval(*given[1:]) else "" for row, given in zip(scaled, rows, strict=True)]
 
 
-def _bar(value: float, low: float, high: float) -> str:
-    left, width = 100 * max(0.0, low), 100 * max(0.0, min(1.0, high) - max(0.0, low))
-    interval = f"position:absolute;top:3px;height:3px;background:#888;left:{left:.1f}%;width:{width:.1f}%"
-    point = f"position:absolute;top:0;height:9px;width:2px;background:#222;left:{100 * value:.1f}%"
-    return f'<span style="{_BAR}"><span style="{interval}"></span><span style="{point}"></span></span>'
+def _bar(value: float | None, low: float | None, high: float | None) -> str:
+    """An interval on a scale from 0 to 1, with an arrow where an end is missing."""
+    left, right = max(0.0, low or 0.0), 1.0 if high is None else min(1.0, high)
+    place = f"left:{100 * left:.1f}%;width:{100 * max(0.0, right - left):.1f}%"
+    parts = [f'<span style="position:absolute;top:3px;height:3px;background:#888;{place}"></span>']
+    if value is not None:
+        at = f"position:absolute;top:0;height:9px;width:2px;background:#222;left:{100 * value:.1f}%"
+        parts.append(f'<span style="{at}"></span>')
+    for end, side, arrow in ((low, "left:-7px", "◂"), (high, "right:-7px", "▸")):
+        if end is None:
+            parts.append(f'<span style="position:absolute;top:-4px;color:#888;line-height:17px;{side}">{arrow}</span>')
+    return f'<span style="{_BAR}">{"".join(parts)}</span>'
 
 
-def _is_finite(row: tuple[Value, Value, Value]) -> bool:
-    return all(isinstance(end, int | float) and abs(end) < 1e300 for end in row)
+def _finite(end: Value) -> float | None:
+    """A number that a scale can hold."""
+    if isinstance(end, bool) or not isinstance(end, int | float | Decimal) or math.isnan(end):
+        return None
+    return float(end) if -_FARTHEST < end < _FARTHEST else None
+
+
+def is_interval(low: Value, high: Value) -> bool:
+    """Whether both ends are numbers, infinite ones too: of dates, and of what is missing, no bar is drawn."""
+    ends = (low, high)
+    return all(isinstance(end, int | float | Decimal) and not math.isnan(end) for end in ends)
 
 
 def _head(column: Column, rows: int) -> list[tuple[Value, Value, Value]]:

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.answers.faces import is_interval
 from giveortake.answers.numbers import shown, shown_with_margin
 from giveortake.answers.printable import printable
 
@@ -113,6 +114,8 @@ def _number(value: Any) -> float | None:
 
 
 def _open(low: Any, high: Any) -> str:
-    """Which ends of an interval are missing."""
+    """Which ends of an interval are missing; "none" if there is no interval."""
+    if not is_interval(low, high):
+        return "none"
     below, above = _number(low) is None, _number(high) is None
     return "both" if below and above else "low" if below else "high" if above else ""
