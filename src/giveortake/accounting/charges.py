@@ -71,8 +71,7 @@ class Bundle:
             case events.Parallel():
                 self._add_parallel(charge, times)
             case events.InPart() | events.GaussianKeys():
-                for promise in self._bounds_of(charge):
-                    self._add_promise(promise, times, attained=False)
+                self._add_bounds(charge, times)
             case events.Subsampled():
                 self._add_sampled(charge, times)
             case events.Gaussian(noise_multiplier=noise):
@@ -87,15 +86,18 @@ class Bundle:
                 else:
                     (self.losses if law.attained else self.worst)[law] += times
 
-    def _bounds_of(self, event: events.InPart | events.GaussianKeys) -> list[Guarantee]:
+    def _add_bounds(self, event: events.InPart | events.GaussianKeys, times: int) -> None:
         """Promises that bound a release from above, and of which no pair of tables is known to attain them.
 
         Nobody says in which parts the worst pair differs; and what is shown of found keys is only part of their noise.
         """
         terms: Any = {"unit": self.unit, "neighbours": self.neighbours}
         if isinstance(event, events.InPart):
-            return [event.guarantee(**terms)]
-        return [GaussianDP(1 / event.noise_multiplier, **terms), ApproxDP(0, event.delta, **terms)]
+            bounds: list[Guarantee] = [event.guarantee(**terms)]
+        else:
+            bounds = [GaussianDP(1 / event.noise_multiplier, **terms), ApproxDP(0, event.delta, **terms)]
+        for promise in bounds:
+            self._add_promise(promise, times, attained=False)
 
     def _add_promise(self, promise: Guarantee, times: int, *, attained: bool = True) -> None:
         """A promise stands for the worst mechanism that keeps it, if that is what is meant (`attained`)."""
