@@ -12,15 +12,16 @@ import numpy as np
 
 from giveortake import exact
 from giveortake.errors import InvalidParameter
+from giveortake.mechanisms.discovered_histogram import shown_keys
 from giveortake.mechanisms.gaussian import Gaussian
-from giveortake.mechanisms.mechanism import Mechanism
+from giveortake.mechanisms.mechanism import Mechanism, opened
 from giveortake.privacy import events
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
-    from giveortake.mechanisms.mechanism import Sensitive
+    from giveortake.mechanisms.discovered_histogram import Found
     from giveortake.randomness import Entropy
 
 Key = TypeVar("Key")
@@ -90,7 +91,10 @@ class WeightedKeys(Mechanism[Any, Any]):
                 weights(length, degree), _quantiles(chance, exact.whole("degree", degree)), strict=True
             )
         )
-        return cls(sigma, max(least, length + 1), length, degree)
+        found = cls(sigma, max(least, length + 1), length, degree)
+        while _lone_key_chance(sigma, found.threshold, length, degree) > chance:  # within the rounding of enclosures
+            found = cls(sigma, found.threshold + 1, length, degree)
+        return found
 
     def event(self, sensitivity: Number = 1) -> events.GaussianKeys:
         """A release: 1 under add-remove; 2 under change-one, where one unit leaves and another enters."""
@@ -102,19 +106,20 @@ class WeightedKeys(Mechanism[Any, Any]):
         """The noise that each weight gets."""
         return Gaussian(self.sigma)
 
-    def release(self, value: Any, entropy: Entropy | None = None) -> Any:
-        """The keys that are shown and their noisy weights; `value` holds every key and its weight."""
-        keys, total = value.open(self)
-        noisy = np.asarray(self.noise.release(total, entropy))
-        shown = np.flatnonzero(noisy >= self.threshold)
-        return [keys[place] for place in shown], noisy[shown]
+    def release(self, value: Any, entropy: Entropy | None = None) -> dict[Any, int]:
+        """The noisy weights that reach the threshold; `value` maps every key to its weight."""
+        weighed = opened(value, self)
+        keys, total = list(weighed), np.array(list(weighed.values()), dtype=np.int64)
+        shown, noisy = shown_keys(self.noise, self.threshold, keys, total, entropy)
+        return dict(zip(shown, noisy.tolist(), strict=True))
 
-    def select(
-        self, value: Sensitive[tuple[list[Key], npt.NDArray[np.int64]]], entropy: Entropy | None = None
-    ) -> list[Key]:
-        """The keys that are shown alone."""
-        shown: list[Key] = self.release(value, entropy)[0]
-        return shown
+    def select(self, value: Found[Key], entropy: Entropy | None = None) -> list[Key]:
+        """The keys that are shown; `value` holds the keys and the weights."""
+        return self.shown(value, entropy)[0]
+
+    def shown(self, value: Found[Key], entropy: Entropy | None = None) -> tuple[list[Key], npt.NDArray[Any]]:
+        """The keys that are shown and their noisy weights."""
+        return shown_keys(self.noise, self.threshold, *value.open(self), entropy)
 
 
 @lru_cache(maxsize=64)
