@@ -37,7 +37,7 @@ def spend_for_margin(
     pure = isinstance(mechanism.budget, PureDP)
 
     def measure(spend: Spend) -> Measurement:
-        return mechanism.measure(question, caps, spend, None, rules)
+        return mechanism.measure(question, caps, spend, rules=rules)
 
     starts = [Spend(epsilon=_COARSEST, keys=keys), *([] if pure else [Spend(mu=_COARSEST, keys=keys)])]
     found = [each for start in starts if (each := _least(measure, start, reach, terms)) is not None]
@@ -45,7 +45,7 @@ def spend_for_margin(
         raise InvalidParameter(
             "margin", terms.margin, "is not reached by any amount of noise", hint="ask for a wider margin"
         )
-    bought = [measure(mechanism.with_key_delta(question, each)) for each in found]
+    bought = [measure(mechanism.with_key_delta(question, each, rules)) for each in found]
     shares = [share_of_budget(mechanism.budget, made.event) for made in bought]
     affordable = [(share, each) for share, each in zip(shares, found, strict=True) if share is not None]
     return min(affordable, key=lambda pair: pair[0])[1] if affordable else found[0]

@@ -13,6 +13,7 @@ from giveortake.exact import open_probability, shown
 from giveortake.plan import Catalog, PublicTable
 from giveortake.session.batches import share_of_each
 from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, table_before_caps
+from giveortake.session.pages import session_page
 from giveortake.session.partitions import Partition, key_of, parts_of
 from giveortake.session.query import Query
 
@@ -239,6 +240,9 @@ class Session:
         if not self.durable:
             lines.append("  the ledger is in memory: what was spent is forgotten with the session")
         return "\n".join(lines) + ">"
+
+    def _repr_html_(self) -> str:
+        return session_page(self)
 
 
 def _without_fingerprint(content: Mapping[str, Any]) -> dict[str, Any]:
