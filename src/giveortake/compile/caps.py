@@ -150,4 +150,4 @@ def named(caps: Caps, stability: Stability, question: Question) -> list[Any]:
         return [groups, rows, total, "each"]
     if groups is None and stability.touched <= _USUAL:
         groups = _USUAL
-    return [groups, rows or _USUAL, total]
+    return [groups, stability.rows_in_group or _USUAL, total]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import OrderedDict
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, final
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from giveortake.plan import Domain, Relation, Scan, Value
 
 _AT_ONCE = 1 << 17  # values that become Python's, or are made of Python's, before the time is looked at
+_MORE_BOUNDED = 4  # tables with few rows of each person that are kept, besides one for each table
 _LONGEST = 200_000  # characters of a question; DuckDB plans these in some seconds
 
 
@@ -61,7 +63,7 @@ class DuckDBEngine(SQLEngine):
         self._loaded: dict[str, Loaded] = {}
         self._tables: dict[object, str] = {}
         self._numbers = count()
-        self._bounded: set[str] = set()
+        self._bounded: OrderedDict[str, None] = OrderedDict()
 
     @property
     def identity(self) -> str:
@@ -234,7 +236,11 @@ class DuckDBEngine(SQLEngine):
         table = self._sources[bounded_name(scan)]
         if table not in self._bounded:
             self._execute(f"CREATE TABLE {table} AS {self._printer.few_rows(scan)}")
-            self._bounded.add(table)
+            self._bounded[table] = None
+        self._bounded.move_to_end(table)
+        while len(self._bounded) > _MORE_BOUNDED + len(self._loaded):  # a question reads each table under one cap
+            oldest, _ = self._bounded.popitem(last=False)
+            self._forget(oldest)
 
     def _require_own_limits(self, asked: Asked) -> None:
         """DuckDB has none that a question could reach."""
