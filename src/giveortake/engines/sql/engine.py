@@ -173,8 +173,7 @@ class SQLEngine(ABC):
 
     def _persons(self, persons: Persons) -> FoundUnits:
         rows = self._rows(statements.found_statement(self._printer, persons, self._declared(persons)))
-        rows.sort(key=lambda row: [(value is None, value) for value in row[:-1]])
-        return [tuple(row[:-1]) for row in rows], np.array([row[-1] for row in rows], dtype=np.int64)
+        return in_order_of_keys(rows)
 
     def _remembered(self, asked: Asked, compute: Callable[[], Any]) -> Any:
         with self._lock:
@@ -253,6 +252,12 @@ class SQLEngine(ABC):
             tuple(len(values) for values in columns),
             None if keys.wanted is None else self._wanted(keys.wanted),
         )
+
+
+def in_order_of_keys(rows: list[tuple[Any, ...]]) -> FoundUnits:
+    """Rows that end with a number of units, by their keys; what is missing comes last."""
+    rows.sort(key=lambda row: [(value is None, value) for value in row[:-1]])
+    return [tuple(row[:-1]) for row in rows], np.array([row[-1] for row in rows], dtype=np.int64)
 
 
 def places_of(keys: Keys, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
