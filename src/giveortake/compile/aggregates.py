@@ -21,6 +21,7 @@ from giveortake.plan import AggregateKind, Call, Kind, Measured, Quotient
 from giveortake.plan import Literal as Constant
 
 if TYPE_CHECKING:
+    from giveortake.compile.rules import Rules
     from giveortake.compile.stability import Stability
     from giveortake.plan import Aggregate, Domain, Expression, Question
     from giveortake.plan.aggregates import Output
@@ -33,6 +34,7 @@ class Measures:
 
     question: Question
     stability: Stability
+    rules: Rules
     listed: list[Measure] = field(default_factory=list)
 
     def formula(self, output: Output) -> Formula:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, final
 
 from giveortake.engines.sql.hashes import hash_of, mark
+from giveortake.engines.sql.key_weights import total_weight
 from giveortake.engines.sql.statements import known_rows, rows_of, told_apart
 from giveortake.plan import Kind
 
@@ -140,9 +141,13 @@ def key_lines(printer: Printer, persons: Persons, declared: Mapping[int, str]) -
     return Lines(select, ("p",), "id", tuple(names), persons.groups)
 
 
-def units_statement(first: str) -> str:
-    """What stands for a key, and of how many persons it is one that counts."""
-    return f"SELECT id, count(*) AS n FROM {first} GROUP BY id"
+def units_statement(printer: Printer, persons: Persons, first: str, weights: str | None) -> str:
+    """What stands for a key, and for how many persons it counts, or the sum of the weights that they give it."""
+    if weights is None:
+        return f"SELECT id, count(*) AS n FROM {first} GROUP BY id"
+    counted = f"SELECT id, count(*) OVER (PARTITION BY p) AS m FROM {first}"
+    given = f"SELECT c.id, x.w FROM ({counted}) AS c JOIN {weights} AS x ON c.m = x.m"
+    return f"SELECT id, {total_weight(printer, persons)} AS n FROM ({given}) AS g GROUP BY id"
 
 
 def keys_statement(table: str, units: str, width: int) -> str:

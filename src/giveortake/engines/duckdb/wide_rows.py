@@ -83,10 +83,13 @@ class WideRows:
 
     # -- questions ----------------------------------------------------------------------------------------------
 
-    def keys(self, persons: Persons, declared: Mapping[int, str]) -> list[tuple[Any, ...]]:
-        """The keys that count for somebody, each with the number of persons."""
+    def keys(self, persons: Persons, declared: Mapping[int, str], weights: str | None) -> list[tuple[Any, ...]]:
+        """The keys that count for somebody, each with the number of persons, or the sum of their weights."""
         lines = choices.key_lines(self._printer, persons, declared)
-        with self._first(lines) as (table, first), self._made(choices.units_statement(first)) as units:
+        with (
+            self._first(lines) as (table, first),
+            self._made(choices.units_statement(self._printer, persons, first, weights)) as units,
+        ):
             return self._tables.rows(choices.keys_statement(table, units, len(persons.keys.columns)))
 
     def numbers(self, distinct: Distinct, coded: Coded) -> list[tuple[Any, ...]]:
