@@ -125,7 +125,7 @@ FROM (SELECT count(v0) AS a0,
 SELECT CAST(d0.code AS INTEGER) AS code,
     g.n
 FROM (SELECT k0,
-      count(DISTINCT CASE WHEN strlen(v0) < 64 THEN v0 ELSE sha256(v0) END) AS n
+      count(DISTINCT v0) AS n
   FROM (SELECT "r" AS k0,
         "w" AS v0
     FROM (SELECT "w",
@@ -168,7 +168,7 @@ GROUP BY ALL
 SELECT CAST(d0.code AS INTEGER) AS code,
     g.n
 FROM (SELECT k0,
-      count(DISTINCT CASE WHEN strlen(v0) < 64 THEN v0 ELSE sha256(v0) END) AS n
+      count(DISTINCT v0) AS n
   FROM (SELECT "q" AS k0,
         "w" AS v0
     FROM (SELECT "w",
@@ -197,7 +197,7 @@ FROM (SELECT count(DISTINCT CASE WHEN strlen(v0) < 64 THEN v0 ELSE sha256(v0) EN
 -- distinct, ungrouped: distinct
 SELECT CAST(0 AS INTEGER) AS code,
     g.n
-FROM (SELECT count(DISTINCT CASE WHEN strlen(v0) < 64 THEN v0 ELSE sha256(v0) END) AS n
+FROM (SELECT count(DISTINCT v0) AS n
   FROM (SELECT "w" AS v0
     FROM (SELECT "w"
       FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
