@@ -305,3 +305,24 @@ def test_a_key_makes_a_retry_safe(capsys: pytest.CaptureFixture[str]) -> None:
         assert query(COUNT, "--epsilon", "0.4", "--key", "monday") == 0
     assert "40 % of the budget is used" in capsys.readouterr().err.splitlines()[-1]
     assert query("SELECT COUNT(*) AS n FROM trips", "--epsilon", "0.4", "--key", "monday") == 2
+
+
+def test_a_large_file_is_read_as_text_once_unless_no_copy_is_wanted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    (folder / "trips.csv").write_text(ROWS + "7,north,3\n" * 150_000)
+    asked = [COUNT, "--epsilon", "0.1", "--format", "csv", "--rows-per-person", "1"]
+    assert query(*asked, "--no-cache") == 0
+    assert not (folder / "cache").exists()
+    assert query(*asked) == 0
+    (copy,) = (folder / "cache" / "giveortake").glob("*.parquet")
+    used = copy.stat().st_mtime_ns
+    assert query(*asked) == 0
+    assert copy.stat().st_mtime_ns > used
+    assert len(set(capsys.readouterr().out.split("region,n,n_low,n_high\n"))) == 2  # nothing, and one answer
+    toml = TOML.replace('source = "trips.csv"', 'source = "trips.csv"\nrows_per_person = 1\nledger = "other.ledger"')
+    (folder / "trips.toml").write_text(toml)
+    (folder / "cache" / "giveortake" / copy.name).unlink()
+    assert cli.main(["query", "trips.toml", COUNT, "--epsilon", "0.1"]) == 0
+    assert len(list((folder / "cache" / "giveortake").glob("*.parquet"))) == 1
