@@ -20,6 +20,7 @@ from giveortake.errors import InvalidParameter, NotFound, Unprovable
 from giveortake.exact import Number, open_probability
 
 if TYPE_CHECKING:
+    from giveortake.answers.caps import Caps
     from giveortake.answers.column import Values
     from giveortake.answers.spend_terms import SpendTerms
 
@@ -30,7 +31,18 @@ _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")  # with
 class Released(ABC):
     """What left, how sure it is, what was promised and what it cost; and its faces for every kind of table."""
 
-    __slots__ = ("citations", "confidence", "cost", "entropy", "guarantee", "notes", "recipe", "release_id")
+    __slots__ = (
+        "caps",
+        "citations",
+        "confidence",
+        "cost",
+        "entropy",
+        "guarantee",
+        "left_out",
+        "notes",
+        "recipe",
+        "release_id",
+    )
 
     guarantee: Any
     cost: Any
@@ -40,6 +52,8 @@ class Released(ABC):
     recipe: Mapping[str, object] | tuple[str, ...]
     entropy: str
     notes: tuple[str, ...]
+    caps: Caps | None  # how much of a person counts; None if everything does
+    left_out: Any  # how much the caps leave out, as far as that was released
 
     def __init__(
         self,
@@ -52,6 +66,8 @@ class Released(ABC):
         recipe: Mapping[str, object] | Sequence[str] = (),
         entropy: str = "",
         notes: tuple[str, ...] = (),
+        caps: Caps | None = None,
+        left_out: Any = None,
     ) -> None:
         self._keep(
             guarantee=guarantee,
@@ -62,6 +78,8 @@ class Released(ABC):
             recipe=MappingProxyType(dict(recipe)) if isinstance(recipe, Mapping) else tuple(recipe),
             entropy=entropy,
             notes=tuple(notes),
+            caps=caps,
+            left_out=left_out,
         )
 
     def _keep(self, **fields: object) -> None:

@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from giveortake.answers.caps import Caps
 from giveortake.answers.column import Column, Kind, Value
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 
@@ -54,6 +55,8 @@ def to_json(answer: Released, kind: str) -> str:
         "recipe": recipe,
         "entropy": answer.entropy,
         "notes": list(answer.notes),
+        "caps": None if answer.caps is None else answer.caps.to_json(),
+        "left_out": None if answer.left_out is None else str(answer.left_out),
         "format": FORMAT,
         "kind": kind,
         "kinds": [[column.name, column.kind] for column in answer.columns],
@@ -126,6 +129,8 @@ def _provenance(document: dict[str, Any]) -> dict[str, Any]:
         **lists,
         **{name: document[name] if said is None else _promise(said) for name, said in promises.items()},
         "recipe": recipe if isinstance(recipe, dict) else tuple(recipe),
+        "caps": None if document["caps"] is None else Caps.of(**document["caps"]),
+        "left_out": document["left_out"],
         "confidence": document["confidence"],
     }
 
