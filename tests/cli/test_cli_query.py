@@ -326,3 +326,26 @@ def test_a_large_file_is_read_as_text_once_unless_no_copy_is_wanted(
     (folder / "cache" / "giveortake" / copy.name).unlink()
     assert cli.main(["query", "trips.toml", COUNT, "--epsilon", "0.1"]) == 0
     assert len(list((folder / "cache" / "giveortake").glob("*.parquet"))) == 1
+
+
+def test_a_first_call_without_domains_freezes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    total = "SELECT COUNT(*) AS n FROM trips"
+    protected = ["--unit", "user_id", "--budget", "1", "--rows-per-person", "1"]
+    asked = ["query", "trips.csv", total, "--epsilon", "0.1", "--format", "csv", *protected]
+    assert cli.main(asked) == 0
+    first = capsys.readouterr().out
+    assert cli.main(asked) == 0
+    assert capsys.readouterr().out == first
+    assert cli.main([*asked, "--domain", "amount=0:50"]) == 0  # of a new version: the columns hold something else
+    assert capsys.readouterr().err.startswith("20 %")
+    assert cli.main([*asked, "--domain", "amount=0:50"]) == 0
+    assert capsys.readouterr().err.startswith("asked before, and free; 20 %")
+    assert cli.main([*asked, "--domain", "amount=0:60"]) == 2
+    assert (
+        "with other domains: amount: the ledger says real, 0 to 50, you said real, 0 to 60" in capsys.readouterr().err
+    )
+    assert cli.main(asked) == 2  # they were declared, and are frozen now
+    assert "with other domains" in capsys.readouterr().err
+    assert cli.main(["ledger", "verify", "trips.csv.ledger"]) == 0
+    assert cli.main(["ledger", "show", "trips.csv.ledger"]) == 0
+    assert "trips: domains declared, version 2" in capsys.readouterr().out

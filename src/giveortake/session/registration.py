@@ -125,6 +125,7 @@ def protect(
             new_population=new_population,
             owner_confirms=owner_confirms,
             failures=failures,
+            declared=bool(said),
             owned=book is not ledger,
         )
     except BaseException:
