@@ -13,6 +13,7 @@ from giveortake.engines.duckdb import sorted_keys, sorted_tallies, statements
 from giveortake.engines.duckdb.constants import parameters, sql_type
 from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.dialect import DuckDBDialect
+from giveortake.engines.duckdb.loaded_copies import LoadedCopies
 from giveortake.engines.duckdb.public_tables import content_of
 from giveortake.engines.duckdb.scratch import ScratchFolder
 from giveortake.engines.duckdb.tables import Loaded, load
@@ -28,6 +29,7 @@ from giveortake.plan import KeepParts, Kind, PerPerson
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     import duckdb
     import numpy.typing as npt
@@ -46,7 +48,14 @@ _LONGEST = 200_000  # characters of a question; DuckDB plans these in some secon
 class DuckDBEngine(SQLEngine):
     """Tables of one session in a private, in-memory DuckDB."""
 
-    def __init__(self, *, memory: str = "1500MB", threads: int | None = None, seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        memory: str = "1500MB",
+        threads: int | None = None,
+        seconds: float | None = None,
+        cache: Path | None = None,
+    ) -> None:
         import duckdb  # noqa: PLC0415 (a heavy library, needed from here on)
 
         super().__init__(DuckDBDialect(), longest=_LONGEST, seconds=seconds)
@@ -60,6 +69,7 @@ class DuckDBEngine(SQLEngine):
         if threads is not None:
             self._run(f"SET threads = {threads}")
         self._threads = threads or os.cpu_count()
+        self._copies = None if cache is None else LoadedCopies(cache)
         self._loaded: dict[str, Loaded] = {}
         self._tables: dict[object, str] = {}
         self._numbers = count()
@@ -80,7 +90,7 @@ class DuckDBEngine(SQLEngine):
 
         `kinds` types untyped files; without it, as for public tables, what their cells look like does.
         """
-        loaded = load(self._connection, name, source, kinds, table)
+        loaded = load(self._connection, name, source, kinds, table, copies=self._copies)
         self._loaded[name] = loaded
         self._sources[name] = loaded.text
         return loaded.source
