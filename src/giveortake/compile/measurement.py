@@ -18,7 +18,7 @@ from giveortake.compile.rules import LATEST
 from giveortake.compile.stability import Stability
 from giveortake.engines import KeyColumn, Keys, Persons
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
-from giveortake.mechanisms import DiscoveredHistogram
+from giveortake.mechanisms import DiscoveredHistogram, Laplace
 from giveortake.plan import Measured
 from giveortake.plan.domains import MOST_KEYS
 from giveortake.privacy import ApproxDP, events, gaussian_mu
@@ -74,6 +74,11 @@ class Measurement:
     rules: Rules
 
     @property
+    def is_pure(self) -> bool:
+        """Whether its noise keeps a pure promise."""
+        return all(isinstance(noise, Laplace) for noise in self.noises)
+
+    @property
     def event(self) -> Event:
         """Everything that is released, as one event."""
         return self._event(self.measures, self.selection)
@@ -82,7 +87,7 @@ class Measurement:
         """The same release as it looks when a unit is added or removed, whatever the neighbours are here."""
         if self.stability.neighbours == "add-remove":
             return self.event
-        again = Measures(self.question, replace(self.stability, neighbours="add-remove"), self.rules)
+        again = Measures(self.question, replace(self.stability, neighbours="add-remove"), self.rules, self.is_pure)
         for _, output in self.question.outputs:
             again.formula(output)
         _hidden_formulas(self.question, again)
@@ -185,7 +190,7 @@ def measurement(
             hint="group by fewer columns, or by wider buckets",
         )
     stability = Stability.of(question, caps, neighbours, None if discovered else keys.size)
-    found = Measures(question, stability, rules)
+    found = Measures(question, stability, rules, spend.is_pure)
     formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
     _hidden_formulas(question, found)
     measures = tuple(found.listed)
