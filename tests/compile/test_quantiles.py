@@ -15,11 +15,11 @@ import giveortake as gt
 from giveortake.compile import Release, Rules, Spend, combined, evaluated
 from giveortake.compile.bins import BinCounts, PrefixSums
 from giveortake.compile.outputs import Evaluated
-from giveortake.plan import Question
-from inside import engine_of
+from inside import engine_of, measured
 from recorded_entropy import RecordedEntropy
 from replay import exact_integers
 
+MEDIAN = "SELECT MEDIAN(x) AS a FROM data"
 REDRAWS = 2_000
 ENOUGH = 0.95 - 6 * math.sqrt(0.95 * 0.05 / REDRAWS)
 SPENDS = {"tree": Spend(epsilon=Fraction(1)), "square root": Spend(mu=Fraction(1, 2))}
@@ -43,18 +43,12 @@ def _asked(
     table = pl.DataFrame({"x": values, "p": list(range(len(values)))})
     options: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(100, "1e-6"), "domains": {"x": (0, 500)}}
     with gt.protect(table, **{**options, **more}, threads=1) as session:
-        made = _measured(session, session.sql(f"SELECT {text} AS a FROM data").question, spend, rules)
+        made = measured(session, f"SELECT {text} AS a FROM data", spend, rules=rules)
         (exact,) = exact_integers(made, engine_of(session))
     noise = made.noises[0]
     drawn = noise.release(np.repeat(exact.reshape(1, -1), REDRAWS, axis=0).ravel(), entropy).reshape(REDRAWS, -1)
     ((_, formula),) = made.formulas
     return evaluated(formula, combined(made.measures, [Release((drawn,), (noise,))]), 0.05, REDRAWS)
-
-
-def _measured(session: gt.Session, question: Question, spend: Spend, rules: Rules) -> Any:
-    from giveortake.session.session import mechanism_of  # noqa: PLC0415 (what sessions keep to themselves)
-
-    return mechanism_of(session).measure(question, spend, rules=rules)
 
 
 def _truth(values: Sequence[float], quantile: float) -> float:
@@ -114,8 +108,7 @@ def test_the_price_is_that_of_the_longest_column_times_what_a_person_may_have(na
     caps: Any = {"groups_per_person": 4, "rows_per_group": 3, "neighbours": neighbours}
     domains: Any = {"x": (0, 10), "k": list("abcdef")}
     with gt.protect(table, unit="p", budget=gt.ApproxDP(9, "1e-6"), domains=domains, **caps, threads=1) as session:
-        question = session.sql("SELECT k, MEDIAN(x) AS a FROM data GROUP BY k").question
-        (measure,) = _measured(session, question, SPENDS[name], Rules.SECOND).measures
+        (measure,) = measured(session, "SELECT k, MEDIAN(x) AS a FROM data GROUP BY k", SPENDS[name]).measures
     assert isinstance(measure, PrefixSums)
     in_l1, in_l2 = (2, math.sqrt(2)) if neighbours == "change-one" else (1, 1)
     assert measure.l1 == in_l1 * 4 * 3 * 1024 * measure.strategy.l1
@@ -127,8 +120,7 @@ def test_each_rule_has_a_name_of_its_own() -> None:
     with gt.protect(
         pl.DataFrame({"x": [1.5]}), unit=gt.ROW, budget=gt.ApproxDP(9, "1e-6"), domains={"x": (0, 10)}
     ) as session:
-        question = session.sql("SELECT MEDIAN(x) AS a FROM data").question
-        made = [_measured(session, question, spend, rules) for rules in Rules for spend in SPENDS.values()]
+        made = [measured(session, MEDIAN, spend, rules=rules) for rules in Rules for spend in SPENDS.values()]
     assert [type(each.measures[0]) for each in made] == [BinCounts, BinCounts, PrefixSums, PrefixSums]
     assert len({each.digest() for each in made}) == 3
     assert made[2].measures[0].to_json()[4] == ["tree", [10, 10, 10], 1000, 64, "10"]
@@ -140,13 +132,14 @@ def test_whole_numbers_are_never_split_between_bins() -> None:
     with gt.protect(
         pl.DataFrame({"x": [1, 2]}), unit=gt.ROW, budget=gt.ApproxDP(9, "1e-6"), domains=domains
     ) as session:
-        question = session.sql("SELECT MEDIAN(x) AS a FROM data").question
         sizes = []
         for spend in SPENDS.values():
-            (measure,) = _measured(session, question, spend, Rules.SECOND).measures
-            assert (measure.width, measure.whole) == (6 if spend.is_pure else 5, True)
+            (measure,) = measured(session, MEDIAN, spend).measures
+            assert isinstance(measure, PrefixSums)
+            assert measure.whole
+            assert measure.width == (6 if spend.is_pure else 5)
             sizes.append(measure.strategy.size)
-        answer = session.sql("SELECT MEDIAN(x) AS a FROM data").answer(epsilon=1)
+        answer = session.sql(MEDIAN).answer(epsilon=1)
     assert sizes == [834, 1001]
     shown = answer.to_polars()
     assert {each.is_integer() for each in shown.dtypes} == {True}

@@ -13,8 +13,7 @@ import pytest
 import giveortake as gt
 from giveortake.compile import Release, Rules, Spend, combined, evaluated
 from giveortake.compile.outputs import Evaluated, Ratio
-from giveortake.session.session import mechanism_of
-from inside import engine_of
+from inside import engine_of, measured
 from recorded_entropy import RecordedEntropy
 from replay import exact_integers
 
@@ -35,8 +34,7 @@ TRUTHS = {"mean": 0.02, "share": 0.02, "percent": 2.0, "complement": 0.98, "mean
 def _intervals(text: str, spend: Spend, entropy: RecordedEntropy, rules: Rules = Rules.SECOND) -> Evaluated:
     table = pl.DataFrame({"x": RARE})
     with gt.protect(table, unit=gt.ROW, budget=gt.ApproxDP(9, "1e-6"), domains={"x": (0, 1)}, threads=1) as session:
-        question = session.sql(f"SELECT {text} AS a FROM data").question
-        made = mechanism_of(session).measure(question, spend, rules=rules)
+        made = measured(session, f"SELECT {text} AS a FROM data", spend, rules=rules)
         exact = exact_integers(made, engine_of(session))
     arrays = [noise.release(np.repeat(each, REDRAWS), entropy) for each, noise in zip(exact, made.noises, strict=True)]
     ((_, formula),) = made.formulas
@@ -87,8 +85,7 @@ def test_counts_over_other_things_than_all_rows_have_no_bounds() -> None:
     free = ["COUNT_IF(y > 1) / COUNT(x)", "(COUNT(x) + 1) / COUNT(*)", "SUM(y) / COUNT(*)", "COUNT(*) / COUNT(x)"]
     with gt.protect(table, **options) as session:
         for text in [*bounded, *free]:
-            question = session.sql(f"SELECT {text} AS a FROM data").question
-            made = mechanism_of(session).measure(question, SPENDS["Laplace"])
+            made = measured(session, f"SELECT {text} AS a FROM data", SPENDS["Laplace"])
             ((_, formula),) = made.formulas
             assert isinstance(formula, Ratio)
             assert (formula.low, formula.high) == bounded.get(text, (None, None)), text
