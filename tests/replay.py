@@ -191,7 +191,7 @@ class Replay:
         for measure, left, right in zip(made.measures, before, after, strict=True):
             if left.shape != right.shape:
                 self.violations.append(f"{name}: the shape changed")
-            for change in _levels(measure.levels, left, right):
+            for change in _sections(measure.sections, left, right):
                 l1 = sum(map(abs, change))
                 square = sum(each * each for each in change)
                 self._note(name, measure.kind, Fraction(l1) / measure.l1)
@@ -228,10 +228,11 @@ def replay(mode: Mode, shapes: dict[str, str], *, tables: int, neighbours: int, 
     return Replay(mode, [], {}).run(shapes, tables, neighbours, seed)
 
 
-def _levels(levels: int, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> list[list[int]]:
-    """The change as Python integers, level by level where it is a tree of bins."""
-    if left.ndim == 1:
+def _sections(sections: tuple[int, ...] | None, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> list[list[int]]:
+    """The change as Python integers, section by section where there are several."""
+    if sections is None:
         return [[int(b) - int(a) for a, b in zip(left.tolist(), right.tolist(), strict=True)]]
     change = right.astype(np.int64) - left.astype(np.int64)
-    ends = np.cumsum([0, *(2 ** (level + 1) for level in range(levels))])
+    ends = np.cumsum([0, *sections])
+    assert ends[-1] == change.shape[1]
     return [change[:, start:end].ravel().tolist() for start, end in pairwise(ends)]
