@@ -42,7 +42,7 @@ from giveortake.session import stored_answers
 from giveortake.session.margins import spend_for_margin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from giveortake.answers.spend_terms import SpendTerms
     from giveortake.compile import Caps, Measurement, Release, Rules, Spend
@@ -119,14 +119,19 @@ class InteractiveMechanism:
         return Stream(answers)
 
     def reserve_and_draw(
-        self, asked: Sequence[Priced], key: str | None, refines: tuple[str, ...] = (), portion: int | None = None
+        self,
+        asked: Sequence[Priced],
+        key: str | None,
+        refines: tuple[str, ...] = (),
+        portion: int | None = None,
+        profile: Mapping[str, Any] | None = None,
     ) -> tuple[Reservation, list[Stored]]:
         """Charge, and draw what was not drawn before. Who asks the same at the same moment waits, and gets the same.
 
         Guarantee: a failure that the asker is told of, and every execution but the first, is counted in the ledger
         before anybody can notice it.
         """
-        request = self.request(asked, refines, portion)
+        request = self.request(asked, refines, portion, profile)
         with self.ledger.turn(json.dumps(request, sort_keys=True), dataset=self.dataset, analyst=self.analyst):
             reservation = self.reserve(asked, key, request)
             if reservation.settled:
@@ -210,14 +215,22 @@ class InteractiveMechanism:
     # -- 2. reserve ---------------------------------------------------------------------------------------------
 
     def request(
-        self, asked: Sequence[Priced], refines: tuple[str, ...] = (), portion: int | None = None
+        self,
+        asked: Sequence[Priced],
+        refines: tuple[str, ...] = (),
+        portion: int | None = None,
+        profile: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """What names a charge: what is asked, what that refines, and which portion of that, if it is not all."""
+        """What names a charge: what is asked, what that refines, and which portion of that, if it is not all.
+
+        A profile says so, by which it is found again.
+        """
         return {
             "questions": [each.made.named(each.spend) for each in asked],
             "refines": list(refines),
             "part": None if self.part is None else self.part.name,
             **({} if portion is None else {"portion": portion}),
+            **({} if profile is None else {"profile": dict(profile)}),
         }
 
     def reserve(self, asked: Sequence[Priced], key: str | None, request: dict[str, Any]) -> Reservation:

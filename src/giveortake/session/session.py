@@ -14,6 +14,7 @@ from giveortake.plan import Catalog, PublicTable
 from giveortake.session.batches import share_of_each
 from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, table_before_caps
 from giveortake.session.partitions import Partition, key_of, parts_of
+from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.query import Query
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from giveortake.plan import Question
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.profile import Profile
 
 
 @final
@@ -133,6 +135,36 @@ class Session:
             for part in parts
         }
         return Partition(column, parts[0].touched, sessions)
+
+    def profile(
+        self,
+        table: str | None = None,
+        *,
+        epsilon: Number,
+        by: Sequence[str] = (),
+        columns: Sequence[str] = (),
+        most_rows: Number | None = None,
+        key: str | None = None,
+    ) -> Profile:
+        """How many rows people have, found privately: this costs ε, once; the ledger keeps it.
+
+        Every person falls into one bin of sizes, so that nothing has to be bounded first. `by` are columns that
+        questions will group by: how many groups people have, and how many rows in the largest. `columns` are numbers
+        whose bounds are wanted. `most_rows` is a public maximum of rows a person, if there is one: without it nothing
+        bounds from above what a cap leaves out. From then on quotes and answers say what their caps leave out, and
+        `caps="best"` chooses by it, for whoever's level paid.
+        """
+        asked = ProfileRequest.of(
+            self._mechanism, self._private(table), epsilon=epsilon, by=by, columns=columns, most_rows=most_rows
+        )
+        return asked.release(key)
+
+    def _private(self, name: str | None) -> str:
+        """What a private table is called."""
+        found = self.catalog.find(self._named(name))
+        if isinstance(found, PublicTable):
+            raise InvalidParameter("table", name, "is public: nothing protects it", hint="name a private one")
+        return next(each for each, relation in self.catalog.private.items() if relation is found)
 
     def suggest_bounds(
         self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = (), share: Number = "0.95"
