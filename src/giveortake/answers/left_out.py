@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from giveortake.exact import shown
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 @final
@@ -69,7 +71,8 @@ class LeftOut:
             return f"no row is left out{f': {self.why}' if self.why else ''}"
         if self.high >= 1:
             least = f"at least {percent(self.low)} of the rows" if self.low > 0 else "some of the rows"
-            return f"about {percent(self.estimate)} of the rows are left out, {least} ({sure}); {self.why}"
+            more = f"; {self.why}" if self.why else ""
+            return f"about {percent(self.estimate)} of the rows are left out, {least} ({sure}){more}"
         return (
             f"about {percent(self.estimate)} of the rows are left out, between {percent(self.low)} and "
             f"{percent(self.high)} ({sure})"

@@ -13,6 +13,7 @@ import numpy as np
 from giveortake import exact
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.inquiry import Inquiry
+from giveortake.compile.keys import known_values
 from giveortake.compile.releases import Release
 from giveortake.compile.rules import LATEST
 from giveortake.compile.stability import Stability
@@ -175,7 +176,8 @@ def measurement(
     Guarantee: the parts of an answer compose sequentially (seed 000 L1.2; μ² adds [DRS22, Cor. 3.3]) to no more than
     the spend, which is checked again on the event that will be charged.
     """
-    columns = tuple(KeyColumn(name, key, key.domain(question.relation.schema).keys()) for name, key in question.keys)
+    values = known_values(question, rules)
+    columns = tuple(KeyColumn(name, key, each) for (name, key), each in zip(question.keys, values, strict=True))
     keys = Keys(columns) if known is None else known
     columns = keys.columns
     discovered = keys.found is None and any(column.values is None for column in columns)

@@ -324,8 +324,8 @@ class Ledger:
         with self.chain.looking() as draft:
             return spending.released(draft, release, analyst)
 
-    def profiles(self, dataset: str, *, version: str, analyst: str | None = None) -> list[tuple[Any, Any]]:
-        """The request and the stored answer of each profile that the asker's own levels paid for, the newest first."""
+    def profiles(self, dataset: str, *, version: str, analyst: str | None = None) -> list[tuple[Any, str, Any]]:
+        """The request, id and stored answer of each profile that the asker's own levels paid for, the newest first."""
         with self.chain.looking() as draft:
             return profiles(draft, dataset, analyst, version)
 

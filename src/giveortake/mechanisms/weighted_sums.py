@@ -1,4 +1,4 @@
-"""How far a weighted sum of rounded Laplace noises strays to one side: for bounds of what many noisy counts say together."""
+"""How far a weighted sum of rounded Laplace noises strays to one side: what many noisy counts say together."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
-_TILTS = np.concatenate([np.geomspace(1e-4, 0.5, 24, endpoint=False), np.linspace(0.5, 0.995, 40)])
+_TILTS = np.concatenate([np.geomspace(1e-3, 0.4, 12, endpoint=False), np.linspace(0.4, 0.99, 28)])
 _SAFE = 1 + 1e-9  # more than what doubles lose on the way
 
 
-def reach(weights: Floats, scale: float, misses: float) -> Floats:
-    """For each row of weights w a t with P[Σ wᵢ·round(Zᵢ) > t] ≤ `misses`, where the Zᵢ are Laplace noises of one scale.
+def reach(weights: Floats, scale: float, miss: float) -> Floats:
+    """For each row of weights w a t with P[Σ wᵢ·round(Zᵢ) > t] ≤ `miss`; the Zᵢ are Laplace noises of one scale.
 
     Guarantee (Chernoff): P[S > t] ≤ e^(−st)·E[e^(sS)] for every s > 0 where the mean exists, so that
     t = (ln(1/miss) + Σ ln E[e^(s·wᵢ·round(Z))]) / s is such a t, and so is the least of those over a grid of s. With
@@ -31,12 +31,12 @@ def reach(weights: Floats, scale: float, misses: float) -> Floats:
         if most > 0:
             tilts = _TILTS / (scale * most)
             grown = _log_mean(tilts[:, np.newaxis] * np.abs(row[row != 0])[np.newaxis, :], scale).sum(axis=1)
-            found[place] = ((np.log(1 / misses) + grown) / tilts).min() * _SAFE
+            found[place] = ((np.log(1 / miss) + grown) / tilts).min() * _SAFE
     return found
 
 
 def _log_mean(x: Floats, scale: float) -> Floats:
-    """ln E[e^(x·round(Z))] for 0 ≤ x < 1/scale."""
+    """The logarithm of E[e^(x·round(Z))] for 0 ≤ x < 1/scale."""
     half, whole = 1 / (2 * scale), 1 / scale
     # sinh(half)/(e^(whole−x) − 1), written so that neither factor overflows where the scale is small
     below = -np.expm1(-2 * half) / 2 * np.exp(half - (whole - x)) / -np.expm1(-(whole - x))

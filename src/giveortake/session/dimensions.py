@@ -7,6 +7,7 @@ for D dimensions; one who is changed leaves a bin and enters another in each: 2D
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -57,22 +58,27 @@ class Dimension(ABC):
         """How many persons each bin has, from the first bin to the last."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
-class RowsOfPerson(Dimension):
-    """How many rows a person has; with `by`, how many in their largest group. Beyond `most` is no bin."""
+class SizeDimension(Dimension):
+    """A number of things that a person has, in bins up to the public maximum `most`, or open."""
 
     by: tuple[str, ...] = ()
     most: int | None = None
 
     @property
-    def name(self) -> str:
-        return "rows in the largest group" if self.by else "rows"
-
-    @property
     def edges(self) -> tuple[int, ...]:
         """The last size of each bin; the last bin holds everything beyond as well."""
         return size_edges(self.most)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RowsOfPerson(SizeDimension):
+    """How many rows a person has; with `by`, how many in their largest group."""
+
+    @property
+    def name(self) -> str:
+        return "rows in the largest group" if self.by else "rows"
 
     def question(self) -> Question:
         sizes: Relation = PerPerson(self.relation, self.by, ((_SIZE, Aggregate(AggregateKind.COUNT_ROWS)),))
@@ -84,20 +90,12 @@ class RowsOfPerson(Dimension):
 
 @final
 @dataclass(frozen=True, slots=True)
-class GroupsOfPerson(Dimension):
+class GroupsOfPerson(SizeDimension):
     """How many groups a person has rows in."""
-
-    by: tuple[str, ...]
-    most: int | None = None
 
     @property
     def name(self) -> str:
         return "groups"
-
-    @property
-    def edges(self) -> tuple[int, ...]:
-        """The last size of each bin; the last bin holds everything beyond as well."""
-        return size_edges(self.most)
 
     def question(self) -> Question:
         pairs = PerPerson(self.relation, self.by, ((_SIZE, Aggregate(AggregateKind.COUNT_ROWS)),))
@@ -164,7 +162,7 @@ def dimensions_of(
         if by:
             _require_groups(relation, by)
             found += [
-                GroupsOfPerson(relation, tuple(by), most_rows),
+                GroupsOfPerson(relation, tuple(by), _most_groups(relation, by, most_rows)),
                 RowsOfPerson(relation, tuple(by), most_rows),
             ]
     elif by or most_rows is not None:
@@ -188,6 +186,15 @@ def _place(seen: Sequence[int], share: Fraction) -> int:
         if reached >= needed and count:
             return place
     return 0
+
+
+def _most_groups(relation: Relation, by: Sequence[str], most_rows: int | None) -> int | None:
+    """How many groups a person can have: as many as there are keys, if all are known, and no more than rows."""
+    listed = [relation.schema[name].keys() for name in by]
+    known = None if None in listed else math.prod(len(each or ()) for each in listed)
+    if known is None or known > 2**_DOUBLINGS:
+        return most_rows
+    return max(1, known if most_rows is None else min(known, most_rows))
 
 
 def _require_groups(relation: Relation, by: Sequence[str]) -> None:

@@ -43,7 +43,7 @@ def spend_for_margin(mechanism: InteractiveMechanism, question: Question, terms:
         raise InvalidParameter(
             "margin", terms.margin, "is not reached by any amount of noise", hint="ask for a wider margin"
         )
-    bought = [measure(mechanism.with_key_delta(question, each)) for each in found]
+    bought = [measure(mechanism.with_key_delta(question, each, rules)) for each in found]
     shares = [share_of_budget(mechanism.budget, made.event) for made in bought]
     affordable = [(share, each) for share, each in zip(shares, found, strict=True) if share is not None]
     return min(affordable, key=lambda pair: pair[0])[1] if affordable else found[0]

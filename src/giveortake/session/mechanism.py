@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack, final
 
 from giveortake.answers import Answer, Stream
 from giveortake.compile import LATEST, OLDER, Terms, composed, event_of, measurement
-from giveortake.compile.keys import in_order, listed_keys, with_keys
+from giveortake.compile.keys import finds_keys, in_order, listed_keys, with_keys
 from giveortake.compile.postprocessing import answer_columns
 from giveortake.compile.provenance import provenance
 from giveortake.engines import Found
@@ -92,9 +92,15 @@ class InteractiveMechanism:
 
     # -- the whole way ------------------------------------------------------------------------------------------
 
-    def answer(self, asked: Sequence[Priced], confidence: Fraction, key: str | None) -> list[Answer]:
+    def answer(
+        self,
+        asked: Sequence[Priced],
+        confidence: Fraction,
+        key: str | None,
+        profile: Mapping[str, Any] | None = None,
+    ) -> list[Answer]:
         """Answers to questions under one charge: all are paid, durably, before the first of them is asked."""
-        reservation, stored = self.reserve_and_draw(asked, key)
+        reservation, stored = self.reserve_and_draw(asked, key, profile=profile)
         return [
             _Release(self, each, *stored_answers.whole(self.spool, each, part), reservation, confidence).read()
             for each, part in zip(asked, stored, strict=True)
@@ -164,12 +170,16 @@ class InteractiveMechanism:
                 asked = price(rules)
             except (QueryRefused, InvalidParameter):  # it could not be asked by these rules
                 continue
-            request = self.request(asked)
-            question = json.dumps(request, sort_keys=True)
-            named: Any = {"dataset": self.dataset, "analyst": self.analyst, "key": key}
-            if self.ledger.knows(self.event(asked), request=request, question=question, **named):
+            if self.knows(asked, key):
                 return asked
         return price(LATEST)
+
+    def knows(self, asked: Sequence[Priced], key: str | None) -> bool:
+        """Whether this was asked before, under this key or by the same name."""
+        request = self.request(asked)
+        question = json.dumps(request, sort_keys=True)
+        named: Any = {"dataset": self.dataset, "analyst": self.analyst, "key": key}
+        return self.ledger.knows(self.event(asked), request=request, question=question, **named)
 
     def price_at(self, question: Question, spend: Spend, known: Keys | None = None, rules: Rules = LATEST) -> Priced:
         """The same for a spend. With `known` keys, which are public then, none are looked for.
@@ -179,7 +189,7 @@ class InteractiveMechanism:
         """
         self.origin.require(question)
         if known is None:
-            spend = self.with_key_delta(question, spend)
+            spend = self.with_key_delta(question, spend, rules)
         made = self.measure(question, spend, known, rules)
         self.engine.require_runnable(made.asked())
         return Priced(made, spend, made.keys() if known is None and made.selection is None else known)
@@ -190,9 +200,9 @@ class InteractiveMechanism:
         """The measurement that a spend buys."""
         return measurement(question, self.caps, self.budget.neighbours, spend, known, rules=rules)
 
-    def with_key_delta(self, question: Question, spend: Spend) -> Spend:
+    def with_key_delta(self, question: Question, spend: Spend, rules: Rules = LATEST) -> Spend:
         """The δ for finding keys, a tenth of the pot unless said otherwise; none if all keys are known."""
-        if not question.finds_keys:
+        if not finds_keys(question, rules):
             return replace(spend, keys=None)
         if spend.keys is not None or self.key_pot is None:
             return spend

@@ -10,22 +10,19 @@ from giveortake import exact
 from giveortake.answers.left_out import LeftOut, percent
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms.tails import LaplaceTail, quantile
-from giveortake.session.dimensions import GroupsOfPerson, Magnitude, RowsOfPerson, least_edge
+from giveortake.session.dimensions import GroupsOfPerson, Magnitude, RowsOfPerson, SizeDimension, least_edge
 from giveortake.session.size_bounds import Sizes, share_left_out, share_left_out_of_groups
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable
 
     from giveortake.exact import Number
-    from giveortake.privacy import Guarantee
     from giveortake.session.dimensions import Dimension
 
 _USUAL_SHARE = Fraction(95, 100)
 _BEYOND_NOISE = 9  # scales of the noise: a count that is no more is taken for nothing; e^-9 is one in 8,000
 _SHOWN = 8  # lines of a table
-NO_MAXIMUM = (
-    "how much at most, only a public maximum of rows a person can bound: s.profile(…, most_rows=…) takes one"
-)
+NO_MAXIMUM = "how much at most, only a public maximum of rows a person can bound: s.profile(…, most_rows=…) takes one"
 
 
 @final
@@ -42,7 +39,6 @@ class Profile:
     columns: tuple[str, ...]
     most_rows: int | None
     epsilon: Fraction
-    cost: Guarantee
     release_id: str
     notes: tuple[str, ...]
     _dimensions: tuple[Dimension, ...] = field(repr=False)
@@ -100,10 +96,10 @@ class Profile:
         """How many rows people have in their largest group."""
         return self._sizes(lambda each: isinstance(each, RowsOfPerson) and bool(each.by))
 
-    def _sizes(self, wanted: Any) -> Sizes | None:
+    def _sizes(self, wanted: Callable[[Dimension], bool]) -> Sizes | None:
         for each, counts in zip(self._dimensions, self._counts, strict=True):
-            if wanted(each):
-                return Sizes(each.edges, counts, self._scale, self.most_rows is not None)  # type: ignore[attr-defined]  # (of sizes)
+            if isinstance(each, SizeDimension) and wanted(each):
+                return Sizes(each.edges, counts, self._scale, each.most is not None)
         return None
 
     def left_out(
@@ -154,7 +150,7 @@ class Profile:
         if self.rows is None:
             raise InvalidParameter("plot", self.table, "shows caps of persons, and every row is protected by itself")
         miss = float(1 - sure)
-        left, total = self.rows.left_estimates(miss)
+        left, _ = self.rows.left_estimates(miss)
         last = self.rows.last_seen(miss)
         bounds = self.rows.bounded(miss)
         found = []
@@ -200,20 +196,3 @@ def _span(share: LeftOut) -> str:
     if share.high >= 1:
         return f"about {percent(share.estimate)} of the rows, at least {percent(share.low)}"
     return f"about {percent(share.estimate)} of the rows: {percent(share.low)} to {percent(share.high)}"
-
-
-def told(
-    said: Mapping[str, Any], dimensions: Sequence[Dimension], counts: Sequence[Sequence[int]], scale: Fraction, **more: Any
-) -> Profile:
-    """A profile from what was asked and what was released."""
-    return Profile(
-        said["table"],
-        tuple(said["by"]),
-        tuple(said["columns"]),
-        said["most_rows"],
-        Fraction(said["epsilon"]),
-        _dimensions=tuple(dimensions),
-        _counts=tuple(tuple(map(int, each)) for each in counts),
-        _scale=float(scale),
-        **more,
-    )

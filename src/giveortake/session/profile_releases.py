@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.compile import Spend
-from giveortake.errors import GiveOrTakeError, InvalidParameter
+from giveortake.compile import Release, Spend
+from giveortake.errors import InvalidParameter
 from giveortake.exact import spendable, whole
+from giveortake.mechanisms import Laplace
 from giveortake.session import stored_answers
 from giveortake.session.batches import share_of_each
 from giveortake.session.dimensions import dimensions_of
-from giveortake.session.profile import told
+from giveortake.session.profile import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from giveortake.exact import Number
-    from giveortake.ledger import Reservation
     from giveortake.session.dimensions import Dimension
     from giveortake.session.mechanism import InteractiveMechanism, Priced
-    from giveortake.session.profile import Profile
     from giveortake.session.stored_answers import Stored
+
+_FORMAT = 1  # of the bins; others are another format, and these stay readable
 
 
 @final
@@ -32,7 +34,6 @@ class ProfileRequest:
     mechanism: InteractiveMechanism
     said: Mapping[str, Any]
     dimensions: tuple[Dimension, ...]
-    priced: tuple[Priced, ...]
 
     @classmethod
     def of(
@@ -45,7 +46,7 @@ class ProfileRequest:
         columns: Sequence[str],
         most_rows: Number | None,
     ) -> ProfileRequest:
-        """Priced, and refused if it cannot be asked. Nothing is charged, and no row is looked at."""
+        """As it was said, checked. Nothing is charged, and no row is looked at."""
         relation = mechanism.origin.uncapped.get(table)
         if relation is None:
             raise InvalidParameter("table", table, "is seen in part only: a profile is of the whole table")
@@ -53,64 +54,66 @@ class ProfileRequest:
             if isinstance(listed, str):
                 raise InvalidParameter(name, listed, "is a text, not a list", hint=f"{name}=[{listed!r}]")
         most = None if most_rows is None else whole("most_rows", most_rows)
-        dimensions = dimensions_of(relation, by, columns, most)
-        spend = Spend(epsilon=spendable("epsilon", epsilon))
         said = {
+            "format": _FORMAT,
             "table": table,
             "by": list(by),
             "columns": list(columns),
             "most_rows": most,
-            "epsilon": str(spend.epsilon),
+            "epsilon": str(spendable("epsilon", epsilon)),
         }
-        questions = [each.question() for each in dimensions]
-        share = share_of_each(spend, questions)
-        return cls(mechanism, said, dimensions, tuple(mechanism.price_at(each, share) for each in questions))
+        return cls(mechanism, said, dimensions_of(relation, by, columns, most))
+
+    @property
+    def noise(self) -> Laplace:
+        """The noise of every count: what D dimensions share ε for. The price is derived anew from what is charged."""
+        moved = 2 if self.mechanism.budget.neighbours == "change-one" else 1
+        return Laplace(moved * len(self.dimensions) / Fraction(self.said["epsilon"]))
+
+    def price(self) -> tuple[Priced, ...]:
+        """One priced question for each dimension, of equal shares."""
+        questions = [each.question() for each in self.dimensions]
+        share = share_of_each(Spend(epsilon=Fraction(self.said["epsilon"])), questions)
+        return tuple(self.mechanism.price_at(each, share) for each in questions)
 
     def release(self, key: str | None) -> Profile:
         """Charge, draw what was not drawn before, and read it."""
-        reservation, parts = self.mechanism.reserve_and_draw(self.priced, key, profile=self.said)
-        return self.read(parts, reservation)
+        reservation, parts = self.mechanism.reserve_and_draw(self.price(), key, profile=self.said)
+        return self.read(parts, reservation.id, charged=bool(reservation.charged))
 
-    def read(self, parts: Sequence[Stored], reservation: Reservation | None = None) -> Profile:
+    def read(self, parts: Sequence[Stored], release_id: str, *, charged: bool = False) -> Profile:
         """The profile that follows from what is stored."""
         counts = []
-        for each, part in zip(self.priced, parts, strict=True):
-            _, release = stored_answers.whole(self.mechanism.spool, each, part)
-            counts.append([int(count) for count in release.arrays[0]])
-        (noise,) = {each.made.noises[0] for each in self.priced}  # equal shares, equal sensitivities
-        budget = self.mechanism.budget
-        cost = self.mechanism.event(self.priced).guarantee(unit=budget.unit, neighbours=budget.neighbours)
-        charged = reservation is not None and bool(reservation.charged)
-        return told(
-            self.said,
+        for part in parts:
+            (array,) = Release.from_json(part["arrays"], (self.noise,)).arrays
+            counts.append(tuple(int(count) for count in array))
+        said = self.said
+        return Profile(
+            said["table"],
+            tuple(said["by"]),
+            tuple(said["columns"]),
+            said["most_rows"],
+            Fraction(said["epsilon"]),
+            release_id,
+            () if charged else ("released before at this price: nothing was charged",),
             self.dimensions,
-            counts,
-            noise.scale_in_steps,
-            cost=cost,
-            release_id="" if reservation is None else reservation.id,
-            notes=() if charged else ("released before at this price: nothing was charged",),
+            tuple(counts),
+            float(self.noise.scale),
         )
-
-    def names(self, request: Any) -> bool:
-        """Whether a stored request is this one."""
-        return bool(request == self.mechanism.request(self.priced, profile=self.said))
 
 
 def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
-    """The profiles of a table that the asker's own levels paid for, the newest first.
+    """The profiles of a table that the asker's own levels paid for, the newest first; none in a part of the table.
 
     Guarantee: they are read from the ledger alone. Whatever is chosen by them is post-processing for these levels.
     """
+    if mechanism.part is not None:
+        return []
     found = []
     stored = mechanism.ledger.profiles(mechanism.dataset, version=mechanism.version, analyst=mechanism.analyst)
-    for request, content in stored:
-        said = request["profile"]
-        if said["table"] != table or mechanism.part is not None:
-            continue
-        try:
+    for request, release_id, content in stored:
+        said = dict(request["profile"])
+        if said.pop("format") == _FORMAT and said["table"] == table:
             again = ProfileRequest.of(mechanism, **said)
-        except GiveOrTakeError:  # of columns that are not there any more
-            continue
-        if again.names(request):
-            found.append(again.read(stored_answers.parts_of(content, len(again.priced))))
+            found.append(again.read(stored_answers.parts_of(content, len(again.dimensions)), release_id))
     return found

@@ -1,9 +1,9 @@
 """What a noisy histogram of people's sizes says about every cap at once: how much is kept, how much is left out.
 
-A cap of R keeps Σ min(n, R) and leaves out Σ max(0, n − R), over the sizes n of all persons. The histogram says how many
-persons lie in each bin, give or take noise. All bounds here hold together with the stated confidence: each is a sum of
-weighted counts that lies on one side of the truth, plus how far its noise strays (`mechanisms.weighted_sums`), and the
-chance to miss is shared out evenly among them (union bound).
+A cap of R keeps Σ min(n, R) and leaves out Σ max(0, n − R), over the sizes n of all persons. The histogram says how
+many persons lie in each bin, give or take noise. All bounds here hold together with the stated confidence: each is a
+sum of weighted counts that lies on one side of the truth, plus how far its noise strays (`mechanisms.weighted_sums`),
+and the chance to miss is shared out evenly among them (union bound).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Sizes:
         return next((place for place in range(len(self.edges)) if above[place] <= 0), len(self.edges) - 1)
 
     def left_estimates(self, miss: float) -> tuple[Floats, float]:
-        """About how many rows each cap leaves out, of about how many; noise above the last bin with people is cut off."""
+        """About how many rows each cap leaves out, of about how many; where nobody was seen there is nobody."""
         last = self.last_seen(miss)
         middle = (self.least + self.most) / 2
         seen = np.where(np.arange(len(self.edges)) <= last, np.array(self.counts, dtype=np.float64), 0.0)
@@ -163,9 +163,7 @@ def share_left_out(rows: Sizes, cap: int, miss: float) -> Share:
     return Share(low, high, _estimate(rows, cap, miss, low, high))
 
 
-def share_left_out_of_groups(
-    rows: Sizes, groups: Sizes, largest: Sizes, caps: tuple[int, int], miss: float
-) -> Share:
+def share_left_out_of_groups(rows: Sizes, groups: Sizes, largest: Sizes, caps: tuple[int, int], miss: float) -> Share:
     """The share left out where at most `caps[0]` groups of a person count, with at most `caps[1]` rows in each.
 
     Of a person with n rows in m groups, at most c in one, min(1, G/m) · Σ min(rows, R) are kept. That is at most G·R
@@ -196,11 +194,12 @@ def share_left_out_of_groups(
         heaviest = min(heaviest, float(bounded[0].left_high[fewest]))
     rest = max(bounded[0].rows_low, 1e-9)
     high = min(1.0, heaviest / rest)
-    return Share(min(low, high), high, _estimate_of_groups(rows, groups, largest, caps, each, (low, high)))
+    about = _estimate_of_groups((rows, groups, largest), caps, each)
+    return Share(min(low, high), high, min(max(about, low), high))
 
 
 def _ratio(left: float, kept: float, *, nothing: float) -> float:
-    """left / (left + kept), also where `left` has no bound."""
+    """What is left out of both together, also where that has no bound."""
     if np.isinf(left):
         return 1.0
     return float(left / (left + kept)) if left + kept > 0 else nothing
@@ -212,15 +211,12 @@ def _estimate(rows: Sizes, cap: int, miss: float, low: float, high: float) -> fl
     return min(max(about, low), high)
 
 
-def _estimate_of_groups(
-    rows: Sizes, groups: Sizes, largest: Sizes, caps: tuple[int, int], miss: float, ends: tuple[float, float]
-) -> float:
+def _estimate_of_groups(of: tuple[Sizes, Sizes, Sizes], caps: tuple[int, int], miss: float) -> float:
     """As if whoever has more rows had more groups and larger ones, all of one size: no bound, only a guide."""
     at = (np.arange(400) + 0.5) / 400
-    n, m, c = (_quantiles(sizes, at, miss) for sizes in (rows, groups, largest))
+    n, m, c = (_quantiles(sizes, at, miss) for sizes in of)
     kept = n * np.minimum(1.0, caps[1] / c) * np.minimum(1.0, caps[0] / m)
-    about = 1 - float(kept.sum() / n.sum())
-    return min(max(about, ends[0]), ends[1])
+    return 1 - float(kept.sum() / n.sum())
 
 
 def _quantiles(sizes: Sizes, at: Floats, miss: float) -> Floats:
