@@ -107,36 +107,48 @@ class SizeBounds:
 
 @lru_cache(maxsize=64)
 def _bounded(sizes: Sizes, miss: float) -> SizeBounds:
-    most, least, count = sizes.most, sizes.least, len(sizes.edges)
-    caps = most[:, np.newaxis]
-    kept_at_least = np.minimum(least, caps)
-    kept_at_most = np.minimum(np.append(most[:-1], np.inf if not sizes.closed else most[-1]), caps)
-    windows = [(least > caps) & (most <= caps * 2**octaves) for octaves in _OCTAVES]
-    left_at_least = [np.where(window, least - caps, 0.0) for window in windows]
-    above_at_least = [window.astype(np.float64) for window in windows]
-    left_at_most = np.maximum(most - caps, 0.0)
-    above_at_most = (least > caps).astype(np.float64)
-    families = [kept_at_least, kept_at_most, *left_at_least, *above_at_least, left_at_most, above_at_most]
-    each = miss / (len(families) * count)
-    strays = [reach(family, sizes.scale, each) for family in families]
+    families, strays = _families(sizes.edges, sizes.closed, sizes.scale, miss)
     values = [sizes.noisy(family) for family in families]
-    n = len(_OCTAVES)
     lows = [value - stray for value, stray in zip(values, strays, strict=True)]
     highs = [value + stray for value, stray in zip(values, strays, strict=True)]
+    windows = len(_OCTAVES)
     kept_low = np.maximum.accumulate(np.clip(lows[0], 0.0, None))
     kept_high = np.minimum.accumulate(np.clip(highs[1], 0.0, None)[::-1])[::-1]
-    left_low = np.clip(np.max(lows[2 : 2 + n], axis=0), 0.0, None)
-    above_low = np.clip(np.max(lows[2 + n : 2 + 2 * n], axis=0), 0.0, None)
-    left_high = np.minimum.accumulate(np.clip(highs[-2], 0.0, None))
-    above_high = np.minimum.accumulate(np.clip(highs[-1], 0.0, None))
+    left_high = np.minimum.accumulate(np.clip(highs[2], 0.0, None))
+    above_high = np.minimum.accumulate(np.clip(highs[3], 0.0, None))
+    left_low = np.clip(np.max(lows[4 : 4 + windows], axis=0), 0.0, None)
+    above_low = np.clip(np.max(lows[4 + windows :], axis=0), 0.0, None)
     if sizes.closed:
         left_high[-1] = above_high[-1] = 0.0
     else:
-        left_high = np.full(count, np.inf)
-    # what holds for a greater cap holds for a lesser one
-    left_low = np.maximum.accumulate(left_low[::-1])[::-1]
+        left_high = np.full(len(sizes.edges), np.inf)
+    left_low = np.maximum.accumulate(left_low[::-1])[::-1]  # a lesser cap leaves out no less
     above_low = np.maximum.accumulate(above_low[::-1])[::-1]
     return SizeBounds(kept_low, kept_high, left_low, left_high, above_low, above_high)
+
+
+@lru_cache(maxsize=64)
+def _families(edges: tuple[int, ...], closed: bool, scale: float, miss: float) -> tuple[list[Floats], list[Floats]]:
+    """The weights of all sums that bound something, one row for each cap, and how far the noise of each strays.
+
+    Rows kept at least and at most, rows left out and persons above at most; then both of these at least, of persons
+    within each window above the cap.
+    """
+    most = np.array(edges, dtype=np.float64)
+    least = np.concatenate([[1.0], most[:-1] + 1])
+    caps = most[:, np.newaxis]
+    greatest = np.append(most[:-1], most[-1] if closed else np.inf)
+    windows = [(least > caps) & (most <= caps * 2**octaves) for octaves in _OCTAVES]
+    families = [
+        np.minimum(least, caps),
+        np.minimum(greatest, caps),
+        np.maximum(most - caps, 0.0),
+        (least > caps).astype(np.float64),
+        *(np.where(window, least - caps, 0.0) for window in windows),
+        *(window.astype(np.float64) for window in windows),
+    ]
+    each = miss / (len(families) * len(edges))
+    return families, [reach(family, scale, each) for family in families]
 
 
 @final
