@@ -96,13 +96,13 @@ class Mode:
     def catalog(self) -> Catalog:
         tables = {"data": _COLUMNS, **({} if self.person is None else {"visits": _VISITS})}
         scans: dict[str, Relation] = {
-            name: Scan(_table(name, columns, self.person), self.caps.total) for name, columns in tables.items()
+            name: Scan(_table(name, columns, self.person), self.caps.rows_in(name)) for name, columns in tables.items()
         }
         return Catalog(scans, {"zones": _ZONES})
 
     def shapes(self) -> dict[str, str]:
         """Every question that can be asked; with few rows of each person, those that are printed as nowhere else."""
-        if self.caps.total is None:
+        if self.caps.rows_per_person is None:
             return shapes_of(by_person=self.person is not None)
         return {**OF_PERSONS_WITH_FEW_ROWS, "rows by declared": "SELECT r, COUNT(*) AS n FROM data GROUP BY r"}
 
@@ -110,7 +110,7 @@ class Mode:
 MODES = [
     Mode("rows", None, Caps()),
     Mode("persons with caps", "p", Caps(2, 3)),
-    Mode("persons with few rows", "p", Caps(total=5)),
+    Mode("persons with few rows", "p", Caps(rows_per_person=5)),
 ]
 
 

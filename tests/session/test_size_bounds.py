@@ -9,9 +9,10 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
+from giveortake.mechanisms.weighted_sums import reach
 from giveortake.session import size_bounds
 from giveortake.session.dimensions import size_edges
-from giveortake.session.size_bounds import Sizes, share_left_out, share_left_out_of_groups
+from giveortake.session.size_bounds import Share, Sizes, share_left_out, share_left_out_of_groups
 from statistics_of_draws import ALPHA
 
 MISS, REDRAWS = 0.2, 400
@@ -63,10 +64,9 @@ def test_all_caps_together_are_bounded_as_often_as_stated(name: str, most: int |
 
 @pytest.mark.statistical
 def test_bounds_without_the_noise_or_of_a_smaller_noise_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = size_bounds.reach
     changes: dict[str, Callable[..., npt.NDArray[np.float64]]] = {
         "no noise": lambda weights, _scale, _miss: np.zeros(len(weights)),
-        "a third of the noise": lambda weights, scale, miss: sound(weights, scale / 3, miss),
+        "a third of the noise": lambda weights, scale, miss: reach(weights, scale / 3, miss),
     }
     for name, change in changes.items():
         forget()
@@ -109,6 +109,7 @@ def test_caps_on_groups_and_their_rows_are_bounded_together() -> None:
     groups = np.array([len(each) for each in people])
     largest = np.array([each.max() for each in people])
     dice, misses = np.random.default_rng(2), 0
+    found: dict[tuple[int, int], Share] = {}
     chosen = [(1, 1), (2, 3), (4, 4), (8, 2), (8, 8), (8, 12), (9, 120)]
     truth = {}
     for most_groups, most_rows in chosen:

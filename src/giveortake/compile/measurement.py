@@ -12,6 +12,7 @@ import numpy as np
 
 from giveortake import exact
 from giveortake.compile.aggregates import Measures
+from giveortake.compile.caps import capped, named
 from giveortake.compile.inquiry import Inquiry
 from giveortake.compile.keys import known_values
 from giveortake.compile.releases import Release
@@ -114,7 +115,7 @@ class Measurement:
             self.question.relation.to_json(),
             [[name, key.to_json()] for name, key in self.question.keys],
             [each.to_json() for each in self.measures],
-            [self.caps.groups, self.caps.rows, self.caps.total],
+            named(self.caps, self.stability, self.question),
             self.stability.neighbours,
         ]
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
@@ -173,9 +174,13 @@ def measurement(
 ) -> Measurement:
     """Measures, noise and price of a question; with `known` keys, which are public then, none are looked for.
 
+    `caps` are those of this question. A question in which neither they nor its structure bound what a person
+    contributes is refused.
+
     Guarantee: the parts of an answer compose sequentially (seed 000 L1.2; μ² adds [DRS22, Cor. 3.3]) to no more than
     the spend, which is checked again on the event that will be charged.
     """
+    question = capped(question, caps)
     values = known_values(question, rules)
     columns = tuple(KeyColumn(name, key, each) for (name, key), each in zip(question.keys, values, strict=True))
     keys = Keys(columns) if known is None else known

@@ -14,7 +14,7 @@ from giveortake.ledger.canonical import canonical, digest, plain
 from giveortake.ledger.failures import Allowance, allowance
 from giveortake.ledger.profiles import profiles
 from giveortake.ledger.spending import Reservation, Waiting
-from giveortake.ledger.standings import Standing, meant, standing_of
+from giveortake.ledger.standings import Standing, Standings, meant, standing_of
 from giveortake.ledger.tables import Registered, people_of, put
 from giveortake.ledger.verifying import Verification, burn_down, verified
 from giveortake.ledger.views import of_analyst
@@ -339,14 +339,14 @@ class Ledger:
 
     # -- reading ----------------------------------------------------------------------------------------------
 
-    def levels(self, *, analyst: str | None = None, dataset: str | None = None) -> list[Standing]:
+    def levels(self, *, analyst: str | None = None, dataset: str | None = None) -> Standings:
         """Every level, in the order in which they were registered; or an analyst's own, on one data set or on all."""
         with self.chain.looking() as draft:
             if analyst is None:
-                return [standing_of(draft, level) for level in draft.book.levels.values()]
+                return Standings(standing_of(draft, level) for level in draft.book.levels.values())
             if dataset is not None:
                 draft.book.dataset_for(dataset, analyst)
-            return [standing_of(draft, grant.level) for grant in draft.book.grants_of(analyst, dataset)]
+            return Standings(standing_of(draft, grant.level) for grant in draft.book.grants_of(analyst, dataset))
 
     def waiting(self) -> list[int]:
         """The requests that wait for approval."""

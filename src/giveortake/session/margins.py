@@ -15,7 +15,7 @@ from giveortake.privacy import PureDP
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from giveortake.compile import Measurement, Rules, Terms
+    from giveortake.compile import Caps, Measurement, Rules, Terms
     from giveortake.exact import Number
     from giveortake.plan import Question
     from giveortake.privacy import Guarantee
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 _FINEST, _COARSEST = Fraction(1, 2**40), Fraction(2**10)
 
 
-def spend_for_margin(mechanism: InteractiveMechanism, question: Question, terms: Terms, rules: Rules) -> Spend:
+def spend_for_margin(
+    mechanism: InteractiveMechanism, question: Question, caps: Caps, terms: Terms, rules: Rules
+) -> Spend:
     """The cheapest spend, of Laplace and Gaussian noise, at which no column's margin exceeds the one wanted."""
     assert terms.margin is not None  # noqa: S101 (asked only then)
     reach = float(exact.positive("margin", terms.margin))
@@ -35,7 +37,7 @@ def spend_for_margin(mechanism: InteractiveMechanism, question: Question, terms:
     pure = isinstance(mechanism.budget, PureDP)
 
     def measure(spend: Spend) -> Measurement:
-        return mechanism.measure(question, spend, None, rules)
+        return mechanism.measure(question, caps, spend, rules=rules)
 
     starts = [Spend(epsilon=_COARSEST, keys=keys), *([] if pure else [Spend(mu=_COARSEST, keys=keys)])]
     found = [each for start in starts if (each := _least(measure, start, reach, terms)) is not None]

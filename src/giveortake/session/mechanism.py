@@ -17,6 +17,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack, final
 
 from giveortake.answers import Answer, Stream
+from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.compile import LATEST, OLDER, Terms, composed, event_of, measurement
 from giveortake.compile.keys import finds_keys, in_order, listed_keys, with_keys
 from giveortake.compile.postprocessing import answer_columns
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from giveortake.answers.spend_terms import SpendTerms
-    from giveortake.compile import Caps, Measurement, Release, Rules, Spend
+    from giveortake.compile import Caps, CustodianCaps, Measurement, Release, Rules, Spend
     from giveortake.engines import Engine, Keys
     from giveortake.ledger import Ledger, Reservation, Standing
     from giveortake.plan import Origin, Question
@@ -61,8 +62,12 @@ ENTROPY = "the operating system's generator; a guarantee assumes ideal coins, wh
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Priced:
-    """A question with its price: the measurement that a spend buys, and its keys unless they have to be found."""
+    """A question with its price: the measurement that a spend buys, and its keys unless they have to be found.
 
+    `question` is as it was asked, and the measurement's own is about the rows that count.
+    """
+
+    question: Question
     made: Measurement
     spend: Spend
     keys: Keys | None
@@ -86,7 +91,7 @@ class InteractiveMechanism:
     population: str
     version: str
     budget: Guarantee
-    caps: Caps
+    caps: CustodianCaps
     analyst: str | None
     part: Part | None = None  # of a partition, if that is all there is to see
 
@@ -155,13 +160,23 @@ class InteractiveMechanism:
 
     def price(self, question: Question, terms: Terms, rules: Rules = LATEST) -> Priced:
         """What the terms spend on a question, and what that buys. Nothing is charged, and no row is looked at."""
+        caps = self.resolve_caps(terms)
         if terms.margin is not None:
-            return self.price_at(question, spend_for_margin(self, question, terms, rules), rules=rules)
+            spend = spend_for_margin(self, question, caps, terms, rules)
+            return self.price_at(question, caps, spend, rules=rules)
         if terms.spend is None:
             raise InvalidParameter(
                 "epsilon", None, "is missing: say what the answer may cost", hint='epsilon="0.1", or margin=50'
             )
-        return self.price_at(question, terms.spend, rules=rules)
+        return self.price_at(question, caps, terms.spend, rules=rules)
+
+    def resolve_caps(self, terms: Terms) -> Caps:
+        """The caps of a question: those that it states, and the custodian's where it states none."""
+        if terms.best_caps:
+            raise QueryRefused('caps="best" takes caps from a profile, and none was released')
+        if terms.caps.stated and self.budget.unit.column is None:
+            raise InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
+        return self.caps.of_question(terms.caps)
 
     def price_as_before(self, price: Callable[[Rules], list[Priced]], key: str | None) -> list[Priced]:
         """The price by the rules by which this was paid for before, else by the latest."""
@@ -181,8 +196,10 @@ class InteractiveMechanism:
         named: Any = {"dataset": self.dataset, "analyst": self.analyst, "key": key}
         return self.ledger.knows(self.event(asked), request=request, question=question, **named)
 
-    def price_at(self, question: Question, spend: Spend, known: Keys | None = None, rules: Rules = LATEST) -> Priced:
-        """The same for a spend. With `known` keys, which are public then, none are looked for.
+    def price_at(
+        self, question: Question, caps: Caps, spend: Spend, known: Keys | None = None, *, rules: Rules = LATEST
+    ) -> Priced:
+        """The same for caps and a spend. With `known` keys, which are public then, none are looked for.
 
         This is the one gate: a question that is not made of this session's own tables, or that the engine cannot run,
         has no price.
@@ -190,15 +207,15 @@ class InteractiveMechanism:
         self.origin.require(question)
         if known is None:
             spend = self.with_key_delta(question, spend, rules)
-        made = self.measure(question, spend, known, rules)
+        made = self.measure(question, caps, spend, known, rules=rules)
         self.engine.require_runnable(made.asked())
-        return Priced(made, spend, made.keys() if known is None and made.selection is None else known)
+        return Priced(question, made, spend, made.keys() if known is None and made.selection is None else known)
 
     def measure(
-        self, question: Question, spend: Spend, known: Keys | None = None, rules: Rules = LATEST
+        self, question: Question, caps: Caps, spend: Spend, known: Keys | None = None, *, rules: Rules = LATEST
     ) -> Measurement:
         """The measurement that a spend buys."""
-        return measurement(question, self.caps, self.budget.neighbours, spend, known, rules=rules)
+        return measurement(question, caps, self.budget.neighbours, spend, known, rules=rules)
 
     def with_key_delta(self, question: Question, spend: Spend, rules: Rules = LATEST) -> Spend:
         """The δ for finding keys, a tenth of the pot unless said otherwise; none if all keys are known."""
@@ -220,7 +237,8 @@ class InteractiveMechanism:
         if self.part is None:
             return whole
         added = composed([each.made.event_if_added() for each in asked])
-        return InPart(whole, added, self.part.partition, self.part.number, self.part.touched)
+        (partition,) = {self.part.partition(each.made.caps) for each in asked}  # what is asked together has one
+        return InPart(whole, added, partition, self.part.number, self.part.touched)
 
     # -- 2. reserve ---------------------------------------------------------------------------------------------
 
@@ -238,7 +256,7 @@ class InteractiveMechanism:
         return {
             "questions": [each.made.named(each.spend) for each in asked],
             "refines": list(refines),
-            "part": None if self.part is None else self.part.name,
+            "part": None if self.part is None else self.part.name(asked[0].made.caps),
             **({} if portion is None else {"portion": portion}),
             **({} if profile is None else {"profile": dict(profile)}),
         }
@@ -367,7 +385,7 @@ class InteractiveMechanism:
 
     def _scratch_name(self, made: Measurement, number: str) -> str:
         """Where found keys are kept until they are settled: a name for this charge and this question alone."""
-        part = None if self.part is None else self.part.name
+        part = None if self.part is None else self.part.name(made.caps)
         named = [self.population, self.dataset, self.version, part, made.digest(), repr(made.selection)]
         return f"{number}-{hashlib.sha256(json.dumps(named).encode()).hexdigest()[:24]}.keys"
 
@@ -435,11 +453,11 @@ class _Release:
         """Ask once more, and combine all answers; keys that were found are public now."""
         if not all(measure.averages for measure in self.asked.made.measures):
             raise Unprovable("quantiles are not refined: their answers do not average", hint="ask anew, for more")
-        said = Terms.of(terms, confidence=self.confidence, without=("margin", "key_delta", "n"))
+        said = Terms.of(terms, confidence=self.confidence, without=("margin", "key_delta", "n", *CAP_TERMS))
         if said.spend is None:
             raise InvalidParameter("epsilon", None, "is missing", hint='answer.refine(epsilon="0.1")')
         made = self.asked.made  # releases are combined that were drawn by the same rules
-        again = self.mechanism.price_at(made.question, said.spend, self.keys, made.rules)
+        again = self.mechanism.price_at(self.asked.question, made.caps, said.spend, self.keys, rules=made.rules)
         refines = (*self.refines, str(self.reservation.number))
         reservation, (part,) = self.mechanism.reserve_and_draw([again], key, refines, self.portion)
         keys, release = stored_answers.whole(self.mechanism.spool, again, part)

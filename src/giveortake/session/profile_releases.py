@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.compile import Release, Spend
+from giveortake.compile import Caps, Release, Spend
 from giveortake.errors import InvalidParameter
 from giveortake.exact import spendable, whole
 from giveortake.mechanisms import Laplace
@@ -74,7 +74,7 @@ class ProfileRequest:
         """One priced question for each dimension, of equal shares."""
         questions = [each.question() for each in self.dimensions]
         share = share_of_each(Spend(epsilon=Fraction(self.said["epsilon"])), questions)
-        return tuple(self.mechanism.price_at(each, share) for each in questions)
+        return tuple(self.mechanism.price_at(each, Caps(), share) for each in questions)
 
     def release(self, key: str | None) -> Profile:
         """Charge, draw what was not drawn before, and read it."""

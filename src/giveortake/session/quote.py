@@ -10,6 +10,7 @@ from giveortake import exact
 from giveortake.compile.provenance import caps_in_words, noise_in_words
 from giveortake.compile.releases import without_data
 from giveortake.session.margins import column_margins, share_of_budget
+from giveortake.session.pages import quote_page
 
 if TYPE_CHECKING:
     from giveortake.compile import Measurement, Terms
@@ -58,6 +59,9 @@ class Quote:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return quote_page(self)
 
 
 def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Quote:

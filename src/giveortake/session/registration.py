@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
-from giveortake.compile import Caps
+from giveortake.compile import Caps, CustodianCaps
 from giveortake.engines.registry import HERE, is_address, open_engine, place_of, table_in
 from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, meant
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
@@ -26,6 +26,7 @@ from giveortake.session.session import Session
 from giveortake.session.spool import Spool
 
 if TYPE_CHECKING:
+    from giveortake.compile.caps import CapsRole
     from giveortake.engines import Engine, Source
     from giveortake.exact import Number
     from giveortake.privacy.units import Neighbours
@@ -46,7 +47,8 @@ def protect(
     public: Mapping[str, Any] | None = None,
     groups_per_person: Number | None = None,
     rows_per_group: Number | None = None,
-    rows_per_person: Number | None = None,
+    rows_per_person: Number | Mapping[str, Number] | None = None,
+    caps: CapsRole = "default",
     name: str | None = None,
     table: str | None = None,
     population: str | None = None,
@@ -67,7 +69,11 @@ def protect(
     `spark://…?table=trips`; a dictionary of names and sources for several tables in one place. `unit` is the column
     that names a person, in every table, or `gt.ROW`. `domains` states what columns may hold: bounds `(0, 500)`,
     categories `["north", …]`, or a dictionary of both.
-    `public` are tables that everybody may know. The three caps bound how much of one person counts.
+    `public` are tables that everybody may know.
+
+    `groups_per_person`, `rows_per_group` and `rows_per_person`, a number or `{table: number}`, cap how much of one
+    person counts where a question does not say so itself; with `caps="maximum"` no question may say more. Without any,
+    questions state their own.
 
     Answers with very many keys are kept in files in the folder `spool`, beside the ledger unless stated.
     `memory` and `threads` are limits for what runs here, `seconds` one for every question.
@@ -80,8 +86,8 @@ def protect(
     whom = _unit(unit)
     checked_neighbours(neighbours)
     promise = _budget(budget, whom, neighbours)
-    caps = Caps.of(groups_per_person, rows_per_group, rows_per_person)
-    if whom == ROW and (caps.stated or caps.total is not None):
+    stated = Caps.of(groups_per_person, rows_per_group, rows_per_person)
+    if whom == ROW and stated.stated:
         raise InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
     if seconds is not None and not (_is_plain_number(seconds) and 0 < seconds <= _MOST_SECONDS):
         raise InvalidParameter("seconds", seconds, "is not a positive number of seconds")
@@ -96,6 +102,7 @@ def protect(
     try:
         private, sources = _private_tables(engine, source, whom, said, name=name, table=table)
         open_tables = _public_tables(engine, public or {}, {each.name for each in private})
+        said_caps = CustodianCaps.of(stated, [each.name for each in private], caps)
         engine.lock()
         book = (
             ledger
@@ -124,12 +131,12 @@ def protect(
         engine=engine,
         ledger=book,
         spool=Spool(_spool_folder(spool, ledger, called)),
-        origin=Origin.of(private, open_tables, caps.total),
+        origin=Origin.of(private, open_tables, said_caps.caps.rows_in),
         dataset=called,
         population=found.population,
         version=found.version,
         budget=_own_budget(book, called, found.population, analyst) or promise,
-        caps=caps,
+        caps=said_caps,
         analyst=analyst,
     )
     return Session(

@@ -14,6 +14,7 @@ from giveortake.exact import open_probability, shown, spendable
 from giveortake.plan import Catalog, PublicTable
 from giveortake.session.batches import share_of_each
 from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, suggestion_of, table_before_caps
+from giveortake.session.pages import session_page
 from giveortake.session.partitions import Partition, key_of, parts_of
 from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.query import Query
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from giveortake.answers import Answer
-    from giveortake.answers.spend_terms import SpendTerms
+    from giveortake.answers.cap_terms import AskTerms
     from giveortake.exact import Number
     from giveortake.ledger import Entry, Standing
     from giveortake.plan import Question
@@ -55,7 +56,7 @@ class Session:
         self.population = mechanism.population
         self.version = mechanism.version
         self.budget = mechanism.budget
-        self.caps = mechanism.caps
+        self.caps = mechanism.caps.caps
         self.analyst = mechanism.analyst
         self.durable = durable
         self._mechanism = mechanism
@@ -89,12 +90,12 @@ class Session:
         raise InvalidParameter("table", None, "is not named, and there are several", hint=", ".join(tables))
 
     def batch(
-        self, queries: Sequence[Query | str], *, key: str | None = None, **terms: Unpack[SpendTerms]
+        self, queries: Sequence[Query | str], *, key: str | None = None, **terms: Unpack[AskTerms]
     ) -> list[Answer]:
         """Answers to questions, in SQL or made before, that are declared together: one charge for the whole batch.
 
-        The spend is `epsilon`, or `epsilon` and `delta`, `rho` or `mu`; `key_delta`, `confidence` and `key` are those
-        of `Query.answer`.
+        The spend is `epsilon`, or `epsilon` and `delta`, `rho` or `mu`; `key_delta`, `confidence`, `key` and the caps
+        are those of `Query.answer`, and hold for every question of the batch.
         """
         said = Terms.of(terms, without=("margin", "n"))
         asked = [self.sql(query) if isinstance(query, str) else query for query in queries]
@@ -106,10 +107,11 @@ class Session:
             if query.session is not self:
                 raise InvalidParameter("batch", query, "holds a question to another session or part")
         questions, spend, mechanism = [query.question for query in asked], said.spend, self._mechanism
+        caps = mechanism.resolve_caps(said)
 
         def price(rules: Rules) -> list[Priced]:
             each = share_of_each(spend, questions, rules)
-            return [mechanism.price_at(question, each, rules=rules) for question in questions]
+            return [mechanism.price_at(question, caps, each, rules=rules) for question in questions]
 
         priced = mechanism.price_as_before(price, key)
         return self._mechanism.answer(priced, said.confidence, key)
@@ -123,7 +125,7 @@ class Session:
         inside = self._mechanism.part
         if inside is not None:
             raise InvalidParameter(
-                "partition", inside.name, "is inside a part already", hint="partition the whole table"
+                "partition", inside.column, "is inside a part already", hint="partition the whole table"
             )
         parts = parts_of(self._mechanism, list(self.catalog.private.values()), column, parts_per_person)
         sessions = {
@@ -176,13 +178,13 @@ class Session:
         group by, `columns` numbers whose bounds are wanted.
         """
         wanted, mechanism = open_probability("share", share), self._mechanism
-        together = self.caps.total is not None
+        together = self.caps.rows_per_person is not None
         relation = table_before_caps(mechanism.origin)
         if mechanism.ledger.before_0_2:
             search = BoundsSearch(relation, together, tuple(by), tuple(columns), wanted)
             old = search.questions()
             spend = share_of_each(Spend(epsilon=spendable("epsilon", epsilon)), list(old.values()), Rules.FIRST)
-            priced = [mechanism.price_at(question, spend, rules=Rules.FIRST) for question in old.values()]
+            priced = [mechanism.price_at(question, self.caps, spend, rules=Rules.FIRST) for question in old.values()]
             if mechanism.knows(priced, None):
                 found = mechanism.answer(priced, Fraction(95, 100), None)
                 return search.suggestion(dict(zip(old, found, strict=True)))
@@ -269,7 +271,7 @@ class Session:
         lines.extend(f"  {name}, public" for name in self.catalog.public)
         if self.budget.unit.column is not None:
             lines.append(f"  rows without a {self.budget.unit.column} are left out")
-            lines.append(f"  {self.caps}{'' if self.caps.stated else ' (the default; see suggest_bounds)'}")
+            lines.append(f"  {self._mechanism.caps}")
         try:
             standing, left = self.standing(), self.affordable
         except LedgerUnavailable:
@@ -280,6 +282,9 @@ class Session:
         if not self.durable:
             lines.append("  the ledger is in memory: what was spent is forgotten with the session")
         return "\n".join(lines) + ">"
+
+    def _repr_html_(self) -> str:
+        return session_page(self)
 
 
 def _without_fingerprint(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -169,6 +169,15 @@ class DuckDBDialect(Dialect):
     def days(self, date: str) -> str:
         return f"date_diff('day', DATE '1970-01-01', {date})"
 
+    def add_days(self, time: str, by: int, kind: Kind) -> str:
+        return f"({time} + {by})" if kind is Kind.DATE else f"({time} + to_days({by}))"
+
+    def add_months(self, time: str, by: int, kind: Kind) -> str:
+        return f"CAST({time} + to_months({by}) AS {_TYPES[kind]})"
+
+    def add_seconds(self, moment: str, by: int) -> str:
+        return f"({moment} + to_seconds({by}))"
+
     # -- choices and equality -----------------------------------------------------------------------------------
 
     def condition(self, truth: str) -> str:

@@ -193,6 +193,15 @@ class SparkDialect(Dialect):
     def days(self, date: str) -> str:
         return f"CAST(unix_date({date}) AS BIGINT)"
 
+    def add_days(self, time: str, by: int, kind: Kind) -> str:
+        return f"date_add({time}, {by})" if kind is Kind.DATE else f"({time} + INTERVAL '{by}' DAY)"
+
+    def add_months(self, time: str, by: int, kind: Kind) -> str:
+        return f"add_months({time}, {by})" if kind is Kind.DATE else f"({time} + INTERVAL '{by}' MONTH)"
+
+    def add_seconds(self, moment: str, by: int) -> str:
+        return f"({moment} + make_dt_interval(0, 0, 0, {by}))"
+
     # -- choices and equality -----------------------------------------------------------------------------------
 
     def condition(self, truth: str) -> str:
