@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from fractions import Fraction
+from typing import Any, final
 
 from giveortake.exact import shown
-
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 
 @final
@@ -30,6 +28,13 @@ class CapLine:
         """As numbers and text."""
         return {name: getattr(self, name) for name in ("caps", "margin", "low", "high", "estimate", "error")}
 
+    def __str__(self) -> str:
+        span = f"{percent(self.low)} to {percent(self.high)}" if self.high < 1 else f"at least {percent(self.low)}"
+        return (
+            f"{self.caps}: ± {self.margin:,.0f} rows of noise, about {percent(self.estimate)} left out ({span}); "
+            f"error {self.error:,.0f} rows"
+        )
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,8 @@ class LeftOut:
     """The share of a table's rows that caps leave out: between `low` and `high`, about `estimate`.
 
     The bounds of all caps hold together with `confidence`. Where nothing is known all three are None, and `why` says
-    why. `high` is 1 where only a public maximum of rows a person could bound it. `lines` has other caps to compare.
+    why. `high` is 1 where only a public maximum of rows a person could bound it. `profiled` says whether there is a
+    profile at all, `lines` has other caps to compare.
     """
 
     low: float | None
@@ -45,6 +51,7 @@ class LeftOut:
     estimate: float | None
     confidence: Fraction
     why: str = ""
+    profiled: bool = True
     lines: tuple[CapLine, ...] = ()
 
     @property
@@ -60,8 +67,15 @@ class LeftOut:
             "estimate": self.estimate,
             "confidence": str(self.confidence),
             "why": self.why,
+            "profiled": self.profiled,
             "lines": [line.to_json() for line in self.lines],
         }
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> LeftOut:
+        """What `to_json` wrote."""
+        lines = tuple(CapLine(**line) for line in content["lines"])
+        return cls(**{**content, "confidence": Fraction(content["confidence"]), "lines": lines})
 
     def __str__(self) -> str:
         if self.low is None or self.high is None or self.estimate is None:
@@ -70,8 +84,8 @@ class LeftOut:
         if self.high == 0:
             return f"no row is left out{f': {self.why}' if self.why else ''}"
         if self.high >= 1:
-            least = f"at least {percent(self.low)} of the rows" if self.low > 0 else "some of the rows"
             more = f"; {self.why}" if self.why else ""
+            least = f"at least {percent(self.low)}"
             return f"about {percent(self.estimate)} of the rows are left out, {least} ({sure}){more}"
         return (
             f"about {percent(self.estimate)} of the rows are left out, between {percent(self.low)} and "

@@ -40,6 +40,7 @@ from giveortake.exact import shown
 from giveortake.privacy import ApproxDP
 from giveortake.privacy.events import InPart
 from giveortake.session import stored_answers
+from giveortake.session.best_caps import left_out_of, with_best_caps
 from giveortake.session.margins import spend_for_margin
 
 if TYPE_CHECKING:
@@ -160,6 +161,7 @@ class InteractiveMechanism:
 
     def price(self, question: Question, terms: Terms, rules: Rules = LATEST) -> Priced:
         """What the terms spend on a question, and what that buys. Nothing is charged, and no row is looked at."""
+        terms = with_best_caps(self, question, terms, rules)
         caps = self.resolve_caps(terms)
         if terms.margin is not None:
             spend = spend_for_margin(self, question, caps, terms, rules)
@@ -172,8 +174,7 @@ class InteractiveMechanism:
 
     def resolve_caps(self, terms: Terms) -> Caps:
         """The caps of a question: those that it states, and the custodian's where it states none."""
-        if terms.best_caps:
-            raise QueryRefused('caps="best" takes caps from a profile, and none was released')
+        assert not terms.best_caps  # noqa: S101 (`with_best_caps` was asked before)
         if terms.caps.stated and self.budget.unit.column is None:
             raise InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
         return self.caps.of_question(terms.caps)
@@ -438,11 +439,14 @@ class _Release:
         mechanism, made = self.mechanism, self.asked.made
         said = provenance(made, self.asked.spend, mechanism.budget.unit)
         free = () if self.reservation.charged else ("asked before at this price: nothing was charged",)
-        left_out = None if mechanism.part is None else mechanism.part.left_out
-        said["notes"] = (*free, *said["notes"], *(() if left_out is None else (left_out,)))
+        part = None if mechanism.part is None else mechanism.part.left_out
+        told = left_out_of(mechanism, self.asked.question, made, Terms.of({}, confidence=self.confidence))
+        more = (*(() if part is None else (part,)), *(() if told is None or not told.profiled else (str(told),)))
+        said["notes"] = (*free, *said["notes"], *more)
         return Answer(
             answer_columns(made, self.keys, (*self.earlier, self.last), self.confidence, limit),
             **said,
+            left_out=told,
             release_id=self.reservation.id,
             confidence=self.confidence,
             entropy=ENTROPY,

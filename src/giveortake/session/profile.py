@@ -45,6 +45,11 @@ class Profile:
     _counts: tuple[tuple[int, ...], ...] = field(repr=False)
     _scale: float = field(repr=False)
 
+    @property
+    def noise_scale(self) -> float:
+        """The scale of the Laplace noise in every bin, in persons."""
+        return self._scale
+
     # -- suggestions --------------------------------------------------------------------------------------------
 
     def caps(self, share: Number = _USUAL_SHARE) -> dict[str, int]:

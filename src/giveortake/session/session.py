@@ -107,11 +107,10 @@ class Session:
             if query.session is not self:
                 raise InvalidParameter("batch", query, "holds a question to another session or part")
         questions, spend, mechanism = [query.question for query in asked], said.spend, self._mechanism
-        caps = mechanism.resolve_caps(said)
 
         def price(rules: Rules) -> list[Priced]:
-            each = share_of_each(spend, questions, rules)
-            return [mechanism.price_at(question, caps, each, rules=rules) for question in questions]
+            each = replace(said, spend=share_of_each(spend, questions, rules))
+            return [mechanism.price(question, each, rules) for question in questions]
 
         priced = mechanism.price_as_before(price, key)
         return self._mechanism.answer(priced, said.confidence, key)
