@@ -15,6 +15,7 @@ from giveortake import exact
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.caps import Caps, capped, named
 from giveortake.compile.inquiry import Inquiry
+from giveortake.compile.keys import known_values
 from giveortake.compile.releases import Deciding, Release, arrays_from_json
 from giveortake.compile.rules import LATEST, Rules
 from giveortake.compile.selection_rules import MEAN_OF_PURE, KeySearch
@@ -228,7 +229,8 @@ def measurement(
     the spend, which is checked again on the event that will be charged.
     """
     question = capped(question, caps)
-    columns = tuple(KeyColumn(name, key, key.domain(question.relation.schema).keys()) for name, key in question.keys)
+    values = known_values(question, rules)
+    columns = tuple(KeyColumn(name, key, each) for (name, key), each in zip(question.keys, values, strict=True))
     keys = Keys(columns) if known is None else known
     columns = keys.columns
     discovered = keys.found is None and any(column.values is None for column in columns)
