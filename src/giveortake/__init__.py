@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         mean,
         median,
         minimum,
+        over,
         quantile,
         stddev,
         sum,  # noqa: A004 (read as gt.sum)
@@ -79,6 +80,7 @@ __all__ = [
     "mechanisms",
     "median",
     "minimum",
+    "over",
     "parallel",
     "plot",
     "privacy",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
+from giveortake.compile.computed import FunctionOf
 from giveortake.compile.measures import (
     BinCounts,
     DistinctCount,
@@ -16,8 +17,9 @@ from giveortake.compile.measures import (
     ValueSum,
 )
 from giveortake.compile.outputs import Apply, Formula, Linear, QuantileOf, Ratio
+from giveortake.compile.windows import ShareOf, WindowOf
 from giveortake.errors import QueryRefused
-from giveortake.plan import AggregateKind, Call, Kind, Measured, Quotient
+from giveortake.plan import AggregateKind, Call, Computed, Kind, Measured, Quotient, Window
 from giveortake.plan import Literal as Constant
 
 if TYPE_CHECKING:
@@ -43,7 +45,28 @@ class Measures:
             case Measured():
                 return self._aggregate(output.aggregate)
             case Quotient():
-                return _arithmetic(output.operation, self.formula(output.left), self.formula(output.right))
+                left, right = self.formula(output.left), self.formula(_divisor(output))
+                share = self._share(left, right) if output.operation == "divide" else None
+                return _arithmetic(output.operation, left, right) if share is None else share
+            case Computed():
+                return FunctionOf(output.function, tuple(map(self.formula, output.parts)), output.constant)
+            case Window():
+                of = None if output.of is None else self.formula(output.of)
+                order = tuple((each, None if each.by is None else self.formula(each.by)) for each in output.order)
+                return WindowOf(output, of, order)
+        raise QueryRefused(f"no answer is computed of a {type(output).__name__}")
+
+    def _share(self, left: Formula, right: Formula) -> ShareOf | None:
+        """A multiple of a number of things over the total of that number, which is its share of it."""
+        if not isinstance(left, Linear) or not isinstance(right, WindowOf) or not right.is_plain_total:
+            return None
+        of = right.of
+        if not isinstance(of, Linear) or of.constant or left.constant or len(of.weights) != 1:
+            return None
+        ((index, weight),) = of.weights.items()
+        if left.weights.keys() != {index} or weight <= 0 or not isinstance(self.listed[index], _NUMBERS_OF_THINGS):
+            return None
+        return ShareOf(of, right, left.weights[index] / weight)
 
     def _aggregate(self, aggregate: Aggregate) -> Formula:
         of = aggregate.of
@@ -138,6 +161,17 @@ class Measures:
 
     def _domain(self, of: Expression) -> Domain:
         return of.domain(self.question.relation.schema)
+
+
+_NUMBERS_OF_THINGS = (RowCount, ValueCount, PersonCount, DistinctCount)
+
+
+def _divisor(output: Quotient) -> Output:
+    """What is divided by: a division by zero is missing anyway, so that NULLIF(x, 0) is x there."""
+    right = output.right
+    if output.operation == "divide" and isinstance(right, Computed) and right.function == "nullif":
+        return right.parts[0] if right.parts[1] == 0 else right
+    return right
 
 
 def _arithmetic(operation: str, left: Formula, right: Formula) -> Formula:

@@ -54,4 +54,7 @@ def _notes(made: Measurement) -> tuple[str, ...]:
         found.append(f"only keys that about {least:,} persons or more share are shown; declared domains show all")
     if made.caps.total is not None:
         found.append(f"{made.caps}")
+    bare = [name for name, formula in made.formulas if not formula.has_interval]
+    if bare:
+        found.append(f"no interval is claimed for {', '.join(f'`{name}`' for name in bare)}: the order of rows decides")
     return tuple(found)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import QueryRefused
+from giveortake.plan.computed import Computed, Window
 from giveortake.plan.costs import require_few_kept, require_short_texts
 from giveortake.plan.domains import Domain, Kind
 from giveortake.plan.expressions import Call, Column, Expression, Literal, require_shallow
@@ -191,7 +192,8 @@ class Quotient:
     right: Output
 
 
-Output: TypeAlias = "Measured | Quotient | Fraction"
+Output: TypeAlias = "Measured | Quotient | Computed | Window | Fraction"
+OUTPUTS = (Measured, Quotient, Computed, Window, Fraction)
 
 
 @final
@@ -206,11 +208,12 @@ class Condition:
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """ORDER BY one output column."""
+    """ORDER BY one column of the answer; or, with `by`, something that the answer does not show."""
 
     column: str
     descending: bool = False
     missing_first: bool = False
+    by: Output | None = None
 
 
 @final
@@ -248,7 +251,13 @@ class Question:
                     f"`{self.relation.person}` names persons, and answers are never about one",
                     hint="group by person inside a subquery and aggregate outside",
                 )
+        self._require_plain_windows()
         aggregates = self.aggregates()
+        if not aggregates:
+            raise QueryRefused(
+                "a window function (OVER) is computed of the noisy answer, and nothing else is asked for",
+                hint="SELECT region, COUNT(*) AS n, COUNT(*) OVER () AS groups FROM trips GROUP BY region",
+            )
         for aggregate in aggregates:
             aggregate.require_releasable(schema)
         measured = (aggregate.of for aggregate in aggregates if aggregate.of is not None)
@@ -256,6 +265,18 @@ class Question:
         require_short_texts(self.relation, [*keys, *measured])
         distinct = (aggregate.of for aggregate in aggregates if aggregate.is_distinct and aggregate.of is not None)
         require_few_kept(self.relation, [*keys, *distinct])
+
+    def _require_plain_windows(self) -> None:
+        """Windows are computed of the rows that HAVING leaves, and of keys and aggregates alone."""
+        if self.having is not None and windows_in(self.having):
+            raise QueryRefused("HAVING comes before OVER", hint="filter the answer where it is used")
+        names = {name for name, _ in self.keys}
+        for window in windows_in(self):
+            if any(windows_in(part) for part in parts_of(window)):
+                raise QueryRefused("OVER of something that is OVER itself is not answered", hint="OVER of an aggregate")
+            asked = {*window.partition, *(each.column for each in window.order if each.by is None)}
+            if not asked <= names:
+                raise QueryRefused("OVER goes by keys and by aggregates of the answer", hint="GROUP BY the column")
 
     @property
     def finds_keys(self) -> bool:
@@ -265,27 +286,67 @@ class Question:
 
     def aggregates(self) -> list[Aggregate]:
         """Every aggregate that the answer is computed from, once each, in the order in which they are named."""
-        found: dict[Aggregate, None] = {}
-        for _, output in self.outputs:
-            for aggregate in aggregates_in(output):
-                found[aggregate] = None
-        if self.having is not None:
-            for aggregate in aggregates_in(self.having):
-                found[aggregate] = None
-        return list(found)
+        return list(dict.fromkeys(aggregates_in(self)))
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether something is computed of several rows of the answer."""
+        return bool(windows_in(self))
+
+
+def parts_of(node: object) -> tuple[object, ...]:
+    """What an output, an order or a condition is directly made of."""
+    match node:
+        case Quotient():
+            return node.left, node.right
+        case Computed() | Condition():
+            return node.parts
+        case Window():
+            return (*(() if node.of is None else (node.of,)), *node.order)
+        case Order():
+            return () if node.by is None else (node.by,)
+        case Question():
+            return (
+                *(output for _, output in node.outputs),
+                *([] if node.having is None else [node.having]),
+                *node.order,
+            )
+        case _:
+            return ()
 
 
 def aggregates_in(node: object) -> list[Aggregate]:
-    """The aggregates below an output or a condition."""
+    """The aggregates below an output, an order or a condition."""
+    if isinstance(node, Measured):
+        return [node.aggregate]
+    return [aggregate for part in parts_of(node) for aggregate in aggregates_in(part)]
+
+
+def windows_in(node: object) -> list[Window]:
+    """The windows below an output, an order or a condition."""
+    own = [node] if isinstance(node, Window) else []
+    return [*own, *(window for part in parts_of(node) for window in windows_in(part))]
+
+
+def with_aggregates(node: Output, change: Callable[[Aggregate], Aggregate]) -> Output:
+    """The same output of other aggregates."""
     match node:
         case Measured():
-            return [node.aggregate]
+            return Measured(change(node.aggregate))
         case Quotient():
-            return [*aggregates_in(node.left), *aggregates_in(node.right)]
-        case Condition():
-            return [aggregate for part in node.parts for aggregate in aggregates_in(part)]
+            return Quotient(node.operation, with_aggregates(node.left, change), with_aggregates(node.right, change))
+        case Computed():
+            return replace(node, parts=tuple(with_aggregates(part, change) for part in node.parts))
+        case Window():
+            of = None if node.of is None else with_aggregates(node.of, change)
+            return replace(node, of=of, order=tuple(ordered_by(each, change) for each in node.order))
         case _:
-            return []
+            return node
+
+
+def ordered_by(order: Order, change: Callable[[Aggregate], Aggregate]) -> Order:
+    """The same order by other aggregates."""
+    return order if order.by is None else replace(order, by=with_aggregates(order.by, change))
 
 
 def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> None:
