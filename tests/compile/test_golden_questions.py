@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 
 from evil_tables import random_table
-from giveortake.compile import Measurement, Spend
+from giveortake.compile import Measurement, Rules, Spend, Terms
 from giveortake.session import Query
+from giveortake.session.mechanism import Priced
+from giveortake.session.quote import quote_of
 from giveortake.session.session import mechanism_of
 from query_shapes import shapes_of
 from replay import MODES, Mode
@@ -36,19 +38,20 @@ def named_and_priced(mode: Mode) -> dict[str, list[str]]:
         return {text: [_digest(query), *(_price(query, spend) for spend in SPENDS)] for text, query in asked.items()}
 
 
-def _made(query: Query, spend: Spend) -> Measurement:
-    return mechanism_of(query.session).price_at(query.question, spend).made
+def _priced(query: Query, spend: Spend) -> Priced:
+    return mechanism_of(query.session).price_at(query.question, query.session.caps, spend, rules=Rules.FIRST)
 
 
 def _digest(query: Query) -> str:
-    (only,) = {_made(query, spend).digest() for spend in SPENDS.values()}
+    (only,) = {_priced(query, spend).made.digest() for spend in SPENDS.values()}
     return only
 
 
 def _price(query: Query, spend: str) -> str:
-    made = _made(query, SPENDS[spend])
+    priced = _priced(query, SPENDS[spend])
+    made = priced.made
     stated: Any = {spend: getattr(SPENDS[spend], spend), "key_delta": KEYS}
-    quote = query.quote(**stated, n=1000)
+    quote = quote_of(mechanism_of(query.session), priced, Terms.of(stated | {"n": 1000}))
     margins = {name: f"{each:.6g}" if isinstance(each, float) else str(each) for name, each in quote.margins.items()}
     content = [
         made.event.to_json(),
@@ -56,10 +59,20 @@ def _price(query: Query, spend: str) -> str:
         quote.noise,
         margins,
         quote.keys,
-        quote.contributions,
+        _contributions(made),
         repr(quote.cost),
     ]
     return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]
+
+
+def _contributions(made: Measurement) -> str | None:
+    """The caps in the words of 0.1.0."""
+    if made.stability.bounding is None and made.caps.rows_per_person is None:
+        return None
+    if made.caps.rows_per_person is not None:
+        return f"at most {made.caps.rows_per_person} rows of a person, chosen before the filter"
+    groups, rows = made.caps.groups_per_person, made.caps.rows_per_group
+    return f"a person counts in at most {groups} groups, with at most {rows} rows in each"
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: f"{mode.name}, {mode.change}")

@@ -72,6 +72,12 @@ def session() -> Any:
         yield made
 
 
+def _by_duckdb(text: str, table: pl.DataFrame) -> list[tuple[Any, ...]]:
+    with duckdb.connect() as connection:
+        connection.register("t", table)
+        return connection.execute(text).fetchall()
+
+
 def _same(found: list[Any], expected: list[Any]) -> bool:
     pairs = zip(found, expected, strict=True)
     return all((a is None or math.isnan(a)) if b is None else math.isclose(a, b, abs_tol=1e-9) for a, b in pairs)
@@ -84,7 +90,7 @@ def test_a_window_gives_what_duckdb_gives_of_the_same_answer(session: Any, name:
     asked = f"SELECT r, m, COUNT(*) AS n, {text} AS w FROM t GROUP BY r, m{having} ORDER BY r, m"
     answer = session.sql(asked).answer(epsilon=1)
     released = answer.to_polars().select("r", "m", "n")
-    expected = duckdb.query(f"SELECT {WINDOWS[name].format(n='n')} AS w FROM released ORDER BY r, m").fetchall()
+    expected = _by_duckdb(f"SELECT {WINDOWS[name].format(n='n')} AS w FROM t ORDER BY r, m", released)
     assert 0 < len(released) <= 24
     assert _same(list(answer["w"]), [row[0] for row in expected])
     assert answer["w"].has_interval == (name not in WITHOUT)
@@ -97,10 +103,7 @@ def _redrawn(made: Measurement, exact: tuple[Any, ...], entropy: RecordedEntropy
 
 def _truths(text: str) -> dict[tuple[Any, ...], float | None]:
     """What the function gives of the true numbers."""
-    exact = TABLE
-    rows = duckdb.query(f"SELECT r, m, {text} FROM exact GROUP BY r, m").fetchall()
-    assert len(exact) == ROWS
-    return {row[:2]: row[2] for row in rows}
+    return {row[:2]: row[2] for row in _by_duckdb(f"SELECT r, m, {text} FROM t GROUP BY r, m", TABLE)}
 
 
 COVERED = [name for name in WINDOWS if name not in WITHOUT]
@@ -148,8 +151,7 @@ def test_intervals_of_windows_hold_of_the_rows_that_noise_chose(
         kept = exact.filter(
             pl.struct("r", "m").map_elements(lambda row: (row["r"], row["m"]) in set(shown), pl.Boolean)
         )
-        rows = duckdb.query(f"SELECT r, m, {WINDOWS[name].format(n='n')} FROM kept").fetchall()
-        assert len(kept) == len(shown)
+        rows = _by_duckdb(f"SELECT r, m, {WINDOWS[name].format(n='n')} FROM t", kept)
         return {row[:2]: row[2] for row in rows}
 
     text = WINDOWS[name].format(n="COUNT(*)")

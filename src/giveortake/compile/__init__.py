@@ -3,17 +3,22 @@
 Everything here is a function of the question, the schema and the custodian's bounds; no row is looked at.
 """
 
-from giveortake.compile.caps import Caps
+from giveortake.compile.caps import Caps, CustodianCaps
 from giveortake.compile.measurement import Measurement, composed, event_of, measurement
 from giveortake.compile.outputs import Evaluated, evaluated
 from giveortake.compile.releases import Release, combined
+from giveortake.compile.rules import LATEST, OLDER, Rules
 from giveortake.compile.spends import Spend, Terms, spend_of
 
 __all__ = [
+    "LATEST",
+    "OLDER",
     "Caps",
+    "CustodianCaps",
     "Evaluated",
     "Measurement",
     "Release",
+    "Rules",
     "Spend",
     "Terms",
     "combined",

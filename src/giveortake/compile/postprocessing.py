@@ -56,7 +56,7 @@ def answer_columns(
         Column(each.name, [_face(row[i]) for row in rows], kind=_FACES[each.expression.domain(schema).kind])
         for i, each in enumerate(keys.columns)
     ]
-    found = Measures(made.question, made.stability, list(made.measures))
+    found = Measures(made.question, made.stability, made.rules, made.is_pure, list(made.measures))
     kept = np.ones(len(rows), dtype=bool)
     if made.question.having is not None:
         truth = _Condition(made, rows, measures, miss, found).holds(made.question.having)

@@ -41,6 +41,7 @@ class Book:
     unsettled: dict[tuple[str | None, str], int] = field(default_factory=dict)  # by who asked it, and the question
     waiting: dict[str, int] = field(default_factory=dict)  # requests that need approval, by their digest
     approved: dict[str, int] = field(default_factory=dict)  # and those that have it
+    before_0_2: bool = False  # whether anything was asked by an earlier version
     moved: int | None = None  # the entry that says that the mark left its place beside the ledger
     lost: int | None = None  # the last restoration after which nobody knows what was spent
     _hashes: bytearray = field(default_factory=bytearray)
@@ -168,6 +169,10 @@ class Book:
         versions[place] = content["version"], content["fingerprint"]
         self.fingerprints.setdefault(content["fingerprint"], content["name"])
 
+    def _declared(self, number: int, content: dict[str, Any]) -> None:
+        self.datasets[content["name"]].domains = content["domains"]
+        self._version(number, content)
+
     def _version(self, _number: int, content: dict[str, Any]) -> None:
         self.datasets[content["name"]].versions.append((content["version"], content["fingerprint"]))
         if content["fingerprint"] is not None:
@@ -219,6 +224,7 @@ class Book:
             own,
         )
         self.ids[self.reservations[number].id] = number
+        self.before_0_2 |= "id" not in content
         for level in levels:
             self.levels[level].charged = True
         for level in own if answer is None else ():
@@ -322,6 +328,7 @@ KINDS = frozenset(
         "approved",
         "budget",
         "dataset",
+        "declared",
         "failed",
         "forgiven",
         "ledger",

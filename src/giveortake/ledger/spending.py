@@ -88,16 +88,7 @@ def reserve(
         raise InvalidParameter("event", event, "is not an event", hint='charge what ran, such as events.Pure("0.1")')
     asked = draft.book.dataset_for(dataset, analyst)
     levels = levels_of(draft.book, asked, analyst)
-    content: dict[str, Any] = {
-        "analyst": analyst,
-        "dataset": dataset,
-        "event": event.to_dict(),
-        "key": None if key is None else _checked_key(key),
-        "request": plain("request", request),
-        "question": None if question is None else plain("question", question),
-        "version": asked.version,
-        "answered_by": None,
-    }
+    content = _content(event, asked, analyst, key, request=request, question=question)
     earlier = None if key is None else draft.book.keys.get((analyst, key))
     if earlier is not None:
         return _again(draft, earlier, content)
@@ -120,6 +111,42 @@ def reserve(
     if paid is None:
         _require_allowance(draft.book, asked, levels, analyst)
     return _charge(draft, levels, event, asked, content)
+
+
+def knows(
+    draft: Draft,
+    event: Event,
+    *,
+    dataset: str,
+    analyst: str | None,
+    key: str | None,
+    request: object,
+    question: str | None,
+) -> bool:
+    """Whether this was reserved before: under this key, or as this question."""
+    asked = draft.book.dataset_for(dataset, analyst)
+    content = _content(event, asked, analyst, key, request=request, question=question)
+    earlier = None if key is None else draft.book.keys.get((analyst, key))
+    if earlier is not None:
+        return request_digest(dict(draft.stored(earlier).content)) == request_digest(content)
+    found = draft.book.paid_key(content)
+    return found is not None and (found in draft.book.paid or (analyst, found[1]) in draft.book.unsettled)
+
+
+def _content(
+    event: Event, asked: DataSet, analyst: str | None, key: str | None, *, request: object, question: str | None
+) -> dict[str, Any]:
+    """What a reservation says, apart from the levels that pay."""
+    return {
+        "analyst": analyst,
+        "dataset": asked.level.name,
+        "event": event.to_dict(),
+        "key": None if key is None else _checked_key(key),
+        "request": plain("request", request),
+        "question": None if question is None else plain("question", question),
+        "version": asked.version,
+        "answered_by": None,
+    }
 
 
 def settle(draft: Draft, number: int, answer: object) -> Any:

@@ -322,6 +322,22 @@ def aggregates_in(node: object) -> list[Aggregate]:
     return [aggregate for part in parts_of(node) for aggregate in aggregates_in(part)]
 
 
+def hidden_outputs(node: Question | Condition | Order) -> list[Output]:
+    """What is computed for HAVING and ORDER BY alone."""
+    match node:
+        case Question():
+            parts: tuple[object, ...] = (*([] if node.having is None else [node.having]), *node.order)
+        case _:
+            parts = parts_of(node)
+    found: list[Output] = []
+    for part in parts:
+        if isinstance(part, Condition | Order):
+            found += hidden_outputs(part)
+        elif isinstance(part, OUTPUTS) and not isinstance(part, Fraction):
+            found.append(part)
+    return found
+
+
 def windows_in(node: object) -> list[Window]:
     """The windows below an output, an order or a condition."""
     own = [node] if isinstance(node, Window) else []

@@ -13,7 +13,9 @@ from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused
 from giveortake.privacy import PureDP
 
 if TYPE_CHECKING:
-    from giveortake.compile import Measurement, Terms
+    from collections.abc import Callable
+
+    from giveortake.compile import Caps, Measurement, Rules, Terms
     from giveortake.exact import Number
     from giveortake.plan import Question
     from giveortake.privacy import Guarantee
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 _FINEST, _COARSEST = Fraction(1, 2**40), Fraction(2**10)
 
 
-def spend_for_margin(mechanism: InteractiveMechanism, question: Question, terms: Terms) -> Spend:
+def spend_for_margin(
+    mechanism: InteractiveMechanism, question: Question, caps: Caps, terms: Terms, rules: Rules
+) -> Spend:
     """The cheapest spend, of Laplace and Gaussian noise, at which no column's margin exceeds the one wanted."""
     assert terms.margin is not None  # noqa: S101 (asked only then)
     reach = float(exact.positive("margin", terms.margin))
@@ -31,13 +35,17 @@ def spend_for_margin(mechanism: InteractiveMechanism, question: Question, terms:
     if keys is None and mechanism.key_pot is not None:
         keys = mechanism.key_pot / 10
     pure = isinstance(mechanism.budget, PureDP)
+
+    def measure(spend: Spend) -> Measurement:
+        return mechanism.measure(question, caps, spend, rules=rules)
+
     starts = [Spend(epsilon=_COARSEST, keys=keys), *([] if pure else [Spend(mu=_COARSEST, keys=keys)])]
-    found = [each for start in starts if (each := _least(mechanism, question, start, reach, terms)) is not None]
+    found = [each for start in starts if (each := _least(measure, start, reach, terms)) is not None]
     if not found:
         raise InvalidParameter(
             "margin", terms.margin, "is not reached by any amount of noise", hint="ask for a wider margin"
         )
-    bought = [mechanism.measure(question, mechanism.with_key_delta(question, each)) for each in found]
+    bought = [measure(mechanism.with_key_delta(question, each, rules)) for each in found]
     shares = [share_of_budget(mechanism.budget, made.event) for made in bought]
     affordable = [(share, each) for share, each in zip(shares, found, strict=True) if share is not None]
     return min(affordable, key=lambda pair: pair[0])[1] if affordable else found[0]
@@ -51,16 +59,14 @@ def column_margins(made: Measurement, confidence: Fraction, n: Number | None) ->
     return {name: formula.margin(measures, miss, number) for name, formula in made.formulas}
 
 
-def _least(
-    mechanism: InteractiveMechanism, question: Question, start: Spend, reach: float, terms: Terms
-) -> Spend | None:
+def _least(measure: Callable[[Spend], Measurement], start: Spend, reach: float, terms: Terms) -> Spend | None:
     """The least spend in the currency of `start` that reaches the margin, if that much does."""
 
     def at(amount: Fraction) -> Spend:
         return replace(start, epsilon=amount) if start.epsilon is not None else replace(start, mu=amount)
 
     def widest(amount: Fraction) -> float:
-        margins = column_margins(mechanism.measure(question, at(amount)), terms.confidence, terms.n)
+        margins = column_margins(measure(at(amount)), terms.confidence, terms.n)
         unknown = [name for name, each in margins.items() if each is None]
         if unknown:
             raise QueryRefused(
