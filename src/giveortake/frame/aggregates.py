@@ -22,14 +22,19 @@ Term: TypeAlias = "Agg | int | float | Fraction | Decimal"
 __all__ = [
     "Agg",
     "Check",
+    "corr",
     "count",
     "count_distinct",
     "count_if",
+    "covar_pop",
+    "covar_samp",
     "maximum",
     "mean",
     "median",
     "minimum",
     "quantile",
+    "regr_intercept",
+    "regr_slope",
     "stddev",
     "sum",
     "variance",
@@ -223,6 +228,31 @@ def quantile(of: str | Expr, fraction: Number) -> Agg:
     return Agg(Measured(Aggregate(AggregateKind.QUANTILE, column_or_expression(of), exact)))
 
 
+def corr(y: str | Expr, x: str | Expr) -> Agg:
+    """The correlation of two columns, over the rows that have both."""
+    return _aggregate("corr", y, x)
+
+
+def covar_pop(y: str | Expr, x: str | Expr) -> Agg:
+    """The covariance, of the population."""
+    return _aggregate("covar_pop", y, x)
+
+
+def covar_samp(y: str | Expr, x: str | Expr) -> Agg:
+    """The covariance, of a sample: n / (n − 1) times that of the population."""
+    return _aggregate("covar_samp", y, x)
+
+
+def regr_slope(y: str | Expr, x: str | Expr) -> Agg:
+    """The slope of the line of least squares through y over x."""
+    return _aggregate("regr_slope", y, x)
+
+
+def regr_intercept(y: str | Expr, x: str | Expr) -> Agg:
+    """The height of that line at x = 0."""
+    return _aggregate("regr_intercept", y, x)
+
+
 def minimum(of: str | Expr) -> Agg:
     """The least value: of a person's own rows exactly, of everybody's as the quantile 0."""
     return _aggregate("minimum", of)
@@ -237,9 +267,9 @@ def _of(kind: AggregateKind, of: str | Expr | None = None) -> Agg:
     return Agg(Measured(Aggregate(kind, None if of is None else column_or_expression(of))))
 
 
-def _aggregate(name: str, of: str | Expr) -> Agg:
+def _aggregate(name: str, *of: str | Expr) -> Agg:
     """What the plan's table of aggregates knows by that name."""
-    return Agg(Measured(AGGREGATES[name].of(column_or_expression(of))))
+    return Agg(Measured(AGGREGATES[name].of(*map(column_or_expression, of))))
 
 
 def term(value: Term) -> Output:

@@ -35,6 +35,11 @@ class AggregateKind(StrEnum):
     QUANTILE = "quantile"
     MINIMUM = "minimum"  # of a person's own rows: a feature, never released
     MAXIMUM = "maximum"
+    COVARIANCE = "covariance"
+    SAMPLE_COVARIANCE = "sample covariance"
+    CORRELATION = "correlation"
+    SLOPE = "slope"
+    INTERCEPT = "intercept"
 
 
 _COUNTS = {  # which need no bounds
@@ -58,17 +63,26 @@ _FEATURES = {
 @final
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One aggregate of an expression; `quantile` is its fraction where it is one."""
+    """One aggregate of an expression, or of pairs: with `beside`, which is x where `of` is y, as SQL has it.
+
+    `quantile` is its fraction where it is one.
+    """
 
     kind: AggregateKind
     of: Expression | None = None
     quantile: Fraction | None = None
+    beside: Expression | None = None
 
     def __post_init__(self) -> None:
-        if self.of is not None:
-            require_shallow(self.of)
+        for each in self.expressions:
+            require_shallow(each)
         if self.quantile is not None and not 0 <= self.quantile <= 1:
             raise QueryRefused("a quantile is a fraction from 0 to 1")
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """What it is of."""
+        return tuple(each for each in (self.of, self.beside) if each is not None)
 
     @property
     def is_distinct(self) -> bool:
@@ -91,11 +105,10 @@ class Aggregate:
         self._require_bounds(schema)
 
     def _require_bounds(self, schema: Schema) -> None:
-        if self.of is None:
-            return
-        domain = self.of.domain(schema)
-        if self.kind not in _COUNTS:
-            _require_bounded(self.kind, self.of, domain)
+        for each in self.expressions:
+            domain = each.domain(schema)
+            if self.kind not in _COUNTS:
+                _require_bounded(self.kind, each, domain)
 
     def feature_domain(self, schema: Schema, most_rows: int | None) -> Domain:
         """What one person's value may be, of rows with that schema of which a person has at most so many."""
@@ -129,12 +142,13 @@ class Aggregate:
                 return count_if(condition)
             case _:
                 assert self.of is not None  # noqa: S101 (the others are of something)
-                return Aggregate(self.kind, _when(condition, self.of), self.quantile)
+                return replace(self, of=_when(condition, self.of))
 
     def to_json(self) -> Any:
         """Nothing but lists, numbers and text."""
         of = None if self.of is None else self.of.to_json()
-        return [str(self.kind), of, None if self.quantile is None else str(self.quantile)]
+        beside = [] if self.beside is None else [self.beside.to_json()]
+        return [str(self.kind), of, None if self.quantile is None else str(self.quantile), *beside]
 
 
 def count_if(condition: Expression) -> Aggregate:
@@ -149,11 +163,19 @@ def _when(condition: Expression, value: Expression) -> Expression:
 @final
 @dataclass(frozen=True, slots=True)
 class AggregateFunction:
-    """An aggregate of one expression, as both languages know it."""
+    """An aggregate of one expression, or of two, as both languages know it."""
 
     sql: tuple[str, ...]  # how SQL spells it
     label: str  # what a column is called to which the question gives no name
-    of: Callable[[Expression], Aggregate]
+    of: Callable[..., Aggregate]
+    arguments: int = 1
+
+
+def _of_pairs(kind: AggregateKind, sql: str) -> AggregateFunction:
+    def of(y: Expression, x: Expression) -> Aggregate:
+        return Aggregate(kind, y, beside=x)
+
+    return AggregateFunction((sql,), sql.lower(), of, arguments=2)
 
 
 AGGREGATES = {  # by the names that frames give them; counts of rows and distinct values and quantiles have own forms
@@ -170,6 +192,11 @@ AGGREGATES = {  # by the names that frames give them; counts of rows and distinc
     "median": AggregateFunction(
         ("MEDIAN",), "median", partial(Aggregate, AggregateKind.QUANTILE, quantile=Fraction(1, 2))
     ),
+    "corr": _of_pairs(AggregateKind.CORRELATION, "CORR"),
+    "covar_pop": _of_pairs(AggregateKind.COVARIANCE, "COVAR_POP"),
+    "covar_samp": _of_pairs(AggregateKind.SAMPLE_COVARIANCE, "COVAR_SAMP"),
+    "regr_slope": _of_pairs(AggregateKind.SLOPE, "REGR_SLOPE"),
+    "regr_intercept": _of_pairs(AggregateKind.INTERCEPT, "REGR_INTERCEPT"),
     "count_if": AggregateFunction(("COUNT_IF", "COUNTIF"), "count_if", count_if),
 }
 
@@ -260,7 +287,7 @@ class Question:
             )
         for aggregate in aggregates:
             aggregate.require_releasable(schema)
-        measured = (aggregate.of for aggregate in aggregates if aggregate.of is not None)
+        measured = (each for aggregate in aggregates for each in aggregate.expressions)
         keys = [key for _, key in self.keys]
         require_short_texts(self.relation, [*keys, *measured])
         distinct = (aggregate.of for aggregate in aggregates if aggregate.is_distinct and aggregate.of is not None)

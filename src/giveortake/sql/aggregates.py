@@ -43,15 +43,16 @@ def aggregate(node: exp.Expr, rows: Rows, *, feature: bool = False) -> tuple[Agg
     found, label = _plain(node, rows)
     if not feature:
         found = found.released(rows.scope.relation.person)
-    name = f"{label}_{found.of.name}" if isinstance(found.of, Column) else label
+    name = "_".join([label, *(each.name for each in found.expressions if isinstance(each, Column))])
     return (found if only is None else found.where(only)), name
 
 
 def _plain(node: exp.Expr, rows: Rows) -> tuple[Aggregate, str]:
     kind = type(node)
     if kind in AGGREGATES:
-        allow(node, "this")
-        return AGGREGATES[kind].of(rows.expression(node.this)), AGGREGATES[kind].label
+        names = ("this", "expression")[: AGGREGATES[kind].arguments]
+        allow(node, *names)
+        return AGGREGATES[kind].of(*(rows.expression(node.args[name]) for name in names)), AGGREGATES[kind].label
     if isinstance(node, exp.Anonymous) and is_aggregate(node) and len(node.expressions) == 1:
         own = OUR_OWN_AGGREGATES[_own_name(node)]
         return own.of(rows.expression(node.expressions[0])), own.label

@@ -42,7 +42,7 @@ _FORMS: dict[str, tuple[int, int]] = {  # what has a form of its own, or takes o
 }
 _ARGUMENTS = {
     **{spelled: (each.least, each.most or _MANY) for each in FUNCTIONS.values() for spelled in each.sql},
-    **{spelled: (1, 1) for each in AGGREGATES.values() for spelled in each.sql},
+    **{spelled: (each.arguments, each.arguments) for each in AGGREGATES.values() for spelled in each.sql},
     **_FORMS,
 }
 
