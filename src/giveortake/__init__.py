@@ -36,6 +36,8 @@ if TYPE_CHECKING:
         median,
         minimum,
         quantile,
+        sample_stddev,
+        sample_variance,
         stddev,
         sum,  # noqa: A004 (read as gt.sum)
         variance,
@@ -85,6 +87,8 @@ __all__ = [
     "protect",
     "quantile",
     "randomized_response",
+    "sample_stddev",
+    "sample_variance",
     "session",
     "stddev",
     "sum",
