@@ -12,6 +12,7 @@ from giveortake.exact import whole
 from giveortake.ledger import registering, spending
 from giveortake.ledger.canonical import canonical, digest, plain
 from giveortake.ledger.failures import Allowance, allowance
+from giveortake.ledger.profiles import profiles
 from giveortake.ledger.spending import Reservation, Waiting
 from giveortake.ledger.standings import Standing, Standings, meant, standing_of
 from giveortake.ledger.tables import Registered, people_of, put
@@ -116,11 +117,13 @@ class Ledger:
         new_population: str | None = None,
         owner_confirms: str | None = None,
         failures: int | None = None,
+        declared: bool = True,
     ) -> Registered:
         """Put a table of people with a budget into the ledger, or find it there; other content is a new version.
 
         Whose people they are is said by `population`, one that is there, or by `new_population`, the owner's word that
-        they are others. Only on a ledger that knows nobody may both be left out; they are called `first` then.
+        they are others. Only on a ledger that knows nobody may both be left out; they are called `first` then. Domains
+        that nobody has `declared` yet are not frozen.
         """
         with self.chain.changing() as draft:
             people = people_of(draft.book, name, population, new_population, first=first)
@@ -128,7 +131,7 @@ class Ledger:
                 failures = None  # what was said first holds
             registering.population(draft, people, budget, unit, None, failures=failures)
         with self.chain.changing() as draft:  # the people are there now, and nobody else can take their name
-            said = {"protected": unit, "domains": domains}
+            said = {"protected": unit, "domains": domains, "declared": declared}
             return put(draft, name, people, fingerprint=fingerprint, owner_confirms=owner_confirms, said=said)
 
     def new_version(
@@ -322,6 +325,11 @@ class Ledger:
         """
         with self.chain.looking() as draft:
             return spending.released(draft, release, analyst)
+
+    def profiles(self, dataset: str, *, version: str, analyst: str | None = None) -> list[tuple[Any, str, Any]]:
+        """The request, id and stored answer of each profile that the asker's own levels paid for, the newest first."""
+        with self.chain.looking() as draft:
+            return profiles(draft, dataset, analyst, version)
 
     def approve(self, request: int, *, reason: str) -> None:
         """The custodian lets one large spend through, once."""

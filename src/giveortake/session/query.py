@@ -30,7 +30,7 @@ class Query:
     is large.
 
     How much of one person counts is capped by `rows_per_person`, `groups_per_person` and `rows_per_group`, in the place
-    of what the custodian said; the noise follows the caps. Where `caps` is "best", a profile says them.
+    of what the custodian said; the noise follows them. `caps` says `"best"` to take those of a profile.
     """
 
     def __init__(
