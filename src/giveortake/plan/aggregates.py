@@ -317,6 +317,11 @@ class Question:
         schema = self.relation.schema
         return [key.domain(schema) for _, key in self.keys]
 
+    @property
+    def has_one_row_in_group(self) -> bool:
+        """Whether a person has at most one row in each group: rows of a person and of values that are grouped by."""
+        return self.relation.is_one_row_for({key.name for _, key in self.keys if isinstance(key, Column)})
+
     def aggregates(self) -> list[Aggregate]:
         """Every aggregate that the answer is computed from, once each, in the order in which they are named."""
         return list(dict.fromkeys(aggregates_in(self)))
