@@ -65,15 +65,20 @@ class Revealing(Mechanism[Any, Any]):
 def exact_integers(made: Measurement, engine: Engine, keys: Keys | None = None) -> tuple[npt.NDArray[Any], ...]:
     """What `Measurement.release` adds noise to, one array for each measure."""
     bare: Any = tuple(Revealing() for _ in made.noises)
-    return replace(made, noises=bare).release(engine, made.keys() if keys is None else keys).arrays
+    return replace(made, noises=bare, selection=None).release(engine, made.keys() if keys is None else keys).arrays
 
 
 def exact_units(made: Measurement, engine: Engine) -> Counted:
-    """What `Measurement.find_keys` adds noise to: every key and its number of units."""
-    assert made.selection is not None
-    bare: Any = Revealing()
-    found: Any = replace(made, selection=replace(made.selection, mechanism=bare)).find_keys(engine)
+    """What `Measurement.find_keys` adds noise to: every key and its number of units, or their weights."""
+    found = [Revealing().release(units) for units in made.units(engine)]
     return {key: count for keys, counts in found for key, count in zip(keys, counts.tolist(), strict=True)}
+
+
+def weighed(made: Measurement) -> tuple[int, ...]:
+    """What one unit may give at most to each of 1, 2, … keys that it has alone."""
+    assert made.selection is not None
+    asked = made.selection.question(made.question.relation, made.keys())
+    return asked.weights or (1,) * asked.groups
 
 
 @final
@@ -176,16 +181,20 @@ class Replay:
                     )
 
     def _compare_units(self, name: str, made: Measurement, found: Counted, others: Counted) -> None:
-        assert made.selection is not None
-        moves = [abs(found.get(key, 0) - others.get(key, 0)) for key in {*found, *others}]
-        self._note(name, "keys", Fraction(sum(moves), made.selection.sensitivity))
-        if any(each > 1 for each in moves) or sum(moves) > made.selection.sensitivity:
-            self.violations.append(
-                f"{name}: units of keys moved by {moves} (declared one each, {made.selection.sensitivity} together)"
-            )
-        lone = max(sum(1 for key in one if key not in other) for one, other in ((found, others), (others, found)))
-        if lone > made.selection.touched:
-            self.violations.append(f"{name}: {lone} keys of one unit alone, declared {made.selection.touched}")
+        selection = made.selection
+        assert selection is not None
+        moved = [abs(found.get(key, 0) - others.get(key, 0)) for key in {*found, *others}]
+        sizes = {"l1": sum(moved), "l2": math.sqrt(sum(each**2 for each in moved)), "greatest": max(moved, default=0)}
+        for what, most, norm in selection.moves():
+            self._note(name, f"keys, {norm}", Fraction(sizes[norm]) / most)
+            if sizes[norm] > most:
+                self.violations.append(f"{name}: {what} moved by {sizes[norm]} in {norm} (declared {float(most)})")
+        for one, other in ((found, others), (others, found)):
+            lone = [count for key, count in one.items() if key not in other]
+            if len(lone) > selection.touched:
+                self.violations.append(f"{name}: {len(lone)} keys of one unit alone, declared {selection.touched}")
+            elif lone and max(lone) > (weighed(made)[len(lone) - 1]):
+                self.violations.append(f"{name}: {len(lone)} keys of one unit alone, of up to {max(lone)} each")
 
     def _note(self, name: str, kind: str, share: Fraction) -> None:
         label = f"{name}/{kind}"

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
 from giveortake.compile.quantiles import quantile_band, rank_margin
+from giveortake.compile.truncation import truncated_interval
 from giveortake.mechanisms import tails
 
 if TYPE_CHECKING:
@@ -213,6 +214,37 @@ def _strays(formula: Linear, measures: Mapping[int, Combined]) -> tuple[list[tai
 
 
 def _linear(formula: Linear, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+    decided = [measures[index] for index in formula.weights if measures[index].decided is not None]
+    if decided:  # what decided is never a part of another formula
+        return _decided(formula, measures, decided[0], miss, size)
+    return _undecided(formula, measures, miss, size)
+
+
+def _decided(
+    formula: Linear, measures: Mapping[int, Combined], combined: Combined, miss: float, size: int
+) -> Evaluated:
+    """The interval of a number that was shown because it was large; with later releases, what both leave over.
+
+    Each of the two misses with probability miss / 2 at most, given that the number was shown, so that both hold
+    together. Where they have nothing in common, the later one stands.
+    """
+    assert combined.decided is not None  # noqa: S101 (asked only then)
+    if combined.decided.alone:
+        low, high = truncated_interval(combined.decided, miss)
+        return Evaluated(np.clip(combined.decided.numbers, low, high), low, high)
+    low, high = truncated_interval(combined.decided, miss / 2)
+    plain = {**measures, **{index: replace(measures[index], decided=None) for index in formula.weights}}
+    later = _undecided(formula, plain, miss / 2, size)
+    lows, highs = np.maximum(low, later.low), np.minimum(high, later.high)
+    apart = lows > highs
+    lows, highs = np.where(apart, later.low, lows), np.where(apart, later.high, highs)
+    noises = combined.decided.tail.variance, sum(each.variance for each in combined.tails)
+    share = noises[1] / (noises[0] + noises[1])
+    average = np.rint(combined.decided.numbers * share + np.asarray(later.values, dtype=np.float64) * (1 - share))
+    return Evaluated(np.clip(_integers(average), lows, highs), lows, highs)
+
+
+def _undecided(formula: Linear, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
     if formula.whole and len(formula.weights) == 1 and formula.constant == 0:
         ((index, weight),) = formula.weights.items()
         exact = measures[index].whole_values

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.compile.caps import Caps
 from giveortake.compile.measures import PersonCount
+from giveortake.compile.rules import Rules
 
 if TYPE_CHECKING:
     from giveortake.compile.measurement import Measurement
@@ -19,11 +20,16 @@ def provenance(made: Measurement, spend: Spend, unit: Unit) -> dict[str, Any]:
     return {
         "guarantee": promise,
         "cost": promise,
-        "citations": tuple(dict.fromkeys(noise.citation for noise in made.noises)),
+        "citations": tuple(dict.fromkeys(_citations(made))),
         "recipe": _recipe(made, spend),
         "notes": _notes(made),
         "caps": caps_of(made),
     }
+
+
+def _citations(made: Measurement) -> list[str]:
+    keys = [] if made.selection is None or made.rules is Rules.FIRST else [made.selection.mechanism.citation]
+    return [*keys, *(noise.citation for noise in made.noises)]
 
 
 def noise_in_words(made: Measurement) -> dict[str, str]:
@@ -60,8 +66,7 @@ def _recipe(made: Measurement, spend: Spend) -> dict[str, object]:
         steps["contributions"] = caps
     if made.selection is not None:
         steps["keys"] = (
-            f"found in the data: shown if a noisy number of persons reaches {made.selection.mechanism.threshold}, "
-            f"of at most {made.selection.touched} keys of each"
+            f"found in the data: shown if {made.selection.told}, of at most {made.selection.touched} keys of each"
         )
     return {**steps, **noise_in_words(made)}
 
@@ -70,8 +75,10 @@ def _notes(made: Measurement) -> tuple[str, ...]:
     """What a reader of the answer should know about what it leaves out."""
     found = []
     if made.selection is not None:
-        least = made.selection.mechanism.threshold
+        least = made.selection.least
         found.append(f"only keys that about {least:,} persons or more share are shown; declared domains show all")
+        if made.selection.decides is not None:
+            found.append("the number that decided which keys are shown is the answer: it is no number below that")
     person = made.question.relation.person
     if person is not None:
         caps = caps_in_words(made)

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, Unpack, final
 
 from giveortake.answers import Answer, Stream
 from giveortake.answers.cap_terms import CAP_TERMS
-from giveortake.compile import LATEST, OLDER, Terms, composed, event_of, measurement
+from giveortake.compile import LATEST, OLDER, Rules, Terms, composed, event_of, measurement
 from giveortake.compile.keys import finds_keys, in_order, listed_keys, with_keys
 from giveortake.compile.postprocessing import answer_columns
 from giveortake.compile.provenance import provenance
+from giveortake.compile.selection_rules import key_delta
 from giveortake.engines import Found
 from giveortake.engines.duckdb.key_order import ordered
 from giveortake.engines.failures import failure
@@ -37,6 +38,7 @@ from giveortake.errors import (
     Unprovable,
 )
 from giveortake.exact import shown
+from giveortake.plan import Domain, Kind
 from giveortake.privacy import ApproxDP
 from giveortake.privacy.events import InPart
 from giveortake.session import stored_answers
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from giveortake.answers.spend_terms import SpendTerms
-    from giveortake.compile import Caps, CustodianCaps, Measurement, Release, Rules, Spend
+    from giveortake.compile import Caps, CustodianCaps, Measurement, Release, Spend
     from giveortake.engines import Engine, Keys
     from giveortake.ledger import Ledger, Reservation, Standing
     from giveortake.plan import Origin, Question
@@ -218,14 +220,20 @@ class InteractiveMechanism:
         """The measurement that a spend buys."""
         return measurement(question, caps, self.budget.neighbours, spend, known, rules=rules)
 
-    def with_key_delta(self, question: Question, spend: Spend, rules: Rules = LATEST) -> Spend:
-        """The δ for finding keys, a tenth of the pot unless said otherwise; none if all keys are known."""
+    def with_key_delta(self, question: Question, spend: Spend, rules: Rules) -> Spend:
+        """The δ for finding keys, a tenth of the pot unless said otherwise; none if all keys are known.
+
+        Of a δ that is stated it is a part: half at most by the first rules, as much as serves best by the others.
+        """
         if not finds_keys(question, rules):
             return replace(spend, keys=None)
         if spend.keys is not None or self.key_pot is None:
             return spend
         usual = self.key_pot / 10
-        return replace(spend, keys=usual if spend.delta is None else min(usual, spend.delta / 2))
+        if spend.delta is None:
+            return replace(spend, keys=usual)
+        half = min(usual, spend.delta / 2)
+        return replace(spend, keys=half if rules is Rules.FIRST else key_delta(spend, usual))
 
     @property
     def key_pot(self) -> Fraction | None:
@@ -325,7 +333,9 @@ class InteractiveMechanism:
         try:
             with one_question():
                 if asked.keys is not None:
-                    return _Drawn(self._draw_values(asked.made, asked.keys))
+                    release = asked.made.release(self.engine, asked.keys)
+                    self._require_unchanged()
+                    return _Drawn(stored_answers.part_to_json(None, release))
                 return self._draw_found(asked.made, f"{reservation.number}-{place}")
         except GiveOrTakeError as error:
             failed = error
@@ -347,8 +357,10 @@ class InteractiveMechanism:
         count = found.count()
         if count > stored_answers.MANY:
             return _Drawn(self._draw_many_values(made, found, count), scratch)
-        rows = [row for rows in found.lists() for row in rows]
-        return _Drawn(self._draw_values(made, with_keys(made, rows), stored_answers.keys_to_json(rows)), scratch)
+        rows, counted = made.parted([row for rows in found.lists() for row in rows])
+        release = made.release(self.engine, with_keys(made, rows), counted=counted)
+        self._require_unchanged()
+        return _Drawn(stored_answers.part_to_json(stored_answers.keys_to_json(rows), release), scratch)
 
     def _draw_keys(self, made: Measurement) -> Iterator[Any]:
         """The keys that are found, `MANY` to a line, in the order of their values: the engine's would tell of rows."""
@@ -363,19 +375,18 @@ class InteractiveMechanism:
             return
         schema = made.question.relation.schema
         domains = [column.expression.domain(schema) for column in made.columns]
+        if made.selection is not None and made.selection.decides is not None:
+            domains.append(Domain(Kind.INTEGER))  # the number that decided comes with each key
         for rows in ordered(chain([first], lists), domains, self.spool.place(), stored_answers.MANY):
             yield stored_answers.keys_to_json(rows)
 
-    def _draw_values(self, made: Measurement, keys: Keys, found: list[Any] | None = None) -> Stored:
-        release = made.release(self.engine, keys)
-        self._require_unchanged()
-        return stored_answers.part_to_json(found, release)
-
     def _draw_many_values(self, made: Measurement, found: stored_answers.FoundKeys, count: int) -> Stored:
         """The same with keys and values in files: one line of them is held at a time."""
-        keys = listed_keys(made, Found(count, found.lists))
-        releases = made.releases(self.engine, keys, stored_answers.MANY)
-        lines = zip(found.lines(), releases, strict=True)
+        keys = listed_keys(made, Found(count, lambda: (made.parted(rows)[0] for rows in found.lists())))
+        counted = (made.parted(rows)[1] or {} for rows in found.lists())
+        releases = made.releases(self.engine, keys, stored_answers.MANY, counted=counted)
+        listed = (stored_answers.keys_to_json(made.parted(rows)[0]) for rows in found.lists())
+        lines = zip(listed, releases, strict=True)
         kept = self.spool.write(stored_answers.part_to_json(line, release) for line, release in lines)
         self._require_unchanged()
         return {"spool": kept}
@@ -386,8 +397,9 @@ class InteractiveMechanism:
 
     def _scratch_name(self, made: Measurement, number: str) -> str:
         """Where found keys are kept until they are settled: a name for this charge and this question alone."""
+        assert made.selection is not None  # noqa: S101 (keys were found)
         part = None if self.part is None else self.part.name(made.caps)
-        named = [self.population, self.dataset, self.version, part, made.digest(), repr(made.selection)]
+        named = [self.population, self.dataset, self.version, part, made.digest(), made.selection.scratch_name]
         return f"{number}-{hashlib.sha256(json.dumps(named).encode()).hexdigest()[:24]}.keys"
 
     # -- 4. settle ----------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.compile import Caps, Release, Spend
+from giveortake.compile import Caps, Spend
+from giveortake.compile.releases import arrays_from_json
 from giveortake.errors import InvalidParameter
 from giveortake.exact import spendable, whole
 from giveortake.mechanisms import Laplace
@@ -85,7 +86,7 @@ class ProfileRequest:
         """The profile that follows from what is stored."""
         counts = []
         for part in parts:
-            (array,) = Release.from_json(part["arrays"], (self.noise,)).arrays
+            (array,) = arrays_from_json(part["arrays"], 1)
             counts.append(tuple(int(count) for count in array))
         said = self.said
         return Profile(

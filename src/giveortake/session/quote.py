@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake import exact
 from giveortake.compile.provenance import caps_in_words, noise_in_words
 from giveortake.compile.releases import without_data
+from giveortake.privacy import events
 from giveortake.session.best_caps import left_out_of
 from giveortake.session.margins import column_margins, share_of_budget
 from giveortake.session.pages import quote_page
@@ -103,13 +104,16 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
 
 def _keys(made: Measurement) -> str:
     if made.selection is not None:
-        event = made.selection.event()
-        return (
-            f"found in the data; shown when a noisy number of persons reaches {made.selection.mechanism.threshold} "
-            f"(ε = {exact.shown(event.epsilon)}, δ = {exact.shown(event.delta)})"
-        )
+        return f"found in the data; shown when {made.selection.told} ({_price_of_keys(made.selection.event())})"
     size = made.keys().size
     return f"{size:,} known beforehand, all answered" if made.columns else "none"
+
+
+def _price_of_keys(event: events.DiscoveredKeys | events.GaussianKeys) -> str:
+    delta = f"δ = {exact.shown(event.delta)}"
+    if isinstance(event, events.DiscoveredKeys):
+        return f"ε = {exact.shown(event.epsilon)}, {delta}"
+    return f"μ = {exact.shown(1 / event.noise_multiplier, 4)}, {delta}; it has no ε, and ends the sum of ε of a budget"
 
 
 def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Number | None) -> list[str]:

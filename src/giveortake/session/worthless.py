@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from giveortake.session.profile import Profile
 
 
+_HARDLY = "hardly any key would be shown: that takes about"
+
+
 def worthless(
     mechanism: InteractiveMechanism,
     question: Question,
@@ -44,17 +47,14 @@ def _no_key(made: Measurement, n: float | None, profile: Profile | None, terms: 
     """A key is shown when a noisy number of its persons reaches the threshold, and has no more than there are."""
     if made.selection is None:
         return None
-    least = float(made.selection.mechanism.threshold)
+    least = float(made.selection.least)
     more = "ask for more ε or δ for keys, or declare the domain of the grouping columns"
     if n is not None and least > n:
-        return f"no key would be shown: that takes about {least:,.0f} persons, and a group has {n:,.0f} rows; {more}"
+        return f"{_HARDLY} {least:,.0f} persons, and a group has {n:,.0f} rows; {more}"
     if profile is not None:
         _, most = profile.persons(terms.confidence)
         if least > most:
-            return (
-                f"no key would be shown: that takes about {least:,.0f} persons, and the profile tells of at most "
-                f"{most:,.0f}; {more}"
-            )
+            return f"{_HARDLY} {least:,.0f} persons, and the profile tells of at most {most:,.0f}; {more}"
     return None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from giveortake.engines.duckdb import sorted_tallies, statements
+from giveortake.engines.duckdb import sorted_keys, sorted_tallies, statements
 from giveortake.engines.duckdb.constants import parameters, sql_type
 from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.dialect import DuckDBDialect
@@ -146,7 +146,9 @@ class DuckDBEngine(SQLEngine):
             tuple(len(each) for each in values),
         )
         sorted_out = self._sorted_persons(persons, coded)
-        codes, counts = sorted_out or self._columns(statements.persons_statement(self._printer, persons, coded))
+        codes, counts = sorted_out or self._columns(
+            statements.persons_statement(self._printer, persons, coded, self._weights(persons.weights))
+        )
         order = np.argsort(codes)
         return _decoded(codes[order], values), counts[order]
 
@@ -160,8 +162,8 @@ class DuckDBEngine(SQLEngine):
         numbers, codes, hashes = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
         if numbers.size < 2 or numbers.dtype.kind not in "iu":
             return None
-        return sorted_tallies.first_keys(
-            persons.groups,
+        return sorted_keys.key_totals(
+            persons,
             numbers,
             codes,
             hashes,

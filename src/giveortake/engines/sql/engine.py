@@ -172,9 +172,14 @@ class SQLEngine(ABC):
         return dense
 
     def _persons(self, persons: Persons) -> FoundUnits:
-        rows = self._rows(statements.found_statement(self._printer, persons, self._declared(persons)))
+        rows = self._rows(self._found_statement(persons))
         rows.sort(key=lambda row: [(value is None, value) for value in row[:-1]])
-        return [tuple(row[:-1]) for row in rows], np.array([row[-1] for row in rows], dtype=np.int64)
+        return [tuple(row[:-1]) for row in rows], np.array([int(row[-1]) for row in rows], dtype=np.int64)
+
+    def _found_statement(self, persons: Persons) -> str:
+        return statements.found_statement(
+            self._printer, persons, self._declared(persons), self._weights(persons.weights)
+        )
 
     def _remembered(self, asked: Asked, compute: Callable[[], Any]) -> Any:
         with self._lock:
@@ -222,6 +227,13 @@ class SQLEngine(ABC):
             for index, column in enumerate(persons.keys.columns)
             if column.values is not None
         }
+
+    def _weights(self, weights: tuple[int, ...] | None) -> str | None:
+        """A table (m, w): how much each of m keys of a person weighs."""
+        if weights is None:
+            return None
+        whole = Domain(Kind.INTEGER)
+        return self._constants((("m", whole), ("w", whole)), list(enumerate(weights, 1)))
 
     def _dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
         """A table (value, code): each value and its place."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from giveortake.engines.questions import Bins, Persons, Tally
+from giveortake.engines.sql import key_weights
 from giveortake.engines.sql.hashes import hash_of, mark
 from giveortake.engines.sql.steps import bin_index, quantised
 from giveortake.plan import Kind
@@ -225,11 +226,12 @@ def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> st
     return f"SELECT code, count(DISTINCT v) AS n FROM ({ranked}) AS t WHERE g <= {groups} AND r <= {rows} GROUP BY code"
 
 
-def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, str]) -> str:
+def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, str], weights: str | None = None) -> str:
     """One row for each key that occurs: its values, and the number of units that it was kept for.
 
     Of a person the first so many keys count, by a hash of the person and the key's values, which nobody else decides.
-    `declared` has a table of the values of each column whose values are known; others do not count.
+    `declared` has a table of the values of each column whose values are known; others do not count. `weights` is the
+    table of weights, if units are weighed.
     """
     inner = rows_of(printer, persons)
     count = len(persons.keys.columns)
@@ -242,13 +244,10 @@ def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, s
     names = ", ".join(keys)
     if persons.relation.person is None:
         return f"SELECT {names}, count(*) AS n FROM (SELECT {listed} FROM {joined}) AS t GROUP BY {names}"
-    schema = persons.relation.schema
-    marks = [
-        mark(printer.dialect, key, persons.keys.columns[i].expression.domain(schema).kind) for i, key in enumerate(keys)
-    ]
-    hashed = hash_of(mark(printer.dialect, "p", schema[str(persons.relation.person)].kind), *marks)
-    order = ", ".join([hashed, *(f"{key} NULLS LAST" for key in keys)])
     lines = f"SELECT r.p AS p, {listed} FROM {joined}"
+    if weights is not None:
+        return key_weights.weighted_statement(printer, persons, lines, weights)
+    order = key_weights.order_of_keys(printer, persons)
     ranked = (
         f"SELECT {names}, row_number() OVER (PARTITION BY p ORDER BY {order}) AS place "
         f"FROM (SELECT DISTINCT p, {names} FROM ({printer.dialect.by_person(lines)}) AS l) AS t"
