@@ -74,8 +74,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 COMMAND = Command(
     summary="how many rows people have, found privately once, to choose caps by",
     description=(
-        "Release how many rows (and groups, and how large numbers) people have, in bins, with noise. It is kept in the\n"
-        "ledger. From then on `giveortake quote` and `query` say what their caps leave out, and --caps best chooses."
+        "Release how many rows (and groups, and how large numbers) people have, in bins, with noise; the ledger keeps\n"
+        "it. From then on `giveortake quote` and `query` say what their caps leave out, and --caps best chooses."
     ),
     examples=(
         "giveortake profile trips.parquet --unit user_id --budget 1 --epsilon 0.1",

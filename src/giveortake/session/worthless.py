@@ -67,7 +67,7 @@ def _no_count(
         _, total = profile.rows.left_estimates(float(1 - terms.confidence))
         rows, whence = total / max(made.keys().size, 1), "by the profile, if all groups are alike"
     counts = [
-        margin for name, formula in made.formulas if formula.counts and isinstance(margin := margins[name], float)
+        margin for name, formula in made.formulas if formula.counts and isinstance(margin := margins[name], int | float)
     ]
     if rows is None or not counts or min(counts) < rows or len(counts) < len(made.formulas):
         return None
@@ -84,7 +84,7 @@ def _no_mean(made: Measurement, margins: dict[str, float | str | None], n: float
         if not isinstance(formula, Ratio) or formula.low is None or formula.high is None:
             return None
         margin, spread = margins[name], float(formula.high - formula.low)
-        if n is None or not isinstance(margin, float) or margin < spread / 2 or spread == 0:
+        if n is None or not isinstance(margin, int | float) or margin < spread / 2 or spread == 0:
             return None
         whole = formula.margin(measures, float(1 - terms.confidence), 1.0)
         needed.append((name, 2 * (whole or 0.0) / spread))
