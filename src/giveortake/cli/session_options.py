@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import re
 import sys
 from contextlib import contextmanager, suppress
@@ -77,7 +78,20 @@ def _open(arguments: argparse.Namespace, book: str) -> Session:
         population=arguments.population,
         new_population=arguments.new_population,
         analyst=arguments.analyst,
+        cache=_cache(arguments),
     )
+
+
+def _cache(arguments: argparse.Namespace) -> Path | None:
+    """Where loaded copies of CSV files are kept: in the user's own cache folder, as the XDG specification says."""
+    if arguments.no_cache:
+        return None
+    stated = os.environ.get("XDG_CACHE_HOME", "")
+    if Path(stated).is_absolute():
+        return Path(stated) / "giveortake"
+    with suppress(RuntimeError):  # a user without a home
+        return Path.home() / ".cache" / "giveortake"
+    return None
 
 
 def _from_toml(arguments: argparse.Namespace, book: str) -> Session:
@@ -93,7 +107,7 @@ def _from_toml(arguments: argparse.Namespace, book: str) -> Session:
     if arguments.ledger and said.ledger is not None:
         raise InvalidParameter("--ledger", arguments.ledger, f"is said by {arguments.file} already")
     instead = {} if arguments.analyst is None else {"analyst": arguments.analyst}
-    return said.open(ledger=book, **instead)
+    return said.open(ledger=book, cache=_cache(arguments), **instead)
 
 
 def ledger_place(arguments: argparse.Namespace) -> str:
@@ -232,6 +246,7 @@ def add_people(parser: argparse.ArgumentParser) -> None:
     books.add_argument("--table", metavar="NAME", help="the section of a TOML file, or the table of a database")
     books.add_argument("--ledger", metavar="PATH", help="FILE.ledger unless stated; `:memory:` forgets what was spent")
     books.add_argument("--mark", metavar="PATH", help="the ledger's high-water mark; in the state folder unless stated")
+    books.add_argument("--no-cache", action="store_true", help="keep no loaded copy of a CSV file, and use none")
     books.add_argument("--analyst", metavar="NAME", help="who asks, if the ledger knows analysts")
 
 

@@ -117,11 +117,13 @@ class Ledger:
         new_population: str | None = None,
         owner_confirms: str | None = None,
         failures: int | None = None,
+        declared: bool = True,
     ) -> Registered:
         """Put a table of people with a budget into the ledger, or find it there; other content is a new version.
 
         Whose people they are is said by `population`, one that is there, or by `new_population`, the owner's word that
-        they are others. Only on a ledger that knows nobody may both be left out; they are called `first` then.
+        they are others. Only on a ledger that knows nobody may both be left out; they are called `first` then. Domains
+        that nobody has `declared` yet are not frozen.
         """
         with self.chain.changing() as draft:
             people = people_of(draft.book, name, population, new_population, first=first)
@@ -129,7 +131,7 @@ class Ledger:
                 failures = None  # what was said first holds
             registering.population(draft, people, budget, unit, None, failures=failures)
         with self.chain.changing() as draft:  # the people are there now, and nobody else can take their name
-            said = {"protected": unit, "domains": domains}
+            said = {"protected": unit, "domains": domains, "declared": declared}
             return put(draft, name, people, fingerprint=fingerprint, owner_confirms=owner_confirms, said=said)
 
     def new_version(

@@ -145,7 +145,7 @@ def _advice(made: Measurement) -> list[str]:
         )
     if made.selection is not None:
         advice.append("declaring the domain of the grouping columns saves the search for keys and its δ")
-    if any(measure.levels > 1 for measure in made.measures):
+    if any(measure.sections is not None for measure in made.measures):
         advice.append("a narrower CLAMP gives quantiles finer bins at no cost")
     return advice
 

@@ -61,6 +61,7 @@ def protect(
     memory: str = "1500MB",
     threads: int | None = None,
     seconds: float | None = None,
+    cache: str | Path | None = None,
 ) -> Session:
     """Put a table, or several tables about the same people, behind a privacy budget.
 
@@ -76,7 +77,8 @@ def protect(
     questions state their own.
 
     Answers with very many keys are kept in files in the folder `spool`, beside the ledger unless stated.
-    `memory` and `threads` are limits for what runs here, `seconds` one for every question.
+    `memory` and `threads` are limits for what runs here, `seconds` one for every question. In the folder `cache`, if it
+    is stated, a loaded copy of a large CSV file is kept for its user alone: the same file is not read as text again.
 
     Without `ledger` what was spent is kept in memory only, and forgotten with the session. `mark` says where its
     high-water mark is kept, if not in the state folder (`$GIVEORTAKE_STATE`, or the user's own). On a ledger that knows
@@ -98,7 +100,8 @@ def protect(
             "mark", str(mark), "belongs to a ledger that is opened here", hint="pass ledger=, a path"
         )
     said = dict(domains or {})
-    engine = open_engine(source, memory=memory, threads=threads, seconds=seconds)
+    kept = None if cache is None else Path(cache).absolute()
+    engine = open_engine(source, memory=memory, threads=threads, seconds=seconds, cache=kept)
     try:
         private, sources = _private_tables(engine, source, whom, said, name=name, table=table)
         open_tables = _public_tables(engine, public or {}, {each.name for each in private})
@@ -122,6 +125,7 @@ def protect(
             new_population=new_population,
             owner_confirms=owner_confirms,
             failures=failures,
+            declared=bool(said),
             owned=book is not ledger,
         )
     except BaseException:
