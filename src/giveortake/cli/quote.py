@@ -65,6 +65,11 @@ def _facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
     facts.append(("groups", quote.keys))
     if quote.contributions is not None:
         facts.append(("a person", quote.contributions.removeprefix("a person ")))
+    if quote.left_out is not None and quote.left_out.profiled:
+        facts.append(("left out", str(quote.left_out)))
+        facts += [("caps" if not i else "", str(line)) for i, line in enumerate(quote.left_out.lines)]
+    if quote.worthless is not None:
+        facts.append(("worthless", quote.worthless))
     facts += [("cheaper" if not i else "", each) for i, each in enumerate(quote.advice)]
     return facts
 
@@ -83,6 +88,8 @@ def _as_json(session: Session, quote: Quote) -> dict[str, Any]:
         "admitted": quote.admitted,
         "affordable_epsilon": None if affordable is None else float(affordable),
         "advice": list(quote.advice),
+        "left_out": None if quote.left_out is None else quote.left_out.to_json(),
+        "worthless": quote.worthless,
     }
 
 
