@@ -102,7 +102,7 @@ def _rows_of_keys(patch: pytest.MonkeyPatch) -> None:
     """Rows are counted where persons should be."""
 
     def statement(printer: Printer, persons: Any, coded: Any) -> str:
-        inner = statements.select_rows(printer, persons.relation, persons.keys, [], person=False)
+        inner = statements.select_rows(printer, persons.relation, persons.keys, [], None)
         return f"SELECT {coded.code()} AS code, count(*) FROM ({inner}) AS r{coded.joins(printer, 'r')} GROUP BY ALL"
 
     patch.setattr(own_statements, "persons_statement", statement)

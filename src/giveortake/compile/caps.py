@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from giveortake.answers.caps import Caps
+from giveortake.compile.rules import LATEST, Rules
 from giveortake.errors import InvalidParameter, QueryRefused, meant
 from giveortake.plan.row_caps import with_row_caps
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Caps", "CapsRole", "CustodianCaps", "capped", "named", "unbounded"]
 
 CapsRole: TypeAlias = Literal["default", "maximum"]
+
+_USUAL = 4  # groups, and rows in each, by the first rules where nothing was stated
 
 
 @final
@@ -50,11 +53,14 @@ class CustodianCaps:
             return "no caps: each question says how much of a person counts"
         return f"{self.caps}{'; no question may say more' if self.are_maxima else ', unless a question says otherwise'}"
 
-    def of_question(self, said: Caps) -> Caps:
+    def of_question(self, said: Caps, rules: Rules = LATEST) -> Caps:
         """The caps of a question that states some of its own: each takes the place of the custodian's.
 
         A table of one row a person stays one if rows are stated for all tables together; by its name it may get more.
+        By the first rules a question states nothing, and a custodian who states nothing means four groups of four rows.
         """
+        if rules is Rules.FIRST and not said.stated:
+            return _of_the_first_rules(self.caps)
         said = _in_tables(said, self.tables)
         rows = said.rows_per_person
         ours = self.caps.rows_per_person
@@ -86,6 +92,14 @@ class CustodianCaps:
                     f"{name} = {wanted:,} is above the custodian's maximum of {most:,}",
                     hint=f"{name.partition(' ')[0]}={most}, or less",
                 )
+
+
+def _of_the_first_rules(caps: Caps) -> Caps:
+    if caps.rows_per_person is None:
+        return Caps(caps.groups_per_person or _USUAL, caps.rows_per_group or _USUAL)
+    if isinstance(caps.rows_per_person, Mapping) or Caps(rows_per_person=caps.rows_per_person) != caps:
+        raise QueryRefused("such caps could not be stated by the first rules")
+    return caps
 
 
 def _in_tables(caps: Caps, tables: Collection[str]) -> Caps:
@@ -121,9 +135,9 @@ def unbounded(what: str) -> QueryRefused:
 def named(caps: Caps, stability: Stability, question: Question) -> list[Any]:
     """How caps name a question in the ledger.
 
-    Where 0.1 could say the same it is said as there, so that what was paid then is free: `[groups, rows, total]`, with
-    4 groups of 4 rows where nothing was said, and all rows of a person the same in every table. Whatever it could not
-    say looks otherwise.
+    Where the first rules could say the same it is said as by them, so that what was paid then is free: `[groups, rows,
+    total]`, with four groups of four rows where nothing was said, and all rows of a person the same in every table.
+    Whatever they could not say looks otherwise.
     """
     groups, rows = caps.groups_per_person, caps.rows_per_group
     total: Any = caps.rows_per_person
@@ -131,9 +145,9 @@ def named(caps: Caps, stability: Stability, question: Question) -> list[Any]:
         used = {scan.most_rows_of_person for scan in question.relation.scans() if not scan.is_whole}
         total = used.pop() if len(used) == 1 else sorted(total.items())
     if not stability.is_cut:
-        return [4, 4, total] if total is not None else [groups or 4, rows or 4, None]
+        return [_USUAL, _USUAL, total] if total is not None else [groups or _USUAL, rows or _USUAL, None]
     if stability.rows is not None:
         return [groups, rows, total, "each"]
-    if groups is None and stability.touched <= 4:
-        groups = 4
-    return [groups, rows or 4, total]
+    if groups is None and stability.touched <= _USUAL:
+        groups = _USUAL
+    return [groups, rows or _USUAL, total]

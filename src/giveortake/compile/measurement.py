@@ -13,10 +13,10 @@ import numpy as np
 
 from giveortake import exact
 from giveortake.compile.aggregates import Measures
-from giveortake.compile.caps import capped, named
+from giveortake.compile.caps import Caps, capped, named
 from giveortake.compile.inquiry import Inquiry
 from giveortake.compile.releases import Deciding, Release, arrays_from_json
-from giveortake.compile.rules import LATEST
+from giveortake.compile.rules import LATEST, Rules
 from giveortake.compile.selection_rules import MEAN_OF_PURE, KeySearch
 from giveortake.compile.stability import Stability
 from giveortake.engines import KeyColumn, Keys
@@ -30,10 +30,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.compile.caps import Caps
     from giveortake.compile.measures import Measure
     from giveortake.compile.outputs import Formula
-    from giveortake.compile.rules import Rules
     from giveortake.compile.selection import Selection
     from giveortake.compile.spends import Spend
     from giveortake.engines import Engine, FoundUnits
@@ -233,7 +231,8 @@ def measurement(
             f"the answer would have {keys.size:,} keys, more than {MOST_KEYS:,}",
             hint="group by fewer columns, or by wider buckets",
         )
-    stability = Stability.of(question, caps, neighbours, None if discovered else keys.size)
+    lowering = Caps() if rules is Rules.FIRST and question.relation.most_rows is not None else caps
+    stability = Stability.of(question, lowering, neighbours, None if discovered else keys.size)
     found = Measures(question, stability, rules)
     formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
     _hidden_formulas(question, found)

@@ -129,8 +129,7 @@ def _configuration(file: Path, name: str, section: object) -> Configuration:
     for key in _NUMBERS:
         if key in section:
             said[key] = where.number(key, section[key])
-    if "rows_per_person" in section:
-        said["rows_per_person"] = _rows_per_person(where, section["rows_per_person"])
+    said |= _rows_per_person(where, section)
     said["unit"] = unit_said(said["unit"])
     if "ledger" in said:
         said["ledger"] = _ledger(file, said["ledger"])
@@ -148,11 +147,15 @@ def _configuration(file: Path, name: str, section: object) -> Configuration:
     return Configuration(file, name, said)
 
 
-def _rows_per_person(where: _Place, value: object) -> Any:
-    """A number for all tables, or one for each."""
-    if isinstance(value, Mapping):
-        return {name: where.number(f"rows_per_person.{name}", each) for name, each in value.items()}
-    return where.number("rows_per_person", value)
+def _rows_per_person(where: _Place, section: Mapping[str, Any]) -> dict[str, Any]:
+    """A number for all tables, or one for each, if it is said."""
+    value = section.get("rows_per_person")
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        return {"rows_per_person": where.number("rows_per_person", value)}
+    numbers = {name: where.number(f"rows_per_person.{name}", each) for name, each in value.items()}
+    return {"rows_per_person": numbers}
 
 
 def unit_said(text: str) -> Unit:

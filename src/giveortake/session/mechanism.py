@@ -151,7 +151,7 @@ class InteractiveMechanism:
 
     def price(self, question: Question, terms: Terms, rules: Rules = LATEST) -> Priced:
         """What the terms spend on a question, and what that buys. Nothing is charged, and no row is looked at."""
-        caps = self.resolve_caps(terms)
+        caps = self.resolve_caps(terms, rules)
         if terms.margin is not None:
             spend = spend_for_margin(self, question, caps, terms, rules)
             return self.price_at(question, caps, spend, rules=rules)
@@ -161,13 +161,13 @@ class InteractiveMechanism:
             )
         return self.price_at(question, caps, terms.spend, rules=rules)
 
-    def resolve_caps(self, terms: Terms) -> Caps:
+    def resolve_caps(self, terms: Terms, rules: Rules = LATEST) -> Caps:
         """The caps of a question: those that it states, and the custodian's where it states none."""
         if terms.best_caps:
             raise QueryRefused('caps="best" takes caps from a profile, and none was released')
         if terms.caps.stated and self.budget.unit.column is None:
             raise InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
-        return self.caps.of_question(terms.caps)
+        return self.caps.of_question(terms.caps, rules)
 
     def price_as_before(self, price: Callable[[Rules], list[Priced]], key: str | None) -> list[Priced]:
         """The price by the rules by which this was paid for before, else by the latest."""

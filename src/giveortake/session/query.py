@@ -29,7 +29,7 @@ class Query:
     is public or was released: means are as sure as it is large.
 
     How much of one person counts is capped by `rows_per_person`, `groups_per_person` and `rows_per_group`, in the place
-    of what the custodian said; the noise follows the caps. `caps="best"` takes them from a profile.
+    of what the custodian said; the noise follows them. `caps` says `"best"` to take those of a profile.
     """
 
     def __init__(

@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
     from giveortake.answers import Answer
     from giveortake.answers.cap_terms import AskTerms
+    from giveortake.compile import Rules
     from giveortake.exact import Number
     from giveortake.ledger import Entry, Standing
     from giveortake.plan import Question
     from giveortake.privacy.events import Event
-    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.mechanism import InteractiveMechanism, Priced
 
 
 @final
@@ -107,11 +108,12 @@ class Session:
         questions = [query.question for query in asked]
         each = share_of_each(said.spend, questions)
         mechanism = self._mechanism
-        caps = mechanism.resolve_caps(said)
-        priced = mechanism.price_as_before(
-            lambda rules: [mechanism.price_at(question, caps, each, rules=rules) for question in questions], key
-        )
-        return self._mechanism.answer(priced, said.confidence, key)
+
+        def priced(rules: Rules) -> list[Priced]:
+            caps = mechanism.resolve_caps(said, rules)
+            return [mechanism.price_at(question, caps, each, rules=rules) for question in questions]
+
+        return mechanism.answer(mechanism.price_as_before(priced, key), said.confidence, key)
 
     def partition(self, column: str, *, parts_per_person: int = 1) -> Partition:
         """Disjoint parts of the data, one for each declared value of a column: together they cost the dearest.

@@ -186,7 +186,7 @@ JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
 -- distinct text, ungrouped: distinct
 SELECT CAST(0 AS INTEGER) AS code,
     g.n
-FROM (SELECT count(DISTINCT v0) AS n
+FROM (SELECT count(DISTINCT CASE WHEN strlen(v0) < 64 THEN v0 ELSE sha256(v0) END) AS n
   FROM (SELECT "q" AS v0
     FROM (SELECT "q"
       FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
@@ -2412,7 +2412,7 @@ FROM (SELECT count(*) AS a0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, 0), 9) AS BIGINT) - (4) END), 0) AS a1
   FROM (SELECT CASE WHEN "c" IS NULL THEN NULL ELSE CAST(least(greatest("c", 0), 9) AS BIGINT) END AS v1
     FROM (SELECT "p",
-          count(DISTINCT "q") AS "c"
+          count(DISTINCT CASE WHEN strlen("q") < 64 THEN "q" ELSE sha256("q") END) AS "c"
       FROM (SELECT *
         FROM (SELECT "p",
               "q",

@@ -124,6 +124,10 @@ class DuckDBDialect(Dialect):
     def is_ascii(self, text: str) -> str:
         return f"strlen({text}) = length({text})"
 
+    def brief(self, text: str) -> str:
+        """The text itself if it has fewer bytes than the digits of its SHA-256; these if it has not."""
+        return f"CASE WHEN strlen({text}) < 64 THEN {text} ELSE sha256({text}) END"
+
     def trim(self, text: str) -> str:
         return f"trim({text}, ' ')"
 

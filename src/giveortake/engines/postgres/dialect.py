@@ -136,6 +136,9 @@ class PostgresDialect(Dialect):
     def is_ascii(self, text: str) -> str:
         return f"octet_length({text}) = char_length({text})"
 
+    def brief(self, text: str) -> str:
+        return text
+
     def trim(self, text: str) -> str:
         return f"btrim({text}, ' ')"
 

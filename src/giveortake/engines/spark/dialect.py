@@ -135,6 +135,9 @@ class SparkDialect(Dialect):
     def is_ascii(self, text: str) -> str:
         return f"octet_length({text}) = char_length({text})"
 
+    def brief(self, text: str) -> str:
+        return text
+
     def trim(self, text: str) -> str:
         return f"trim(BOTH ' ' FROM {text})"
 

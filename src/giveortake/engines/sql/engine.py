@@ -172,9 +172,7 @@ class SQLEngine(ABC):
         return dense
 
     def _persons(self, persons: Persons) -> FoundUnits:
-        rows = self._rows(self._found_statement(persons))
-        rows.sort(key=lambda row: [(value is None, value) for value in row[:-1]])
-        return [tuple(row[:-1]) for row in rows], np.array([int(row[-1]) for row in rows], dtype=np.int64)
+        return in_order_of_keys(self._rows(self._found_statement(persons)))
 
     def _found_statement(self, persons: Persons) -> str:
         return statements.found_statement(
@@ -265,6 +263,12 @@ class SQLEngine(ABC):
             tuple(len(values) for values in columns),
             None if keys.wanted is None else self._wanted(keys.wanted),
         )
+
+
+def in_order_of_keys(rows: list[tuple[Any, ...]]) -> FoundUnits:
+    """Rows that end with a number of units, by their keys; what is missing comes last."""
+    rows.sort(key=lambda row: [(value is None, value) for value in row[:-1]])
+    return [tuple(row[:-1]) for row in rows], np.array([int(row[-1]) for row in rows], dtype=np.int64)
 
 
 def places_of(keys: Keys, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
