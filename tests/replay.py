@@ -30,8 +30,9 @@ from evil_tables import (
 )
 from giveortake.compile import Measurement, Spend
 from giveortake.compile.keys import with_keys
+from giveortake.compile.selection import NoisyWeights
 from giveortake.engines import Engine, Keys
-from giveortake.mechanisms import Sensitive
+from giveortake.mechanisms import Sensitive, WeightedKeys
 from giveortake.mechanisms.mechanism import Mechanism
 from giveortake.privacy import Unit
 from giveortake.privacy.events import Event
@@ -41,6 +42,7 @@ from inside import engine_of, measured
 Counted: TypeAlias = "dict[tuple[Any, ...], int]"
 
 SPEND = Spend(epsilon=Fraction(1), keys=Fraction(1, 10**6))
+GAUSSIAN = Spend(mu=Fraction(1), keys=Fraction(1, 10**6))
 ZONES = pl.DataFrame(
     {"zone": ["north", "south", "west"], "weight": [2.5, -1.0, 4.0], "part": ["up", "down", "down"], "code": [1, 2, 3]}
 )
@@ -72,6 +74,25 @@ def exact_units(made: Measurement, engine: Engine) -> Counted:
     """What `Measurement.find_keys` adds noise to: every key and its number of units, or their weights."""
     found = [Revealing().release(units) for units in made.units(engine)]
     return {key: count for keys, counts in found for key, count in zip(keys, counts.tolist(), strict=True)}
+
+
+def measurements(session: Session, shapes: dict[str, str]) -> dict[str, Measurement]:
+    """Every shape by Laplace noise; those whose keys are found also by weights, of which those of two keys count."""
+    made = {name: measured(session, text, SPEND) for name, text in shapes.items()}
+    for name, each in list(made.items()):
+        if each.selection is not None:
+            weighted = measured(session, shapes[name], GAUSSIAN)
+            assert isinstance(weighted.selection, NoisyWeights)
+            made[f"{name}, by weights"] = replace(weighted, selection=of_two_keys(weighted.selection))
+    return made
+
+
+def of_two_keys(selection: NoisyWeights) -> NoisyWeights:
+    """The same with a degree that persons of small tables exceed."""
+    if selection.touched == 1:
+        return selection
+    mechanism = WeightedKeys(selection.mechanism.sigma, selection.mechanism.threshold, selection.mechanism.length, 2)
+    return replace(selection, mechanism=mechanism, touched=2)
 
 
 def weighed(made: Measurement) -> tuple[int, ...]:
@@ -151,9 +172,9 @@ class Replay:
         for _ in range(tables):
             table = random_table(luck)
             with self.mode.session(table) as one:
-                made = made or {name: measured(one, text, SPEND) for name, text in shapes.items()}
+                made = made or measurements(one, shapes)
                 for _ in range(neighbours):
-                    asked = luck.sample(sorted(shapes), (len(shapes) + 1) // 2)
+                    asked = luck.sample(sorted(made), (len(made) + 1) // 2)
                     with self.mode.session(self.mode.neighbour(luck, table)) as two:
                         for name in asked:
                             self._compare(name, made[name], engine_of(one), engine_of(two), luck)
@@ -170,7 +191,7 @@ class Replay:
         for measure, left, right in zip(made.measures, before, after, strict=True):
             if left.shape != right.shape:
                 self.violations.append(f"{name}: the shape changed")
-            for change in _levels(measure.levels, left, right):
+            for change in _sections(measure.sections, left, right):
                 l1 = sum(map(abs, change))
                 square = sum(each * each for each in change)
                 self._note(name, measure.kind, Fraction(l1) / measure.l1)
@@ -184,11 +205,12 @@ class Replay:
         selection = made.selection
         assert selection is not None
         moved = [abs(found.get(key, 0) - others.get(key, 0)) for key in {*found, *others}]
-        sizes = {"l1": sum(moved), "l2": math.sqrt(sum(each**2 for each in moved)), "greatest": max(moved, default=0)}
+        squares = {"l1": sum(moved) ** 2, "l2": sum(each**2 for each in moved), "greatest": max(moved, default=0) ** 2}
         for what, most, norm in selection.moves():
-            self._note(name, f"keys, {norm}", Fraction(sizes[norm]) / most)
-            if sizes[norm] > most:
-                self.violations.append(f"{name}: {what} moved by {sizes[norm]} in {norm} (declared {float(most)})")
+            self._note(name, f"keys, {norm}", squares[norm] / most**2)
+            if squares[norm] > most**2:
+                size = math.sqrt(squares[norm])
+                self.violations.append(f"{name}: {what} moved by {size} in {norm} (declared {float(most)})")
         for one, other in ((found, others), (others, found)):
             lone = [count for key, count in one.items() if key not in other]
             if len(lone) > selection.touched:
@@ -206,10 +228,11 @@ def replay(mode: Mode, shapes: dict[str, str], *, tables: int, neighbours: int, 
     return Replay(mode, [], {}).run(shapes, tables, neighbours, seed)
 
 
-def _levels(levels: int, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> list[list[int]]:
-    """The change as Python integers, level by level where it is a tree of bins."""
-    if left.ndim == 1:
+def _sections(sections: tuple[int, ...] | None, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> list[list[int]]:
+    """The change as Python integers, section by section where there are several."""
+    if sections is None:
         return [[int(b) - int(a) for a, b in zip(left.tolist(), right.tolist(), strict=True)]]
     change = right.astype(np.int64) - left.astype(np.int64)
-    ends = np.cumsum([0, *(2 ** (level + 1) for level in range(levels))])
+    ends = np.cumsum([0, *sections])
+    assert ends[-1] == change.shape[1]
     return [change[:, start:end].ravel().tolist() for start, end in pairwise(ends)]

@@ -95,6 +95,8 @@ def test_an_empty_answer_has_every_face() -> None:
         ((None, None, None), ("–", "")),
         ((0.5, 0.5, 0.5), ("0.5", "")),
         ((0.5, 0.0, float("inf")), ("0.5", "0 … ∞")),
+        ((0.5, float("-inf"), float("inf")), ("0.5", "unbounded")),
+        ((float("nan"), float("-inf"), float("inf")), ("–", "unbounded")),
         ((-0.001, -0.2, 0.2), ("0.00", "± 0.20")),
         ((-0.1, 0.0, 0.2), ("-0.10", "+0.30 +0.10")),
     ],

@@ -22,6 +22,7 @@ from giveortake.exact import Number, open_probability
 if TYPE_CHECKING:
     from giveortake.answers.caps import Caps
     from giveortake.answers.column import Values
+    from giveortake.answers.left_out import LeftOut
     from giveortake.answers.spend_terms import SpendTerms
 
 _USUAL_CONFIDENCE = Fraction(95, 100)
@@ -53,7 +54,7 @@ class Released(ABC):
     entropy: str
     notes: tuple[str, ...]
     caps: Caps | None  # how much of a person counts; None if everything does
-    left_out: Any  # how much the caps leave out, as far as that was released
+    left_out: LeftOut | None  # how much the caps leave out, as far as that was released
 
     def __init__(
         self,
@@ -67,7 +68,7 @@ class Released(ABC):
         entropy: str = "",
         notes: tuple[str, ...] = (),
         caps: Caps | None = None,
-        left_out: Any = None,
+        left_out: LeftOut | None = None,
     ) -> None:
         self._keep(
             guarantee=guarantee,

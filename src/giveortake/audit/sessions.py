@@ -204,7 +204,7 @@ def _levels(measure: Measure, array: npt.NDArray[Any], keys: Keys) -> Iterator[d
     if array.ndim == 1:
         yield {key: int(value) for key, value in zip(rows, array.tolist(), strict=True) if value}
         return
-    ends = np.cumsum([0, *(2 ** (level + 1) for level in range(measure.levels))])
+    ends = np.cumsum([0, *(measure.sections or ())])
     for start, end in pairwise(ends):
         part = array[:, start:end]
         yield {(rows[i], int(j)): int(part[i, j]) for i, j in zip(*np.nonzero(part), strict=True)}

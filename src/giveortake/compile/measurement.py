@@ -15,12 +15,14 @@ from giveortake import exact
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.caps import Caps, capped, named
 from giveortake.compile.inquiry import Inquiry
+from giveortake.compile.keys import known_values
 from giveortake.compile.releases import Deciding, Release, arrays_from_json
 from giveortake.compile.rules import LATEST, Rules
 from giveortake.compile.selection_rules import MEAN_OF_PURE, KeySearch
 from giveortake.compile.stability import Stability
 from giveortake.engines import KeyColumn, Keys
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
+from giveortake.mechanisms import Laplace
 from giveortake.plan import Measured
 from giveortake.plan.domains import MOST_KEYS
 from giveortake.privacy import ApproxDP, GaussianDP, events, gaussian_mu
@@ -65,6 +67,11 @@ class Measurement:
     rules: Rules
 
     @property
+    def is_pure(self) -> bool:
+        """Whether its noise keeps a pure promise."""
+        return all(isinstance(noise, Laplace) for noise in self.noises)
+
+    @property
     def event(self) -> Event:
         """Everything that is released, as one event."""
         return self._event(self.measures, self.selection)
@@ -73,7 +80,7 @@ class Measurement:
         """The same release as it looks when a unit is added or removed, whatever the neighbours are here."""
         if self.stability.neighbours == "add-remove":
             return self.event
-        again = Measures(self.question, replace(self.stability, neighbours="add-remove"), self.rules)
+        again = Measures(self.question, replace(self.stability, neighbours="add-remove"), self.rules, self.is_pure)
         for _, output in self.question.outputs:
             again.formula(output)
         _hidden_formulas(self.question, again)
@@ -222,7 +229,8 @@ def measurement(
     the spend, which is checked again on the event that will be charged.
     """
     question = capped(question, caps)
-    columns = tuple(KeyColumn(name, key, key.domain(question.relation.schema).keys()) for name, key in question.keys)
+    values = known_values(question, rules)
+    columns = tuple(KeyColumn(name, key, each) for (name, key), each in zip(question.keys, values, strict=True))
     keys = Keys(columns) if known is None else known
     columns = keys.columns
     discovered = keys.found is None and any(column.values is None for column in columns)
@@ -233,7 +241,7 @@ def measurement(
         )
     lowering = Caps() if rules is Rules.FIRST and question.relation.most_rows is not None else caps
     stability = Stability.of(question, lowering, neighbours, None if discovered else keys.size)
-    found = Measures(question, stability, rules)
+    found = Measures(question, stability, rules, spend.is_pure)
     formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
     _hidden_formulas(question, found)
     measures = tuple(found.listed)

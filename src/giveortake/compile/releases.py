@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.compile.measures import Measure
+    from giveortake.compile.quantiles import Distribution
     from giveortake.mechanisms.additive import RoundedNoise
     from giveortake.mechanisms.tails import Tail
 
@@ -84,9 +85,7 @@ class Combined:
     slack: float
     whole_values: npt.NDArray[Any] | None = None
     noise: RoundedNoise | None = None
-    levels: list[Floats] = field(default_factory=list)
-    low: float = 0.0
-    width: float = 1.0
+    distribution: Distribution | None = None
     decided: Decided | None = None
 
     def whole_margin(self, miss: float) -> int:

@@ -12,6 +12,7 @@ from giveortake.exact import whole
 from giveortake.ledger import registering, spending
 from giveortake.ledger.canonical import canonical, digest, plain
 from giveortake.ledger.failures import Allowance, allowance
+from giveortake.ledger.profiles import profiles
 from giveortake.ledger.spending import Reservation, Waiting
 from giveortake.ledger.standings import Standing, Standings, meant, standing_of
 from giveortake.ledger.tables import Registered, people_of, put
@@ -324,6 +325,11 @@ class Ledger:
         """
         with self.chain.looking() as draft:
             return spending.released(draft, release, analyst)
+
+    def profiles(self, dataset: str, *, version: str, analyst: str | None = None) -> list[tuple[Any, str, Any]]:
+        """The request, id and stored answer of each profile that the asker's own levels paid for, the newest first."""
+        with self.chain.looking() as draft:
+            return profiles(draft, dataset, analyst, version)
 
     def approve(self, request: int, *, reason: str) -> None:
         """The custodian lets one large spend through, once."""

@@ -260,8 +260,12 @@ class Question:
     @property
     def finds_keys(self) -> bool:
         """Whether some keys are not known beforehand."""
+        return None in [domain.keys() for domain in self.key_domains()]
+
+    def key_domains(self) -> list[Domain]:
+        """What each key may be."""
         schema = self.relation.schema
-        return any(key.domain(schema).keys() is None for _, key in self.keys)
+        return [key.domain(schema) for _, key in self.keys]
 
     def aggregates(self) -> list[Aggregate]:
         """Every aggregate that the answer is computed from, once each, in the order in which they are named."""
