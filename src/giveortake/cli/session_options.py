@@ -67,7 +67,7 @@ def _open(arguments: argparse.Namespace, book: str) -> Session:
     return sessions.protect(
         arguments.file,
         unit=unit_said(arguments.unit),
-        budget=_promise(arguments.budget, arguments.budget_delta),
+        budget=promise(arguments.budget, arguments.budget_delta),
         domains=dict(_domain(text) for text in arguments.domain),
         public=dict(_pair("--public", text, "regions=regions.csv") for text in arguments.public),
         neighbours=arguments.neighbours or "add-remove",
@@ -254,7 +254,8 @@ def add_people(parser: argparse.ArgumentParser) -> None:
 # -- reading options --------------------------------------------------------------------------------------------------
 
 
-def _promise(text: str, delta: str | None) -> Guarantee:
+def promise(text: str, delta: str | None) -> Guarantee:
+    """The budget that --budget and --budget-delta state."""
     said = _budget(text, delta)
     try:
         return budget_said(said)
@@ -337,7 +338,7 @@ def in_options(arguments: argparse.Namespace) -> Iterator[None]:
         hint = error.hint
         if isinstance(error, BudgetExceeded):
             hint = (
-                f"{hint or ''}, with `ledger.change_budget` in Python; `giveortake ledger show PATH` says what is left"
+                f"{hint or ''}, with `giveortake admin budget change`; `giveortake ledger show PATH` says what is left"
             )
         given = [name for name in known if getattr(arguments, name, None) or "is missing" in error.message]
         hint = None if hint is None else _in_options(hint, known)

@@ -44,6 +44,7 @@ from giveortake.privacy import ApproxDP
 from giveortake.privacy.events import InPart
 from giveortake.session import stored_answers
 from giveortake.session.best_caps import left_out_of, with_best_caps
+from giveortake.session.descriptions import described
 from giveortake.session.margins import spend_for_margin
 
 if TYPE_CHECKING:
@@ -292,6 +293,7 @@ class InteractiveMechanism:
                 request=request,
                 question=json.dumps(request, sort_keys=True),
                 version=self.version,
+                asked=described([each.made.question for each in asked]),
             )
         except BudgetExceeded as refusal:
             raise self._too_dear(asked, refusal) from None
