@@ -13,6 +13,7 @@ from rich.text import Text
 from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
+from giveortake.cli.progress import progress
 from giveortake.exact import shown
 from giveortake.session.pages import shown_margin
 
@@ -28,9 +29,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the quote; a ledger that is not there yet is not begun for it."""
     text = session_options.question(arguments)
     with session_options.in_options(arguments), ExitStack() as opened:
-        session, _ = session_options.open_session(arguments, leave_no_trace=True)
-        opened.enter_context(session)
-        quote = session.sql(text).quote(**session_options.spend_terms(arguments))
+        with progress(f"loading {printable(arguments.file)}"):
+            session, _ = session_options.open_session(arguments, leave_no_trace=True)
+            opened.enter_context(session)
+            quote = session.sql(text).quote(**session_options.spend_terms(arguments))
         if arguments.format == "json":
             sys.stdout.write(json.dumps(_as_json(session, quote), ensure_ascii=False) + "\n")
         else:
