@@ -44,6 +44,7 @@ from giveortake.privacy import ApproxDP
 from giveortake.privacy.events import InPart
 from giveortake.session import stored_answers
 from giveortake.session.best_caps import left_out_of, with_best_caps
+from giveortake.session.descriptions import described
 from giveortake.session.margins import spend_for_margin
 
 if TYPE_CHECKING:
@@ -119,6 +120,8 @@ class InteractiveMechanism:
         """The same for one question, whose answer is read from where it is stored, some keys at a time."""
         if asked.made.question.order:
             raise QueryRefused("ORDER BY needs the whole table at once", hint="sort where the stream is written to")
+        if asked.made.question.has_windows:
+            raise QueryRefused("OVER needs the whole table at once", hint="compute it where the stream is written to")
         reservation, (part,) = self.reserve_and_draw([asked], key)
         if "spool" in part:  # of whose lines every one but the last has as many keys as it may
             cells = part["spool"]["lines"] * stored_answers.MANY * len(asked.made.formulas)
@@ -290,6 +293,7 @@ class InteractiveMechanism:
                 request=request,
                 question=json.dumps(request, sort_keys=True),
                 version=self.version,
+                asked=described([each.made.question for each in asked]),
             )
         except BudgetExceeded as refusal:
             raise self._too_dear(asked, refusal) from None

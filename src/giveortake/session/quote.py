@@ -129,7 +129,7 @@ def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Numbe
         remarks.extend(
             f"the margin of `{name}` is as large as the {n} rows there are: ask for more ε, or for fewer columns"
             for name in counts
-            if isinstance(margin := margins[name], float) and margin >= float(exact.positive("n", n))
+            if isinstance(margin := margins[name], int | float) and margin >= float(exact.positive("n", n))
         )
     return remarks
 
