@@ -194,11 +194,7 @@ def spend_terms(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of both commands."""
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        help="CSV, Parquet, a DuckDB database, postgresql://…?table=NAME, or a TOML configuration",
-    )
+    add_file(parser)
     parser.add_argument(
         "sql", metavar="SQL", help="the question; `-` reads it from standard input, `@PATH` from a file"
     )
@@ -209,6 +205,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     cost.add_argument("--mu", metavar="M", help="Gaussian μ: Gaussian noise")
     cost.add_argument("--margin", metavar="X", help="the least that gives every column at most this margin")
     cost.add_argument("--confidence", metavar="P", help="of the intervals; 0.95 unless stated")
+    cost.add_argument("--confidence-over", choices=["cell", "answer"], help="of each interval, or of all together")
     cost.add_argument("--key-delta", metavar="D", help="δ for finding keys; a tenth of the pot unless stated")
     cost.add_argument("--n", metavar="N", help="how many rows a group has, if that is public: margins of means")
     caps = parser.add_argument_group("how much of one person counts (each of them only lowers it, and so the noise)")
@@ -216,6 +213,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     caps.add_argument("--groups-per-person", metavar="G", help="how many groups of the answer")
     caps.add_argument("--rows-per-group", metavar="R", help="how many rows in each group, or in all if there are none")
     caps.add_argument("--caps", choices=["best"], help="those of the least total error, by a profile that was released")
+    add_people(parser)
+
+
+def add_file(parser: argparse.ArgumentParser) -> None:
+    """The table."""
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="CSV, Parquet, a DuckDB database, postgresql://…?table=NAME, or a TOML configuration",
+    )
+
+
+def add_people(parser: argparse.ArgumentParser) -> None:
+    """Who is protected, and where what is spent is written down."""
     people = parser.add_argument_group("who is protected, and how (a TOML configuration says it instead)")
     people.add_argument("--unit", metavar="COLUMN", help="the column that names a person, or `row`")
     people.add_argument("--budget", metavar="B", help='for all questions ever: "1", "1,1e-8", "rho=0.1" or "mu=1"')

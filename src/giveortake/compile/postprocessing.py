@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from giveortake.answers import Column
+from giveortake.answers.confidence import miss_of
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.keys import key_rows
 from giveortake.compile.outputs import evaluated
@@ -50,7 +51,7 @@ def answer_columns(
     """
     rows = key_rows(keys)
     measures = combined(made.measures, releases)
-    miss = float(1 - confidence)
+    miss = miss_of(confidence, len(rows) * len(made.formulas))
     schema = made.question.relation.schema
     columns = [
         Column(each.name, [_face(row[i]) for row in rows], kind=_FACES[each.expression.domain(schema).kind])

@@ -60,7 +60,11 @@ def quote_facts(quote: Quote) -> list[tuple[str, str]]:
         *_continued("noise", [f"{name}: {noise}" for name, noise in quote.noise.items()]),
         ("groups", quote.keys),
         *([] if quote.contributions is None else [("counts", quote.contributions)]),
-        *([] if left_out is None else _continued("left out", [str(left_out), *map(str, left_out.lines)])),
+        *(
+            []
+            if left_out is None
+            else [("left out", str(left_out)), *_continued("caps", list(map(str, left_out.lines)))]
+        ),
         *_continued("note", list(quote.remarks)),
         *_continued("cheaper", list(quote.advice)),
     ]

@@ -13,7 +13,7 @@ from giveortake.compile.provenance import caps_in_words, noise_in_words
 from giveortake.compile.releases import without_data
 from giveortake.privacy import events
 from giveortake.session.best_caps import left_out_of
-from giveortake.session.margins import column_margins, share_of_budget
+from giveortake.session.margins import column_margins, quoted_miss, share_of_budget
 from giveortake.session.pages import quote_page
 from giveortake.session.worthless import worthless
 
@@ -102,9 +102,10 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
     made, sure, n = asked.made, terms.confidence, terms.n
     margins: dict[str, float | str | None] = dict(column_margins(made, sure, n))
     measures = without_data(made.measures, made.noises)
+    miss = quoted_miss(made, sure)
     for name, formula in made.formulas:
-        if margins[name] is None:
-            margins[name] = formula.margin_in_words(measures, float(1 - sure))
+        if margins[name] is None and miss is not None:
+            margins[name] = formula.margin_in_words(measures, miss)
     return Quote(
         cost=made.promise(asked.spend, mechanism.budget.unit),
         spend=str(asked.spend),
@@ -149,7 +150,7 @@ def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Numbe
         remarks.extend(
             f"the margin of `{name}` is as large as the {n} rows there are: ask for more ε, or for fewer columns"
             for name in counts
-            if isinstance(margin := margins[name], float) and margin >= float(exact.positive("n", n))
+            if isinstance(margin := margins[name], int | float) and margin >= float(exact.positive("n", n))
         )
     return remarks
 
