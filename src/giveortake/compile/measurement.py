@@ -24,6 +24,7 @@ from giveortake.engines import KeyColumn, Keys
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import Laplace
 from giveortake.plan import Measured
+from giveortake.plan.aggregates import hidden_outputs
 from giveortake.plan.domains import MOST_KEYS
 from giveortake.privacy import ApproxDP, GaussianDP, events, gaussian_mu
 
@@ -250,7 +251,8 @@ def measurement(
             "no number of the question depends on a row: what is asked is known without asking",
             hint="ask for COUNT(*) as well",
         )
-    search = KeySearch(question, stability, measures, formulas)
+    hidden = tuple(("", found.formula(output)) for output in hidden_outputs(question))
+    search = KeySearch(question, stability, measures, (*formulas, *hidden))
     selection, rest = search.selection(spend, rules) if discovered else (None, spend)
     noises = _noises(measures, selection, rest)
     if any(each.scale_in_steps > _MOST_NOISE for each in noises):
@@ -261,7 +263,7 @@ def measurement(
 
 
 def _hidden_formulas(question: Question, found: Measures) -> None:
-    """Measures that only HAVING needs."""
+    """Measures that only HAVING or ORDER BY need."""
     for aggregate in question.aggregates():
         found.formula(Measured(aggregate))
 

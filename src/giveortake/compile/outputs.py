@@ -57,6 +57,11 @@ class _Formula(ABC):
         """How many intervals it takes, which share the confidence."""
         return 1
 
+    @property
+    def has_interval(self) -> bool:
+        """Whether its values have intervals that hold; a place in the noisy order, say, has none."""
+        return True
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -183,8 +188,12 @@ class Apply(_Formula):
     def leaves(self) -> int:
         return sum(part.leaves for part in self.parts)
 
+    @property
+    def has_interval(self) -> bool:
+        return all(part.has_interval for part in self.parts)
 
-Formula: TypeAlias = Linear | Ratio | QuantileOf | Apply
+
+Formula: TypeAlias = _Formula
 
 
 @final

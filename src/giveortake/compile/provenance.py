@@ -84,4 +84,7 @@ def _notes(made: Measurement) -> tuple[str, ...]:
         caps = caps_in_words(made)
         without = f"rows without a {person} are left out"
         found.append(without if caps is None else f"{caps}; {without}")
+    bare = [name for name, formula in made.formulas if not formula.has_interval]
+    if bare:
+        found.append(f"no interval is claimed for {', '.join(f'`{name}`' for name in bare)}: the order of rows decides")
     return tuple(found)

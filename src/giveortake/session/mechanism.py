@@ -118,6 +118,8 @@ class InteractiveMechanism:
         """The same for one question, whose answer is read from where it is stored, some keys at a time."""
         if asked.made.question.order:
             raise QueryRefused("ORDER BY needs the whole table at once", hint="sort where the stream is written to")
+        if asked.made.question.has_windows:
+            raise QueryRefused("OVER needs the whole table at once", hint="compute it where the stream is written to")
         reservation, (part,) = self.reserve_and_draw([asked], key)
 
         def answers() -> Iterator[Answer]:
