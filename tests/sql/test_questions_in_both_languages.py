@@ -255,6 +255,7 @@ PAIRS: list[tuple[str, Callable[[], Any]]] = [
         "SELECT COUNT(minutes) AS n, COUNT(amount) AS a FROM visits RIGHT JOIN trips USING (user_id)",
         lambda: trips().join_person(visits(), how="left").agg(n=gt.count("minutes"), a=gt.count("amount")),
     ),
+    ("SELECT DISTINCT region, paid FROM trips", lambda: trips().distinct("region", "paid")),
     (
         "SELECT AVG(ABS(amount)) AS a, AVG(FLOOR(amount)) AS b, AVG(CEIL(amount)) AS c, AVG(ROUND(amount, 0)) AS d, "
         "AVG(SQRT(amount)) AS e, AVG(LN(amount + 1)) AS f, AVG(EXP(age / 100)) AS g FROM trips",

@@ -170,6 +170,11 @@ class Table:
             raise QueryRefused("group_by needs a key", hint="agg(…) alone asks about all rows")
         return Grouped(self, tuple(chosen))
 
+    def distinct(self, *keys: str) -> Any:
+        """Ask which values declared columns may have: the domains tell it, so that it is free."""
+        chosen = tuple((key, column_or_expression(key)) for key in keys)
+        return self.ask(Question(self.relation, chosen, (), shown=keys, distinct=True))
+
     def agg(self, **outputs: Agg) -> Any:
         """Ask about all rows."""
         return Grouped(self, ()).agg(**outputs)

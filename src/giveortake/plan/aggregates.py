@@ -13,11 +13,11 @@ from giveortake.plan.computed import Computed, Window
 from giveortake.plan.costs import require_few_kept, require_short_texts
 from giveortake.plan.domains import Domain, Kind
 from giveortake.plan.expressions import Call, Column, Expression, Literal, require_shallow
+from giveortake.plan.relations import Derive, JoinPublic, Relation, Scan, Union
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from giveortake.plan.relations import Relation
     from giveortake.plan.tables import Schema
 
 
@@ -255,8 +255,12 @@ class Question:
     order: tuple[Order, ...] = ()
     limit: int | None = None
     shown: tuple[str, ...] = ()  # names of keys and outputs in the order of the answer
+    distinct: bool = False  # whether it asks which keys there are, which the domains alone tell
 
     def __post_init__(self) -> None:
+        if self.distinct:
+            self._require_known()
+            return
         if not self.outputs:
             raise QueryRefused(
                 "the question asks for rows, not for aggregates", hint="SELECT COUNT(*), SUM(x), AVG(x), …"
@@ -292,6 +296,25 @@ class Question:
         require_short_texts(self.relation, [*keys, *measured])
         distinct = (aggregate.of for aggregate in aggregates if aggregate.is_distinct and aggregate.of is not None)
         require_few_kept(self.relation, [*keys, *distinct])
+
+    def _require_known(self) -> None:
+        """Refuse SELECT DISTINCT of what rows decide: declared keys are told without asking."""
+        schema, hint = self.relation.schema, "SELECT region, COUNT(*) AS n FROM trips GROUP BY region"
+        if self.outputs or self.having is not None or not self.keys:
+            raise QueryRefused("DISTINCT together with aggregates is not answered", hint=hint)
+        for _, key in self.keys:
+            if self.relation.person is not None and self.relation.person in set(key.columns()):
+                raise QueryRefused(f"`{self.relation.person}` names persons, and they are never shown", hint=hint)
+            if key.domain(schema).keys() is None:
+                raise QueryRefused(
+                    "DISTINCT is answered of keys that are declared; others are found in the data, with noise",
+                    hint=hint,
+                )
+        if not keeps_rows(self.relation):
+            raise QueryRefused(
+                "DISTINCT after WHERE or JOIN is not answered: rows decide which keys are left",
+                hint="SELECT region, COUNT(*) AS n FROM trips WHERE amount > 9 GROUP BY region HAVING COUNT(*) > 0",
+            )
 
     def _require_plain_windows(self) -> None:
         """Windows are computed of the rows that HAVING leaves, and of keys and aggregates alone."""
@@ -390,6 +413,19 @@ def with_aggregates(node: Output, change: Callable[[Aggregate], Aggregate]) -> O
 def ordered_by(order: Order, change: Callable[[Aggregate], Aggregate]) -> Order:
     """The same order by other aggregates."""
     return order if order.by is None else replace(order, by=with_aggregates(order.by, change))
+
+
+def keeps_rows(relation: Relation) -> bool:
+    """Whether every row of its tables is in a relation, so that declared keys are all that may occur."""
+    match relation:
+        case Scan():
+            return True
+        case Derive() | Union():
+            return all(map(keeps_rows, relation.sources))
+        case JoinPublic():
+            return relation.optional and keeps_rows(relation.source)
+        case _:
+            return False
 
 
 def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> None:

@@ -82,6 +82,8 @@ def _place(error: SqlglotError) -> str:
 
 
 def _question(node: exp.Expr, tables: Tables) -> Question:
+    if node.args.get("distinct") is not None:
+        return _distinct(node, tables)
     allow(node, *_CLAUSES)
     scope = source(node, tables.with_parts(node))
     rows = Rows(scope)
@@ -127,6 +129,31 @@ def _question(node: exp.Expr, tables: Tables) -> Question:
     return Question(
         scope.relation, tuple(keys), tuple(outputs.items()), having, order, _limit(node.args.get("limit")), tuple(shown)
     )
+
+
+def _distinct(node: exp.Expr, tables: Tables) -> Question:
+    """SELECT DISTINCT of keys that the domains tell."""
+    if node.args["distinct"].args.get("on") is not None:
+        raise QueryRefused(
+            "DISTINCT ON is not answered", hint="SELECT region, COUNT(*) AS n FROM trips GROUP BY region"
+        )
+    allow(node, "distinct", "expressions", "from_", "joins", "where", "with_", "order", "limit")
+    allow(node.args["distinct"])
+    scope = source(node, tables.with_parts(node))
+    rows = Rows(scope)
+    keys: list[tuple[str, Expression]] = []
+    for name, inside in (unaliased(item) for item in selected(node)):
+        if has_aggregate(inside) or inside.find(exp.Star) is not None:
+            raise QueryRefused(
+                "DISTINCT together with aggregates is not answered",
+                hint="SELECT region, COUNT(*) AS n FROM trips GROUP BY region",
+            )
+        keys.append((name or _key_name(inside, rows), rows.expression(inside)))
+    shown = [name for name, _ in keys]
+    require_distinct(shown)
+    order = _order(node.args.get("order"), Answers(scope, tuple(keys), ()), shown)
+    limit = _limit(node.args.get("limit"))
+    return Question(scope.relation, tuple(keys), (), None, order, limit, tuple(shown), distinct=True)
 
 
 def _measured(node: exp.Expr, outputs: Outputs) -> Output:
