@@ -263,7 +263,8 @@ class Question:
             return
         if not self.outputs:
             raise QueryRefused(
-                "the question asks for rows, not for aggregates", hint="SELECT COUNT(*), SUM(x), AVG(x), …"
+                "the question asks for rows, not for aggregates",
+                hint="SELECT COUNT(*) AS n, SUM(amount) AS total, AVG(amount) AS mean FROM trips",
             )
         names = [*(name for name, _ in self.keys), *(name for name, _ in self.outputs)]
         taken = {*names, *(f"{n}_{end}" for n, _ in self.outputs for end in ("low", "high"))}
@@ -280,7 +281,8 @@ class Question:
             if self.relation.person is not None and self.relation.person in set(key.columns()):
                 raise QueryRefused(
                     f"`{self.relation.person}` names persons, and answers are never about one",
-                    hint="group by person inside a subquery and aggregate outside",
+                    hint="group by person inside a subquery and aggregate outside: SELECT AVG(CLAMP(n, 0, 9)) AS mean FROM "
+                    "(SELECT user_id, COUNT(*) AS n FROM trips GROUP BY user_id)",
                 )
         self._require_plain_windows()
         aggregates = self.aggregates()
@@ -319,11 +321,17 @@ class Question:
     def _require_plain_windows(self) -> None:
         """Windows are computed of the rows that HAVING leaves, and of keys and aggregates alone."""
         if self.having is not None and windows_in(self.having):
-            raise QueryRefused("HAVING comes before OVER", hint="filter the answer where it is used")
+            raise QueryRefused(
+                "HAVING comes before OVER",
+                hint="SELECT region, SUM(COUNT(*)) OVER () AS n FROM trips GROUP BY region HAVING COUNT(*) > 3",
+            )
         names = {name for name, _ in self.keys}
         for window in windows_in(self):
             if any(windows_in(part) for part in parts_of(window)):
-                raise QueryRefused("OVER of something that is OVER itself is not answered", hint="OVER of an aggregate")
+                raise QueryRefused(
+                    "OVER of something that is OVER itself is not answered",
+                    hint="SELECT region, SUM(COUNT(*)) OVER () AS n FROM trips GROUP BY region",
+                )
             asked = {*window.partition, *(each.column for each in window.order if each.by is None)}
             if not asked <= names:
                 raise QueryRefused("OVER goes by keys and by aggregates of the answer", hint="GROUP BY the column")

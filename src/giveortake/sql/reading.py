@@ -68,10 +68,11 @@ def _parsed(text: str) -> exp.Expr:
     if isinstance(node, exp.SetOperation):
         raise QueryRefused(
             f"{type(node).__name__.upper()} of answers is not answered",
-            hint="UNION ALL belongs into a subquery: SELECT COUNT(*) FROM (… UNION ALL …)",
+            hint="UNION ALL belongs into a subquery: SELECT COUNT(*) AS n FROM (SELECT user_id FROM trips UNION ALL "
+            "SELECT user_id FROM trips)",
         )
     if type(node) is not exp.Select:
-        refuse(node, "", hint="start with SELECT or WITH")
+        refuse(node, "", hint="questions begin with SELECT or WITH: SELECT COUNT(*) AS n FROM trips")
     return node
 
 
@@ -93,7 +94,8 @@ def _question(node: exp.Expr, tables: Tables) -> Question:
         for _, inside in items
     ):
         raise QueryRefused(
-            "`*` asks for rows, and rows are never shown", hint="SELECT COUNT(*), SUM(x), AVG(x), … FROM …"
+            "`*` asks for rows, and rows are never shown",
+            hint="SELECT COUNT(*) AS n, SUM(amount) AS total, AVG(amount) AS mean FROM trips",
         )
     aliases = {name.casefold(): inside for name, inside in items if name is not None}
     grouped = dict.fromkeys(key_expression(each, scope, aliases) for each in group_keys(node))
@@ -117,7 +119,10 @@ def _question(node: exp.Expr, tables: Tables) -> Question:
         outputs[name] = _measured(inside, Outputs(rows, tuple(keys), outputs))
     hidden = set(grouped) - {key for _, key in keys}
     if hidden and outputs:
-        raise QueryRefused("GROUP BY has a key that is not selected", hint="add the key to SELECT")
+        raise QueryRefused(
+            "GROUP BY has a key that is not selected",
+            hint="add it to SELECT: SELECT region, COUNT(*) AS n FROM trips GROUP BY region",
+        )
     if len({key for _, key in keys}) < len(keys):
         raise QueryRefused("a key is selected twice", hint="select each key once")
     answers = Answers(scope, tuple(keys), tuple(outputs.items()))
@@ -169,11 +174,11 @@ def _key(name: str | None, node: exp.Expr, rows: Rows, grouped: dict[Expression,
         if isinstance(node, exp.Column):
             raise QueryRefused(
                 f"`{str(node.name)[:60]}` is neither grouped by nor inside an aggregate, and rows are never shown",
-                hint="GROUP BY it, or take COUNT, SUM, AVG or a quantile of it",
+                hint="GROUP BY it, or aggregate it: SELECT region, AVG(amount) AS mean FROM trips GROUP BY region",
             )
         raise QueryRefused(
             "a column of SELECT is neither grouped by nor an aggregate, and rows are never shown",
-            hint="GROUP BY it, or aggregate it",
+            hint="GROUP BY it, or aggregate it: SELECT region, AVG(amount) AS mean FROM trips GROUP BY region",
         )
     if name is None:
         name = _key_name(node, rows)
@@ -252,4 +257,7 @@ def _limit(node: exp.Expr | None) -> int | None:
         and len(str(value.this)) < 10
     ):
         return int(value.this)
-    raise QueryRefused("LIMIT needs a whole number, written out", hint="LIMIT 10")
+    raise QueryRefused(
+        "LIMIT needs a whole number, written out",
+        hint="SELECT region, COUNT(*) AS n FROM trips GROUP BY region LIMIT 10",
+    )

@@ -74,7 +74,7 @@ def source(node: exp.Expr, tables: Tables) -> Scope:
     """FROM with its joins and WHERE: the rows that a SELECT works on."""
     first = node.args.get("from_")
     if first is None:
-        raise QueryRefused("a SELECT without FROM is not answered", hint="SELECT COUNT(*) FROM …")
+        raise QueryRefused("a SELECT without FROM is not answered", hint="SELECT COUNT(*) AS n FROM trips")
     allow(first, "this")
     name, found = _table(first.this, tables)
     joins = list(node.args.get("joins") or [])
@@ -82,7 +82,7 @@ def source(node: exp.Expr, tables: Tables) -> Scope:
         if not joins:
             raise QueryRefused(
                 f"`{found.name}` is a public table, and nothing private is in FROM",
-                hint="read public tables without asking; SELECT region, COUNT(*) AS n FROM trips JOIN zones "
+                hint="read public tables without asking, or join: SELECT region, COUNT(*) AS n FROM trips JOIN zones "
                 "USING (region) GROUP BY region",
             )
         scope = _turned_around(name, found, joins.pop(0), tables)
@@ -111,7 +111,7 @@ def _table(node: exp.Expr, tables: Tables) -> tuple[str, View | PublicTable]:
         if not isinstance(node.this, exp.Query):
             raise QueryRefused("a table or a join in parentheses is not answered", hint="write joins one after another")
         return str(node.alias), subquery(node.this, tables.with_parts(node))
-    return refuse(node, "in FROM", hint="tables, subqueries, JOIN … ON and JOIN … USING are")
+    return refuse(node, "in FROM", hint="SELECT COUNT(*) AS n FROM trips JOIN zones USING (region)")
 
 
 # -- joins ------------------------------------------------------------------------------------------------------------
@@ -226,12 +226,19 @@ def _key(
         on = on.this
     if not isinstance(on, exp.EQ):
         what = "a join on several conditions" if isinstance(on, exp.And | exp.Or) else "a join on something else than ="
-        raise QueryRefused(f"{what} is not answered", hint="JOIN … ON a.x = b.x, and conditions into WHERE")
+        raise QueryRefused(
+            f"{what} is not answered",
+            hint="conditions go into WHERE: SELECT COUNT(*) AS n FROM trips JOIN zones ON trips.region = zones.region "
+            "WHERE age > 3",
+        )
     allow(on, "this", "expression")
     for one, other in ((on.this, on.expression), (on.expression, on.this)):
         if isinstance(other, exp.Column) and _is_of(other, left, right, name) and not _mentions(one, left, right, name):
             return Rows(left).expression(one), right.column(column_name(other)[0])
-    raise QueryRefused(f"ON must make a column of `{name}` equal to one of the tables before it", hint="ON a.x = b.x")
+    raise QueryRefused(
+        f"ON must make a column of `{name}` equal to one of the tables before it",
+        hint="SELECT COUNT(*) AS n FROM trips JOIN zones ON trips.region = zones.region",
+    )
 
 
 def _is_of(node: exp.Expr, left: Scope, right: Scope, name: str) -> bool:
@@ -260,7 +267,7 @@ def subquery(node: exp.Expr, tables: Tables) -> View:
     if type(node) is exp.Union:
         return _union(node, tables.with_parts(node))
     if isinstance(node, exp.SetOperation):
-        refuse(node, hint="UNION ALL, or conditions in WHERE")
+        refuse(node, hint="put a condition into WHERE: SELECT COUNT(*) AS n FROM trips WHERE region = 'north'")
     if type(node) is not exp.Select:
         refuse(node, "in FROM")
     for item in selected(node):
@@ -355,7 +362,10 @@ def require_not_person(name: str, relation: Relation) -> None:
 
 def _union(node: exp.Expr, tables: Tables) -> View:
     if node.args.get("distinct"):
-        raise QueryRefused("UNION, which compares rows of different persons, is not answered", hint="UNION ALL")
+        raise QueryRefused(
+            "UNION, which compares rows of different persons, is not answered",
+            hint="SELECT COUNT(*) AS n FROM (SELECT user_id FROM trips UNION ALL SELECT user_id FROM trips)",
+        )
     allow(node, "this", "expression", "with_")
     left, right = subquery(node.this, tables), subquery(node.expression, tables)
     if len(left.columns) != len(right.columns):
