@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.answers.caps import Caps
 from giveortake.answers.column import Column, Kind, Value
+from giveortake.answers.confidence import Confidence
 from giveortake.answers.left_out import LeftOut
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 
@@ -49,6 +50,7 @@ def to_json(answer: Released, kind: str) -> str:
     document = {
         "columns": {name: [_jsonable(value) for value in values] for name, values in parts.items()},
         "confidence": str(answer.confidence),
+        **({} if answer.confidence.over == "cell" else {"confidence_over": answer.confidence.over}),
         "guarantee": None if answer.guarantee is None else str(answer.guarantee),
         "cost": None if answer.cost is None else str(answer.cost),
         "release_id": answer.release_id,
@@ -132,7 +134,7 @@ def _provenance(document: dict[str, Any]) -> dict[str, Any]:
         "recipe": recipe if isinstance(recipe, dict) else tuple(recipe),
         "caps": None if document["caps"] is None else Caps.of(**document["caps"]),
         "left_out": None if document["left_out"] is None else LeftOut.from_json(document["left_out"]),
-        "confidence": document["confidence"],
+        "confidence": Confidence(document["confidence"], document.get("confidence_over")),
     }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from giveortake import exact
 from giveortake.compile.aggregates import Measures
-from giveortake.compile.caps import Caps, capped, named
+from giveortake.compile.caps import capped, named
 from giveortake.compile.inquiry import Inquiry
 from giveortake.compile.keys import known_values
 from giveortake.compile.releases import Deciding, Release, arrays_from_json
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from giveortake.compile.caps import Caps
     from giveortake.compile.measures import Measure
     from giveortake.compile.outputs import Formula
     from giveortake.compile.selection import Selection
@@ -240,8 +241,7 @@ def measurement(
             f"the answer would have {keys.size:,} keys, more than {MOST_KEYS:,}",
             hint="group by fewer columns, or by wider buckets",
         )
-    lowering = Caps() if rules is Rules.FIRST and question.relation.most_rows is not None else caps
-    stability = Stability.of(question, lowering, neighbours, None if discovered else keys.size)
+    stability = Stability.of(question, caps, neighbours, None if discovered else keys.size, rules)
     found = Measures(question, stability, rules, spend.is_pure)
     formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
     _hidden_formulas(question, found)

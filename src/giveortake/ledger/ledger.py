@@ -221,13 +221,15 @@ class Ledger:
         request: object = None,
         question: str | None = None,
         version: str | None = None,
+        asked: str | None = None,
     ) -> Reservation:
         """Charge an event to every level, durably, before the data is touched. Nothing refunds it.
 
         `key` is the analyst's idempotency key: the same key and request find the same reservation, and its answer.
         `question` names what is asked, bounds included: a stored answer to it is free for levels that have paid, and
         an analyst who asks it again before it is answered finds the reservation that is there. Reserve inside
-        `ledger.turn`, so that only one of those who ask the same at the same moment goes on to answer it.
+        `ledger.turn`, so that only one of those who ask the same at the same moment goes on to answer it. `asked` says
+        it in words, for whoever reads the ledger; it decides nothing.
         """
         with self.chain.changing() as draft:
             found = spending.reserve(
@@ -239,6 +241,7 @@ class Ledger:
                 request=request,
                 question=question,
                 version=version,
+                said=asked,
             )
         if isinstance(found, Waiting):
             raise ApprovalRequired(

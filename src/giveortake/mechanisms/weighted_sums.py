@@ -38,8 +38,8 @@ def reach(weights: Floats, scale: float, miss: float) -> Floats:
 def _log_mean(x: Floats, scale: float) -> Floats:
     """The logarithm of E[e^(x·round(Z))] for 0 ≤ x < 1/scale."""
     half, whole = 1 / (2 * scale), 1 / scale
-    # sinh(half)/(e^(whole−x) − 1), written so that neither factor overflows where the scale is small
-    below = -np.expm1(-2 * half) / 2 * np.exp(half - (whole - x)) / -np.expm1(-(whole - x))
-    above = -np.expm1(-2 * half) / 2 * np.exp(half - (whole + x)) / -np.expm1(-(whole + x))
-    mean: Floats = np.log(-np.expm1(-half) + below + above)
+    sinh = half + np.log(-np.expm1(-2 * half) / 2)
+    below = sinh - (whole - x) - np.log(-np.expm1(x - whole))
+    above = sinh - (whole + x) - np.log(-np.expm1(-x - whole))
+    mean: Floats = np.logaddexp(np.log(-np.expm1(-half)), np.logaddexp(below, above))
     return np.maximum(mean, 0.0)

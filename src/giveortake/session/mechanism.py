@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack, final
 
 from giveortake.answers import Answer, Stream
 from giveortake.answers.cap_terms import CAP_TERMS
+from giveortake.answers.confidence import Confidence
 from giveortake.compile import LATEST, OLDER, Rules, Terms, composed, event_of, measurement
 from giveortake.compile.keys import finds_keys, in_order, listed_keys, with_keys
 from giveortake.compile.postprocessing import answer_columns
@@ -43,6 +44,7 @@ from giveortake.privacy import ApproxDP
 from giveortake.privacy.events import InPart
 from giveortake.session import stored_answers
 from giveortake.session.best_caps import left_out_of, with_best_caps
+from giveortake.session.descriptions import described
 from giveortake.session.margins import spend_for_margin
 
 if TYPE_CHECKING:
@@ -121,6 +123,9 @@ class InteractiveMechanism:
         if asked.made.question.has_windows:
             raise QueryRefused("OVER needs the whole table at once", hint="compute it where the stream is written to")
         reservation, (part,) = self.reserve_and_draw([asked], key)
+        if "spool" in part:  # of whose lines every one but the last has as many keys as it may
+            cells = part["spool"]["lines"] * stored_answers.MANY * len(asked.made.formulas)
+            confidence = Confidence(confidence, cells=cells)
 
         def answers() -> Iterator[Answer]:
             left = asked.made.question.limit
@@ -288,6 +293,7 @@ class InteractiveMechanism:
                 request=request,
                 question=json.dumps(request, sort_keys=True),
                 version=self.version,
+                asked=described([each.made.question for each in asked]),
             )
         except BudgetExceeded as refusal:
             raise self._too_dear(asked, refusal) from None

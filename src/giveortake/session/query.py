@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack, final
 
+from giveortake.answers import Stream
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.compile import Terms
+from giveortake.session.known_keys import known_answer, known_quote
 from giveortake.session.quote import quote_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from giveortake.answers import Answer, Stream
+    from giveortake.answers import Answer
     from giveortake.answers.cap_terms import AskTerms
     from giveortake.plan import Question
     from giveortake.session.mechanism import InteractiveMechanism, Priced
@@ -25,8 +27,9 @@ class Query:
 
     The terms are those of `quote`, `answer` and `stream` alike: a pure `epsilon` (Laplace noise); or `epsilon` and
     `delta`, `rho`, or `mu` (Gaussian noise); or the least that reaches a `margin`. `confidence` is that of every
-    interval, 0.95 unless stated; `key_delta` the δ for finding keys in the data; `n` how many rows a group has, if that
-    is public or was released: means are as sure as it is large.
+    interval, 0.95 unless stated, or of all of them together where `confidence_over` is "answer"; `key_delta` the δ for
+    finding keys in the data; `n` how many rows a group has, if that is public or was released: means are as sure as it
+    is large.
 
     How much of one person counts is capped by `rows_per_person`, `groups_per_person` and `rows_per_group`, in the place
     of what the custodian said; the noise follows them. `caps` says `"best"` to take those of a profile.
@@ -43,21 +46,25 @@ class Query:
     def quote(self, **terms: Unpack[AskTerms]) -> Quote:
         """What an answer would cost and how sure it would be. No data is touched, and nothing spent.
 
-        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `confidence`, `key_delta`, `n`; `rows_per_person`,
-        `groups_per_person`, `rows_per_group`, `caps`; see the class.
+        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `confidence`, `confidence_over`, `key_delta`, `n`;
+        `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class.
         """
         said = self._terms(terms)
+        if self.question.distinct:
+            return known_quote(self._mechanism, self.question, said.confidence)
         return quote_of(self._mechanism, self._mechanism.price(self.question, said), said)
 
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Answer:
         """The answer, at the cost of the whole question however many columns it has.
 
-        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `confidence`, `key_delta`, `n`; `rows_per_person`,
-        `groups_per_person`, `rows_per_group`, `caps`; see the class. `key` makes a retry safe: the same key
-        and question give the same answer and are charged once. The same question at the same price is free the second
-        time.
+        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `confidence`, `confidence_over`, `key_delta`, `n`;
+        `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class. `key` makes a retry safe: the
+        same key and question give the same answer and are charged once. The same question at the same price is free the
+        second time.
         """
         said = self._terms(terms)
+        if self.question.distinct:
+            return known_answer(self._mechanism, self.question)
         (only,) = self._mechanism.answer([self._priced(said, key)], said.confidence, key)
         return only
 
@@ -67,6 +74,8 @@ class Query:
         The terms and the price are those of `answer`, and so is what is kept: it is drawn once.
         """
         said = self._terms(terms)
+        if self.question.distinct:
+            return Stream(lambda: iter([known_answer(self._mechanism, self.question)]))
         return self._mechanism.stream(self._priced(said, key), said.confidence, key)
 
     def _priced(self, said: Terms, key: str | None) -> Priced:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
+_DEVIATIONS = 1.5  # of the noise, beyond which people are taken to be there: for estimates, which bound nothing
 _OCTAVES = (1, 2, 3, 5, 8)  # how far above a cap people are looked for; those beyond are not counted on
 
 
@@ -67,9 +68,21 @@ class Sizes:
     # -- estimates ----------------------------------------------------------------------------------------------
 
     def last_seen(self, miss: float) -> int:
-        """The first bin above which nobody was seen beyond what may be noise."""
+        """The first bin above which nobody was seen beyond what may be noise.
+
+        Up to where people are sure to be, and from there on for as long as the next doubling has more than noise would.
+        """
         above = self.bounded(miss).above_low
-        return next((place for place in range(len(self.edges)) if above[place] <= 0), len(self.edges) - 1)
+        place = next((place for place in range(len(self.edges)) if above[place] <= 0), len(self.edges) - 1)
+        while place < len(self.edges) - 1 and self._more_than_noise(place):
+            place += 1
+        return place
+
+    def _more_than_noise(self, place: int) -> bool:
+        """Whether more persons than noise alone would show are within a doubling above a bin."""
+        window = (self.least > self.most[place]) & (self.most <= 2 * self.most[place])
+        found = float(self.noisy(window.astype(np.float64))[0])
+        return found > _DEVIATIONS * self.scale * float(np.sqrt(2 * window.sum())) and found > 0
 
     def left_estimates(self, miss: float) -> tuple[Floats, float]:
         """About how many rows each cap leaves out, of about how many; where nobody was seen there is nobody."""

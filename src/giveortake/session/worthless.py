@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from giveortake.session.profile import Profile
 
 
+_HARDLY = "hardly any key would be shown: that takes about"
+
+
 def worthless(
     mechanism: InteractiveMechanism,
     question: Question,
@@ -47,14 +50,11 @@ def _no_key(made: Measurement, n: float | None, profile: Profile | None, terms: 
     least = float(made.selection.least)
     more = "ask for more ε or δ for keys, or declare the domain of the grouping columns"
     if n is not None and least > n:
-        return f"no key would be shown: that takes about {least:,.0f} persons, and a group has {n:,.0f} rows; {more}"
+        return f"{_HARDLY} {least:,.0f} persons, and a group has {n:,.0f} rows; {more}"
     if profile is not None:
         _, most = profile.persons(terms.confidence)
         if least > most:
-            return (
-                f"no key would be shown: that takes about {least:,.0f} persons, and the profile tells of at most "
-                f"{most:,.0f}; {more}"
-            )
+            return f"{_HARDLY} {least:,.0f} persons, and the profile tells of at most {most:,.0f}; {more}"
     return None
 
 
@@ -67,7 +67,7 @@ def _no_count(
         _, total = profile.rows.left_estimates(float(1 - terms.confidence))
         rows, whence = total / max(made.keys().size, 1), "by the profile, if all groups are alike"
     counts = [
-        margin for name, formula in made.formulas if formula.counts and isinstance(margin := margins[name], float)
+        margin for name, formula in made.formulas if formula.counts and isinstance(margin := margins[name], int | float)
     ]
     if rows is None or not counts or min(counts) < rows or len(counts) < len(made.formulas):
         return None
@@ -84,7 +84,7 @@ def _no_mean(made: Measurement, margins: dict[str, float | str | None], n: float
         if not isinstance(formula, Ratio) or formula.low is None or formula.high is None:
             return None
         margin, spread = margins[name], float(formula.high - formula.low)
-        if n is None or not isinstance(margin, float) or margin < spread / 2 or spread == 0:
+        if n is None or not isinstance(margin, int | float) or margin < spread / 2 or spread == 0:
             return None
         whole = formula.margin(measures, float(1 - terms.confidence), 1.0)
         needed.append((name, 2 * (whole or 0.0) / spread))
