@@ -281,7 +281,7 @@ class Question:
             if self.relation.person is not None and self.relation.person in set(key.columns()):
                 raise QueryRefused(
                     f"`{self.relation.person}` names persons, and answers are never about one",
-                    hint="group by person inside a subquery and aggregate outside: SELECT AVG(CLAMP(n, 0, 9)) AS mean FROM "
+                    hint="group by person inside, aggregate outside: SELECT AVG(CLAMP(n, 0, 9)) AS mean FROM "
                     "(SELECT user_id, COUNT(*) AS n FROM trips GROUP BY user_id)",
                 )
         self._require_plain_windows()
