@@ -42,6 +42,8 @@ if TYPE_CHECKING:
         quantile,
         regr_intercept,
         regr_slope,
+        sample_stddev,
+        sample_variance,
         stddev,
         sum,  # noqa: A004 (read as gt.sum)
         variance,
@@ -97,6 +99,8 @@ __all__ = [
     "randomized_response",
     "regr_intercept",
     "regr_slope",
+    "sample_stddev",
+    "sample_variance",
     "session",
     "stddev",
     "sum",

@@ -16,7 +16,10 @@ class SpendTerms(TypedDict, total=False):
     - `mu`: a Gaussian μ, kept by Gaussian noise
     - `margin`: instead of a spend, the least spend at which no column's interval is wider to either side
     - `confidence`: of every interval; 0.95 unless stated
-    - `key_delta`: the δ for finding keys in the data; a tenth of the budget's pot for keys unless stated
+    - `confidence_over`: "cell" if every interval holds with that confidence, "answer" if all do together; "cell" unless
+      stated
+    - `key_delta`: the δ for finding keys in the data; unless stated, a tenth of the budget's pot for keys, or the
+      best part of `delta` if that is less
     - `n`: how many rows a group has, if that is public or was released: means are as sure as it is large
     """
 
@@ -26,6 +29,7 @@ class SpendTerms(TypedDict, total=False):
     mu: Number | None
     margin: Number | None
     confidence: Number | None
+    confidence_over: str | None
     key_delta: Number | None
     n: Number | None
 

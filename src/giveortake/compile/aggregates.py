@@ -94,6 +94,10 @@ class Measures:
                 return self._variance(_some(of))
             case AggregateKind.DEVIATION:
                 return Apply("sqrt", (self._variance(_some(of)),))
+            case AggregateKind.SAMPLE_VARIANCE:
+                return self._sample_variance(_some(of))
+            case AggregateKind.SAMPLE_DEVIATION:
+                return Apply("sqrt", (self._sample_variance(_some(of)),))
             case AggregateKind.QUANTILE:
                 return self._quantile(_some(of), aggregate.quantile or Fraction(0))
         if of is not None and aggregate.beside is not None:
@@ -167,6 +171,11 @@ class Measures:
                 replace(mean, over=mean.over.plus(number.times(-middle)), low=-reach, high=reach),
             ),
         )
+
+    def _sample_variance(self, of: Expression) -> Formula:
+        """The variance times n / (n − 1), where n is the number of values that is released for the variance anyway."""
+        found = self._variance(of)
+        return found if isinstance(found, Linear) else Apply("of a sample", (found, self._values(of)))
 
     def _ratio(self, of: Expression, *, centred: bool) -> Ratio:
         """The mean of values between its bounds."""

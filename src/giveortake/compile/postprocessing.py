@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from giveortake.answers import Column
+from giveortake.answers.confidence import miss_of
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.keys import key_rows
 from giveortake.compile.outputs import evaluated
@@ -50,7 +51,7 @@ def answer_columns(
     """
     rows = key_rows(keys)
     measures = combined(made.measures, releases)
-    miss = float(1 - confidence)
+    miss = miss_of(confidence, len(rows) * len(made.formulas))
     columns = _key_columns(made.question, keys, rows)
     found = Measures(made.question, made.stability, made.rules, made.is_pure, list(made.measures))
     kept = np.ones(len(rows), dtype=bool)

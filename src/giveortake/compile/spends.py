@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake import exact
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.caps import Caps
+from giveortake.answers.confidence import Confidence
 from giveortake.answers.spend_terms import TERMS
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Gaussian, Laplace
@@ -144,8 +145,8 @@ class Terms:
         spend = spend_of(*(given.get(name) for name in ("epsilon", "delta", "rho", "mu", "key_delta")))
         if spend is not None and "margin" in given:
             raise InvalidParameter("margin", given["margin"], "decides the spend; do not state both")
-        if "confidence" in given:
-            confidence = exact.open_probability("confidence", given["confidence"])
+        over = given.get("confidence_over", getattr(confidence, "over", None))
+        confidence = Confidence(given.get("confidence", confidence), over)
         keys = exact.open_probability("key_delta", given["key_delta"]) if "key_delta" in given else None
         if given.get("caps", "best") != "best":
             raise InvalidParameter("caps", given["caps"], "is unknown", hint='caps="best", or rows_per_person=4')

@@ -35,6 +35,8 @@ __all__ = [
     "quantile",
     "regr_intercept",
     "regr_slope",
+    "sample_stddev",
+    "sample_variance",
     "stddev",
     "sum",
     "variance",
@@ -205,13 +207,23 @@ def mean(of: str | Expr) -> Agg:
 
 
 def variance(of: str | Expr) -> Agg:
-    """The variance."""
+    """The variance of all values: divided by n."""
     return _aggregate("variance", of)
 
 
 def stddev(of: str | Expr) -> Agg:
     """The standard deviation."""
     return _aggregate("stddev", of)
+
+
+def sample_variance(of: str | Expr) -> Agg:
+    """The variance of a sample: divided by n − 1, where `variance` divides by n."""
+    return _aggregate("sample_variance", of)
+
+
+def sample_stddev(of: str | Expr) -> Agg:
+    """The standard deviation of a sample."""
+    return _aggregate("sample_stddev", of)
 
 
 def median(of: str | Expr) -> Agg:

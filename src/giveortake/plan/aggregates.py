@@ -32,6 +32,8 @@ class AggregateKind(StrEnum):
     MEAN = "mean"
     VARIANCE = "variance"
     DEVIATION = "standard deviation"
+    SAMPLE_VARIANCE = "sample variance"
+    SAMPLE_DEVIATION = "sample standard deviation"
     QUANTILE = "quantile"
     MINIMUM = "minimum"  # of a person's own rows: a feature, never released
     MAXIMUM = "maximum"
@@ -181,11 +183,11 @@ def _of_pairs(kind: AggregateKind, sql: str) -> AggregateFunction:
 AGGREGATES = {  # by the names that frames give them; counts of rows and distinct values and quantiles have own forms
     "sum": AggregateFunction(("SUM",), "sum", partial(Aggregate, AggregateKind.SUM)),
     "mean": AggregateFunction(("AVG", "MEAN"), "avg", partial(Aggregate, AggregateKind.MEAN)),
-    "variance": AggregateFunction(
-        ("VARIANCE", "VAR_POP", "VAR_SAMP"), "variance", partial(Aggregate, AggregateKind.VARIANCE)
-    ),
-    "stddev": AggregateFunction(
-        ("STDDEV", "STDDEV_POP", "STDDEV_SAMP"), "stddev", partial(Aggregate, AggregateKind.DEVIATION)
+    "variance": AggregateFunction(("VARIANCE", "VAR_POP"), "variance", partial(Aggregate, AggregateKind.VARIANCE)),
+    "stddev": AggregateFunction(("STDDEV", "STDDEV_POP"), "stddev", partial(Aggregate, AggregateKind.DEVIATION)),
+    "sample_variance": AggregateFunction(("VAR_SAMP",), "var_samp", partial(Aggregate, AggregateKind.SAMPLE_VARIANCE)),
+    "sample_stddev": AggregateFunction(
+        ("STDDEV_SAMP",), "stddev_samp", partial(Aggregate, AggregateKind.SAMPLE_DEVIATION)
     ),
     "minimum": AggregateFunction(("MIN",), "min", partial(Aggregate, AggregateKind.MINIMUM)),
     "maximum": AggregateFunction(("MAX",), "max", partial(Aggregate, AggregateKind.MAXIMUM)),
@@ -281,8 +283,8 @@ class Question:
             if self.relation.person is not None and self.relation.person in set(key.columns()):
                 raise QueryRefused(
                     f"`{self.relation.person}` names persons, and answers are never about one",
-                    hint="group by person inside, aggregate outside: SELECT AVG(CLAMP(n, 0, 9)) AS mean FROM "
-                    "(SELECT user_id, COUNT(*) AS n FROM trips GROUP BY user_id)",
+                    hint="group by person inside a subquery and aggregate outside: SELECT AVG(CLAMP(n, 0, 9)) AS mean "
+                    "FROM (SELECT user_id, COUNT(*) AS n FROM trips GROUP BY user_id)",
                 )
         self._require_plain_windows()
         aggregates = self.aggregates()
@@ -339,8 +341,17 @@ class Question:
     @property
     def finds_keys(self) -> bool:
         """Whether some keys are not known beforehand."""
+        return None in [domain.keys() for domain in self.key_domains()]
+
+    def key_domains(self) -> list[Domain]:
+        """What each key may be."""
         schema = self.relation.schema
-        return any(key.domain(schema).keys() is None for _, key in self.keys)
+        return [key.domain(schema) for _, key in self.keys]
+
+    @property
+    def has_one_row_in_group(self) -> bool:
+        """Whether a person has at most one row in each group: rows of a person and of values that are grouped by."""
+        return self.relation.is_one_row_for({key.name for _, key in self.keys if isinstance(key, Column)})
 
     def aggregates(self) -> list[Aggregate]:
         """Every aggregate that the answer is computed from, once each, in the order in which they are named."""

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from giveortake import accounting, exact
+from giveortake.answers.confidence import miss_of
 from giveortake.compile import Spend
 from giveortake.compile.releases import without_data
 from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused
@@ -54,9 +55,18 @@ def spend_for_margin(
 def column_margins(made: Measurement, confidence: Fraction, n: Number | None) -> dict[str, float | None]:
     """The margin of every column where no row decides it; of a mean only if n is known; None where it stays open."""
     measures = without_data(made.measures, made.noises)
-    miss = float(1 - confidence)
+    miss = quoted_miss(made, confidence)
+    if miss is None:
+        return {name: None for name, _ in made.formulas}
     number = None if n is None else float(exact.positive("n", n))
     return {name: formula.margin(measures, miss, number) for name, formula in made.formulas}
+
+
+def quoted_miss(made: Measurement, confidence: Fraction) -> float | None:
+    """With which probability an interval may miss; None if all shall hold and nobody knows how many there are."""
+    if made.selection is not None and getattr(confidence, "over", "cell") == "answer":
+        return None
+    return miss_of(confidence, made.keys().size * len(made.formulas) if made.selection is None else 1)
 
 
 def _least(measure: Callable[[Spend], Measurement], start: Spend, reach: float, terms: Terms) -> Spend | None:

@@ -27,8 +27,9 @@ class Query:
 
     The terms are those of `quote`, `answer` and `stream` alike: a pure `epsilon` (Laplace noise); or `epsilon` and
     `delta`, `rho`, or `mu` (Gaussian noise); or the least that reaches a `margin`. `confidence` is that of every
-    interval, 0.95 unless stated; `key_delta` the δ for finding keys in the data; `n` how many rows a group has, if that
-    is public or was released: means are as sure as it is large.
+    interval, 0.95 unless stated, or of all of them together where `confidence_over` is "answer"; `key_delta` the δ for
+    finding keys in the data; `n` how many rows a group has, if that is public or was released: means are as sure as it
+    is large.
 
     How much of one person counts is capped by `rows_per_person`, `groups_per_person` and `rows_per_group`, in the place
     of what the custodian said; the noise follows them. `caps` says `"best"` to take those of a profile.
@@ -45,8 +46,8 @@ class Query:
     def quote(self, **terms: Unpack[AskTerms]) -> Quote:
         """What an answer would cost and how sure it would be. No data is touched, and nothing spent.
 
-        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `confidence`, `key_delta`, `n`; `rows_per_person`,
-        `groups_per_person`, `rows_per_group`, `caps`; see the class.
+        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `confidence`, `confidence_over`, `key_delta`, `n`;
+        `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class.
         """
         said = self._terms(terms)
         if self.question.distinct:
@@ -56,10 +57,10 @@ class Query:
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Answer:
         """The answer, at the cost of the whole question however many columns it has.
 
-        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `confidence`, `key_delta`, `n`; `rows_per_person`,
-        `groups_per_person`, `rows_per_group`, `caps`; see the class. `key` makes a retry safe: the same key
-        and question give the same answer and are charged once. The same question at the same price is free the second
-        time.
+        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `confidence`, `confidence_over`, `key_delta`, `n`;
+        `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class. `key` makes a retry safe: the
+        same key and question give the same answer and are charged once. The same question at the same price is free the
+        second time.
         """
         said = self._terms(terms)
         if self.question.distinct:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
@@ -10,10 +12,13 @@ from giveortake import exact
 from giveortake.compile.provenance import caps_in_words, noise_in_words
 from giveortake.compile.releases import without_data
 from giveortake.privacy import events
-from giveortake.session.margins import column_margins, share_of_budget
+from giveortake.session.best_caps import left_out_of
+from giveortake.session.margins import column_margins, quoted_miss, share_of_budget
 from giveortake.session.pages import quote_page
+from giveortake.session.worthless import worthless
 
 if TYPE_CHECKING:
+    from giveortake.answers.left_out import LeftOut
     from giveortake.compile import Measurement, Terms
     from giveortake.exact import Number
     from giveortake.privacy import Guarantee
@@ -26,7 +31,8 @@ class Quote:
     """The price of an answer, its noise, the margin of each column, what would remain, and what would make it cheaper.
 
     `margins` has a number where no row decides it; for a mean, the text `m / n`: the margin is m over the number of
-    rows. `admitted` says whether the budget would pay for it now.
+    rows. `admitted` says whether the budget would pay for it now. `left_out` is what the caps leave out of the table,
+    as far as a profile tells, and what other caps would; `worthless` a sentence if the answer would say nothing.
     """
 
     cost: Guarantee | None  # None where no row is asked
@@ -41,6 +47,8 @@ class Quote:
     confidence: Fraction
     advice: tuple[str, ...]
     remarks: tuple[str, ...] = ()
+    left_out: LeftOut | None = None
+    worthless: str | None = None
 
     def __str__(self) -> str:
         percent = exact.shown(100 * self.confidence)
@@ -49,12 +57,17 @@ class Quote:
             lines.append(f"that is {exact.shown(100 * self.share, 3)} % of a fresh budget")
         lines.append("the budget admits it" if self.admitted else "the budget does not admit it any more")
         for name, margin in self.margins.items():
-            lines.append(f"  {name} ± {_number(margin)}  (with {percent} %)")
+            lines.append(f"  {name} {_number(margin)}  (with {percent} %)")
         for name, text in self.noise.items():
             lines.append(f"  {name}: {text}")
         lines.append(f"keys: {self.keys}")
         if self.contributions is not None:
             lines.append(f"contributions: {self.contributions}")
+        if self.left_out is not None and self.left_out.profiled:
+            lines.append(f"left out: {self.left_out}")
+            lines.extend(f"  {each}" for each in self.left_out.lines)
+        if self.worthless is not None:
+            lines.append(f"worthless: {self.worthless}")
         lines.extend(f"note: {each}" for each in self.remarks)
         lines.extend(f"cheaper: {each}" for each in self.advice)
         return "\n".join(lines)
@@ -64,15 +77,35 @@ class Quote:
     def _repr_html_(self) -> str:
         return quote_page(self)
 
+    def to_json(self) -> str:
+        """The quote as JSON, for programs: numbers where there are some, and otherwise the words."""
+        document = {
+            "spend": self.spend,
+            "cost": repr(self.cost),
+            "share": None if self.share is None else float(self.share),
+            "margins": {name: _finite(margin) for name, margin in self.margins.items()},
+            "confidence": str(self.confidence),
+            "noise": self.noise,
+            "keys": self.keys,
+            "contributions": self.contributions,
+            "left_out": None if self.left_out is None else self.left_out.to_json(),
+            "worthless": self.worthless,
+            "admitted": self.admitted,
+            "notes": list(self.remarks),
+            "advice": list(self.advice),
+        }
+        return json.dumps(document, ensure_ascii=False, allow_nan=False)
+
 
 def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Quote:
     """Everything that can be said before asking."""
     made, sure, n = asked.made, terms.confidence, terms.n
     margins: dict[str, float | str | None] = dict(column_margins(made, sure, n))
     measures = without_data(made.measures, made.noises)
+    miss = quoted_miss(made, sure)
     for name, formula in made.formulas:
-        if margins[name] is None:
-            margins[name] = formula.margin_in_words(measures, float(1 - sure))
+        if margins[name] is None and miss is not None:
+            margins[name] = formula.margin_in_words(measures, miss)
     return Quote(
         cost=made.promise(asked.spend, mechanism.budget.unit),
         spend=str(asked.spend),
@@ -86,6 +119,8 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
         confidence=sure,
         advice=tuple(_advice(made)),
         remarks=tuple(_remarks(made, margins, n)),
+        left_out=left_out_of(mechanism, asked.question, made, replace(terms, spend=asked.spend, margin=None)),
+        worthless=worthless(mechanism, asked.question, made, terms, margins),
     )
 
 
@@ -115,7 +150,7 @@ def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Numbe
         remarks.extend(
             f"the margin of `{name}` is as large as the {n} rows there are: ask for more ε, or for fewer columns"
             for name in counts
-            if isinstance(margin := margins[name], float) and margin >= float(exact.positive("n", n))
+            if isinstance(margin := margins[name], int | float) and margin >= float(exact.positive("n", n))
         )
     return remarks
 
@@ -128,7 +163,7 @@ def _advice(made: Measurement) -> list[str]:
     if bounding is not None and bounding.groups * bounding.rows > 1:
         advice.append(
             f"one person counts up to {bounding.groups} × {bounding.rows} times; lower caps mean less noise "
-            "(session.suggest_bounds finds them)"
+            "(session.profile finds them)"
         )
     if made.selection is not None:
         advice.append("declaring the domain of the grouping columns saves the search for keys and its δ")
@@ -140,4 +175,10 @@ def _advice(made: Measurement) -> list[str]:
 def _number(margin: float | str | None) -> str:
     if margin is None:
         return "depends on the data"
-    return margin if isinstance(margin, str) else f"{margin:,.6g}"
+    if isinstance(margin, str):
+        return f"± {margin}" if margin[:1].isdigit() else margin
+    return f"± {margin:,.6g}"
+
+
+def _finite(margin: float | str | None) -> float | str | None:
+    return None if isinstance(margin, float) and not math.isfinite(margin) else margin

@@ -15,6 +15,7 @@ from giveortake.sql.aggregates import aggregate, has_aggregate, is_aggregate
 from giveortake.sql.conditions import Answers
 from giveortake.sql.expressions import Rows, column_name
 from giveortake.sql.features import group_keys, key_expression
+from giveortake.sql.functions import Text
 from giveortake.sql.outputs import Outputs
 from giveortake.sql.refusals import allow, refuse
 from giveortake.sql.relations import Tables, require_distinct, selected, source, unaliased
@@ -50,7 +51,7 @@ def read_text(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction
 
 def _parsed(text: str) -> exp.Expr:
     try:
-        found = [each for each in sqlglot.parse(text, dialect="duckdb") if each is not None]
+        found = [each for each in sqlglot.parse(text, dialect=Text) if each is not None]
     except SqlglotError as error:
         raise QueryRefused(
             f"the query is not understood{_place(error)}", hint="SELECT region, COUNT(*) FROM trips GROUP BY region"
