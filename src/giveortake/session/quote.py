@@ -35,7 +35,7 @@ class Quote:
     as far as a profile tells, and what other caps would; `worthless` a sentence if the answer would say nothing.
     """
 
-    cost: Guarantee
+    cost: Guarantee | None  # None where no row is asked
     spend: str
     share: Fraction | None
     margins: dict[str, float | str | None]
@@ -52,7 +52,7 @@ class Quote:
 
     def __str__(self) -> str:
         percent = exact.shown(100 * self.confidence)
-        lines = [f"cost: {self.spend} for the whole answer ({self.cost!r})"]
+        lines = [f"cost: {self.spend} for the whole answer" + ("" if self.cost is None else f" ({self.cost!r})")]
         if self.share is not None:
             lines.append(f"that is {exact.shown(100 * self.share, 3)} % of a fresh budget")
         lines.append("the budget admits it" if self.admitted else "the budget does not admit it any more")
