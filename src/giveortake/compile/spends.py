@@ -1,15 +1,14 @@
-"""What an analyst is willing to spend, said in one of four currencies or as a margin to be reached."""
+"""What an analyst is willing to spend: in one of four currencies, as a margin to be reached, or as a share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
 from giveortake.answers.spend_terms import TERMS
-from giveortake.errors import InvalidParameter
+from giveortake.errors import InvalidParameter, meant
 from giveortake.mechanisms import Gaussian, Laplace
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, gaussian_mu
 
@@ -113,10 +112,11 @@ def spend_of(
 @final
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What `SpendTerms` say, checked: a spend, or a margin to be reached; how sure; and what is known beforehand."""
+    """What `SpendTerms` say, checked: a spend, a margin or a share; how sure; and what is known beforehand."""
 
     spend: Spend | None
     margin: Number | None
+    share: Fraction | None
     confidence: Fraction
     key_delta: Fraction | None
     n: Number | None
@@ -132,16 +132,19 @@ class Terms:
             if name not in taken:
                 raise _unknown(name, value, taken)
         spend = spend_of(*(given.get(name) for name in ("epsilon", "delta", "rho", "mu", "key_delta")))
-        if spend is not None and "margin" in given:
-            raise InvalidParameter("margin", given["margin"], "decides the spend; do not state both")
+        decided = [name for name in ("margin", "share") if name in given]
+        if decided and (spend is not None or len(decided) > 1):
+            raise InvalidParameter(decided[-1], given[decided[-1]], "decides the spend; do not state both")
         if "confidence" in given:
             confidence = exact.open_probability("confidence", given["confidence"])
         keys = exact.open_probability("key_delta", given["key_delta"]) if "key_delta" in given else None
-        return cls(spend, given.get("margin"), confidence, keys, given.get("n"))
+        share = exact.positive("share", given["share"]) if "share" in given else None
+        if share is not None and share > 1:
+            raise InvalidParameter("share", given["share"], "is more than the whole budget", hint='share="1/10"')
+        return cls(spend, given.get("margin"), share, confidence, keys, given.get("n"))
 
 
 def _unknown(name: str, value: object, taken: Collection[str]) -> InvalidParameter:
     problem = "has no meaning here" if name in TERMS else "is no term of a spend"
-    close = get_close_matches(name, taken, n=1)
-    meant = f"did you mean {close[0]}=? " if close and name not in TERMS else ""
-    return InvalidParameter(name, value, problem, hint=f"{meant}the terms are {', '.join(taken)}")
+    hint = "" if name in TERMS else meant(name, taken)
+    return InvalidParameter(name, value, problem, hint=f"{hint}the terms are {', '.join(taken)}")

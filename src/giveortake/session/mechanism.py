@@ -39,7 +39,7 @@ from giveortake.exact import shown
 from giveortake.privacy import ApproxDP
 from giveortake.privacy.events import InPart
 from giveortake.session import stored_answers
-from giveortake.session.margins import spend_for_margin
+from giveortake.session.cheapest_noise import price_by_margin, price_by_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from giveortake.answers.spend_terms import SpendTerms
     from giveortake.compile import Caps, Measurement, Release, Rules, Spend
     from giveortake.engines import Engine, Keys
-    from giveortake.ledger import Ledger, Reservation, Standing
+    from giveortake.ledger import Ledger, Reservation, Standing, Trial
     from giveortake.plan import Origin, Question
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
@@ -66,6 +66,8 @@ class Priced:
     made: Measurement
     spend: Spend
     keys: Keys | None
+    why: str | None = None  # this noise, if it was chosen here
+    refusal: str | None = None  # what would be charged is more than the terms allow
 
 
 @final
@@ -145,10 +147,15 @@ class InteractiveMechanism:
     def price(self, question: Question, terms: Terms, rules: Rules = LATEST) -> Priced:
         """What the terms spend on a question, and what that buys. Nothing is charged, and no row is looked at."""
         if terms.margin is not None:
-            return self.price_at(question, spend_for_margin(self, question, terms, rules), rules=rules)
+            return price_by_margin(self, question, terms, rules, self.trial())
+        if terms.share is not None:
+            return price_by_share(self, question, terms, rules, self.trial())
         if terms.spend is None:
             raise InvalidParameter(
-                "epsilon", None, "is missing: say what the answer may cost", hint='epsilon="0.1", or margin=50'
+                "epsilon",
+                None,
+                "is missing: say what the answer may cost",
+                hint='epsilon="0.1", or margin=50, or share="1/10"',
             )
         return self.price_at(question, terms.spend, rules=rules)
 
@@ -222,6 +229,9 @@ class InteractiveMechanism:
 
     def reserve(self, asked: Sequence[Priced], key: str | None, request: dict[str, Any]) -> Reservation:
         """Charge, durably, before a row is read. A table that changed is refused first, at no cost."""
+        for each in asked:
+            if each.refusal is not None:
+                raise self._no_share(each, each.refusal)
         if not self.engine.unchanged():
             raise LedgerMismatch(
                 f"the table {self.dataset!r} has changed since it was protected",
@@ -257,6 +267,12 @@ class InteractiveMechanism:
             hint = "declare the domain of the grouping columns, or pass a smaller key_delta="
         return type(refusal)(message, cost=refusal.cost, remaining=refusal.remaining, hint=hint)
 
+    def _no_share(self, asked: Priced, refusal: str) -> BudgetExceeded:
+        left = self.ledger.affordable(self.standing()) or Fraction(0)
+        hint = f"a smaller share fits, or a pure ε of up to {shown(left, 4)}; the owner can raise the budget"
+        remaining = self.standing().remaining
+        return BudgetExceeded(f"{refusal}; nothing was charged", cost=asked.spend, remaining=remaining, hint=hint)
+
     def standing(self) -> Standing:
         """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
         own = [] if self.analyst is None else self.ledger.levels(analyst=self.analyst, dataset=self.dataset)
@@ -267,6 +283,17 @@ class InteractiveMechanism:
             if level.kind == "population" and level.name == self.population:
                 return level
         raise InvalidParameter("population", self.population, "is not in the ledger")
+
+    def trial(self) -> Trial:
+        """A copy of the filter that decides about the next question, on which charges are tried."""
+        found = self.ledger.trial(self.standing(), dataset=self.dataset, analyst=self.analyst)
+        assert found is not None  # noqa: S101 (what stands has a budget)
+        return found
+
+    def is_paid(self, asked: Sequence[Priced]) -> bool:
+        """Whether the asker paid for exactly this before, and will get it again at no cost."""
+        question = json.dumps(self.request(asked), sort_keys=True)
+        return self.ledger.is_paid(self.event(asked), dataset=self.dataset, analyst=self.analyst, question=question)
 
     def admits(self, event: Event) -> bool:
         """Whether every level would admit an event now."""
@@ -398,7 +425,8 @@ class _Release:
         said = provenance(made, self.asked.spend, mechanism.budget.unit)
         free = () if self.reservation.charged else ("asked before at this price: nothing was charged",)
         left_out = None if mechanism.part is None else mechanism.part.left_out
-        said["notes"] = (*free, *said["notes"], *(() if left_out is None else (left_out,)))
+        why = () if self.asked.why is None else (self.asked.why,)
+        said["notes"] = (*free, *why, *said["notes"], *(() if left_out is None else (left_out,)))
         return Answer(
             answer_columns(made, self.keys, (*self.earlier, self.last), self.confidence, limit),
             **said,
@@ -412,7 +440,7 @@ class _Release:
         """Ask once more, and combine all answers; keys that were found are public now."""
         if not all(measure.averages for measure in self.asked.made.measures):
             raise Unprovable("quantiles are not refined: their answers do not average", hint="ask anew, for more")
-        said = Terms.of(terms, confidence=self.confidence, without=("margin", "key_delta", "n"))
+        said = Terms.of(terms, confidence=self.confidence, without=("margin", "share", "key_delta", "n"))
         if said.spend is None:
             raise InvalidParameter("epsilon", None, "is missing", hint='answer.refine(epsilon="0.1")')
         made = self.asked.made  # releases are combined that were drawn by the same rules

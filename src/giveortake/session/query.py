@@ -17,15 +17,19 @@ if TYPE_CHECKING:
     from giveortake.session.quote import Quote
     from giveortake.session.session import Session
 
+_OPTIONS = ("epsilon", "delta", "share")  # of a question's own text that are terms of its spend
+
 
 @final
 class Query:
     """A question that can be answered. It is a value: asking it twice asks the same.
 
     The terms are those of `quote`, `answer` and `stream` alike: a pure `epsilon` (Laplace noise); or `epsilon` and
-    `delta`, `rho`, or `mu` (Gaussian noise); or the least that reaches a `margin`. `confidence` is that of every
-    interval, 0.95 unless stated; `key_delta` the δ for finding keys in the data; `n` how many rows a group has, if that
-    is public or was released: means are as sure as it is large.
+    `delta`, `rho`, or `mu` (Gaussian noise); or the least that reaches a `margin`; or a `share` of the whole budget,
+    such as "1/10". For the last two the noise is chosen too: Laplace or Gaussian, whichever leaves more of the budget,
+    or makes narrower intervals. `confidence` is that of every interval, 0.95 unless stated; `key_delta` the δ for
+    finding keys in the data; `n` how many rows a group has, if that is public or was released: means are as sure as it
+    is large.
     """
 
     def __init__(
@@ -39,7 +43,7 @@ class Query:
     def quote(self, **terms: Unpack[SpendTerms]) -> Quote:
         """What an answer would cost and how sure it would be. No data is touched, and nothing spent.
 
-        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `confidence`, `key_delta`, `n`; see the class.
+        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `key_delta`, `n`; see the class.
         """
         said = self._terms(terms)
         return quote_of(self._mechanism, self._mechanism.price(self.question, said), said)
@@ -47,9 +51,9 @@ class Query:
     def answer(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Answer:
         """The answer, at the cost of the whole question however many columns it has.
 
-        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `confidence`, `key_delta`, `n`; see the class. `key` makes
-        a retry safe: the same key and question give the same answer and are charged once. The same question at the
-        same price is free the second time.
+        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `key_delta`, `n`; see the class.
+        `key` makes a retry safe: the same key and question give the same answer and are charged once. The same question
+        at the same price is free the second time.
         """
         said = self._terms(terms)
         (only,) = self._mechanism.answer([self._priced(said, key)], said.confidence, key)
@@ -75,8 +79,8 @@ class Query:
 
     def _terms(self, said: SpendTerms) -> Terms:
         """The terms as they were said; those of the question's own text where nothing else is."""
-        stated = any(said.get(name) is not None for name in ("epsilon", "rho", "mu", "margin"))
-        own = {} if stated else {name: each for name, each in self.options.items() if name in {"epsilon", "delta"}}
+        stated = any(said.get(name) is not None for name in ("epsilon", "rho", "mu", "margin", "share"))
+        own = {} if stated else {name: each for name, each in self.options.items() if name in _OPTIONS}
         return Terms.of(own | {name: value for name, value in said.items() if value is not None})
 
     def __repr__(self) -> str:

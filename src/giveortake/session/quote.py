@@ -77,10 +77,10 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
         contributions=caps_in_words(made),
         keys=_keys(made),
         remaining=mechanism.standing().remaining,
-        admitted=mechanism.admits(mechanism.event([asked])),
+        admitted=asked.refusal is None and mechanism.admits(mechanism.event([asked])),
         confidence=sure,
         advice=tuple(_advice(made)),
-        remarks=tuple(_remarks(made, margins, n)),
+        remarks=tuple(each for each in (asked.why, asked.refusal, *_remarks(made, margins, n)) if each is not None),
     )
 
 

@@ -94,7 +94,7 @@ class Session:
         The spend is `epsilon`, or `epsilon` and `delta`, `rho` or `mu`; `key_delta`, `confidence` and `key` are those
         of `Query.answer`.
         """
-        said = Terms.of(terms, without=("margin", "n"))
+        said = Terms.of(terms, without=("margin", "share", "n"))
         asked = [self.sql(query) if isinstance(query, str) else query for query in queries]
         if not asked or said.spend is None:
             raise InvalidParameter(

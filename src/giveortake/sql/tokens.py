@@ -165,13 +165,13 @@ def _option(name: str, value: Token) -> Fraction | str:
             f"the option {name} is not the analyst's: caps on what a person contributes are the custodian's",
             hint="leave it out",
         )
-    if name in {"epsilon", "delta"} and value.kind == "number":
+    if name in {"epsilon", "delta", "share"} and value.kind == "number":
         return _number(value.text)
     if name == "privacy_unit_column" and value.kind in {"word", "quoted"}:
         return value.text[1:-1].replace('""', '"') if value.kind == "quoted" else value.text
-    if name in {"epsilon", "delta", "privacy_unit_column"}:
+    if name in {"epsilon", "delta", "share", "privacy_unit_column"}:
         raise QueryRefused(f"the option {name} has a value that is not understood", hint="OPTIONS(epsilon = 0.1)")
-    raise QueryRefused(f"the option {name} is not known", hint="known: epsilon, delta, privacy_unit_column")
+    raise QueryRefused(f"the option {name} is not known", hint="known: epsilon, delta, share, privacy_unit_column")
 
 
 def _number(text: str) -> Fraction:
