@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
+from giveortake.compile.bases import PLAIN, Basis
 from giveortake.compile.measures import (
     BinCounts,
     DistinctCount,
@@ -16,6 +17,7 @@ from giveortake.compile.measures import (
     ValueSum,
 )
 from giveortake.compile.outputs import Apply, Formula, Linear, QuantileOf, Ratio
+from giveortake.compile.sides import Sides
 from giveortake.errors import QueryRefused
 from giveortake.plan import AggregateKind, Call, Kind, Measured, Quotient
 from giveortake.plan import Literal as Constant
@@ -36,6 +38,7 @@ class Measures:
     stability: Stability
     rules: Rules
     listed: list[Measure] = field(default_factory=list)
+    basis: Basis = PLAIN
 
     def formula(self, output: Output) -> Formula:
         """How an output follows from the measures."""
@@ -51,7 +54,7 @@ class Measures:
         of = aggregate.of
         match aggregate.kind:
             case AggregateKind.COUNT_ROWS:
-                return self._linear(RowCount.within(self.stability), whole=True)
+                return self._rows(whole=True)
             case AggregateKind.COUNT_VALUES:
                 return self._values(_some(of), whole=True)
             case AggregateKind.COUNT_PERSONS:
@@ -61,7 +64,7 @@ class Measures:
                 return self._linear(measure, whole=True)
             case AggregateKind.SUM:
                 whole = self._domain(_some(of)).kind is Kind.INTEGER
-                return self._linear(self._sum(_some(of), centred=False), whole=whole)
+                return self._total(_some(of), centred=False, whole=whole)
             case AggregateKind.MEAN:
                 return self._mean(_some(of))
             case AggregateKind.VARIANCE:
@@ -90,12 +93,11 @@ class Measures:
         away = Call("subtract", (of, Constant(middle)))
         square = Call("clamp", (Call("multiply", (away, away)), Constant(Fraction(0)), Constant(reach**2)))
         mean, number = self._mean(of), self._values(of)
-        total = self._sum(square, centred=True)
-        squares = self._linear(total).plus(number.times(total.centre))
+        squares = self._total(square, centred=True, number=number)
         return Apply(
             "spread",
             (
-                Ratio(squares, number, Fraction(0), reach**2, total.moved(self._domain(square))),
+                Ratio(squares, number, Fraction(0), reach**2, self._moved(square)),
                 Ratio(mean.over.plus(number.times(-middle)), number, -reach, reach, mean.slack),
             ),
         )
@@ -104,9 +106,8 @@ class Measures:
         """The mean of values between its bounds."""
         domain = self._domain(of)
         number = self._values(of)
-        total = self._sum(of, centred=centred)
         low, high = domain.ends()
-        return Ratio(self._linear(total).plus(number.times(total.centre)), number, low, high, total.moved(domain))
+        return Ratio(self._total(of, centred=centred, number=number), number, low, high, self._moved(of))
 
     def _quantile(self, of: Expression, quantile: Fraction) -> QuantileOf:
         domain = self._domain(of)
@@ -115,23 +116,56 @@ class Measures:
 
     # -- measures -----------------------------------------------------------------------------------------------
 
+    def _rows(self, *, whole: bool = False) -> Linear:
+        """Measured, or read from the sides of values, with the rows that have none."""
+        if self.basis.rows is None:
+            return self._linear(RowCount.within(self.stability), whole=whole)
+        return self._sides(self.basis.rows, *self._sided(self.basis.rows).rows, whole=whole)
+
     def _values(self, of: Expression, *, whole: bool = False) -> Linear:
         """Where no value can be missing, there are as many as rows."""
-        nullable = self._domain(of).nullable
-        measure = ValueCount.within(self.stability, of) if nullable else RowCount.within(self.stability)
-        return self._linear(measure, whole=whole)
+        if not self._domain(of).nullable:
+            return self._rows(whole=whole)
+        if of in self.basis.sided:
+            return self._sides(of, *self._sided(of).number, whole=whole)
+        return self._linear(ValueCount.within(self.stability, of), whole=whole)
 
     def _persons(self) -> Linear:
         """Where rows protect themselves, each is a person."""
-        alone = self.question.relation.person is None
-        measure = RowCount.within(self.stability) if alone else PersonCount.within(self.stability)
-        return self._linear(measure, whole=True)
+        if self.question.relation.person is None:
+            return self._rows(whole=True)
+        return self._linear(PersonCount.within(self.stability), whole=True)
+
+    def _total(self, of: Expression, *, centred: bool, whole: bool = False, number: Linear | None = None) -> Linear:
+        """The sum of values; `centred` counts them from the middle of their bounds, and adds that times the number."""
+        if of in self.basis.sided:
+            return self._sides(of, *self._sided(of).total, whole=whole)
+        centred = centred or of in self.basis.centred
+        measure = self._sum(of, centred=centred)
+        if measure.centre == 0:
+            return self._linear(measure, whole=whole)
+        number = self._values(of) if number is None else number
+        summed = self._linear(measure).plus(number.times(measure.centre))
+        return Linear(summed.weights, summed.constant, whole)
+
+    def _moved(self, of: Expression) -> Fraction:
+        """How far values of an expression may be from their places on the lattice."""
+        return self._sum(of, centred=False).moved(self._domain(of))
 
     def _sum(self, of: Expression, *, centred: bool) -> ValueSum:
         return ValueSum.within(self.stability, of, self._domain(of), centred=centred)
 
     def _linear(self, measure: Measure, *, whole: bool = False) -> Linear:
         return Linear({self._place(measure): Fraction(1)}, Fraction(0), whole)
+
+    def _sided(self, of: Expression) -> Sides:
+        domain = self._domain(of)
+        return Sides.within(self.stability, of, domain, missing=domain.nullable and self.basis.rows == of)
+
+    def _sides(self, of: Expression, *weights: Fraction, whole: bool) -> Linear:
+        """So much of each side; the sides stand one after the other."""
+        places = [self._place(each) for each in self._sided(of).measures]
+        return Linear({place: each for place, each in zip(places, weights, strict=False) if each}, Fraction(0), whole)
 
     def _place(self, measure: Measure) -> int:
         if measure not in self.listed:

@@ -16,6 +16,7 @@ from giveortake.compile.inquiry import Inquiry
 from giveortake.compile.releases import Release
 from giveortake.compile.rules import LATEST
 from giveortake.compile.stability import Stability
+from giveortake.compile.weights import design, vectors
 from giveortake.engines import KeyColumn, Keys, Persons
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import DiscoveredHistogram
@@ -24,8 +25,9 @@ from giveortake.plan.domains import MOST_KEYS
 from giveortake.privacy import ApproxDP, events, gaussian_mu
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from giveortake.compile.bases import Basis
     from giveortake.compile.caps import Caps
     from giveortake.compile.measures import Measure
     from giveortake.compile.outputs import Formula
@@ -72,6 +74,8 @@ class Measurement:
     selection: Selection | None
     columns: tuple[KeyColumn, ...]
     rules: Rules
+    basis: Basis
+    shares: tuple[Fraction, ...]  # of the spend for values, of each vector of measures
 
     @property
     def event(self) -> Event:
@@ -82,7 +86,7 @@ class Measurement:
         """The same release as it looks when a unit is added or removed, whatever the neighbours are here."""
         if self.stability.neighbours == "add-remove":
             return self.event
-        again = Measures(self.question, replace(self.stability, neighbours="add-remove"), self.rules)
+        again = Measures(self.question, replace(self.stability, neighbours="add-remove"), self.rules, basis=self.basis)
         for _, output in self.question.outputs:
             again.formula(output)
         _hidden_formulas(self.question, again)
@@ -92,7 +96,9 @@ class Measurement:
         return self._event(tuple(again.listed), selection)
 
     def _event(self, measures: tuple[Measure, ...], selection: Selection | None) -> Event:
-        parts = [each.event(noise) for each, noise in zip(measures, self.noises, strict=True)]
+        parts = [
+            _dearest([measures[place].event(self.noises[place]) for place in vector]) for vector in vectors(measures)
+        ]
         if selection is not None:
             parts.insert(0, selection.event())
         return composed(parts)
@@ -115,6 +121,7 @@ class Measurement:
             [each.to_json() for each in self.measures],
             [self.caps.groups, self.caps.rows, self.caps.total],
             self.stability.neighbours,
+            *([] if len(set(self.shares)) <= 1 else [[str(share) for share in self.shares]]),
         ]
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
@@ -169,8 +176,11 @@ def measurement(
     known: Keys | None = None,
     *,
     rules: Rules = LATEST,
+    basis: Basis | None = None,
 ) -> Measurement:
     """Measures, noise and price of a question; with `known` keys, which are public then, none are looked for.
+
+    With a `basis` it is measured in that, so that releases can be combined.
 
     Guarantee: the parts of an answer compose sequentially (seed 000 L1.2; μ² adds [DRS22, Cor. 3.3]) to no more than
     the spend, which is checked again on the event that will be charged.
@@ -185,20 +195,20 @@ def measurement(
             hint="group by fewer columns, or by wider buckets",
         )
     stability = Stability.of(question, caps, neighbours, None if discovered else keys.size)
-    found = Measures(question, stability, rules)
-    formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
-    _hidden_formulas(question, found)
-    measures = tuple(found.listed)
+    chosen = design(question, stability, rules, pure=spend.is_pure, basis=basis)
+    measures, formulas = chosen.measures, chosen.formulas
     if not measures:  # as the variance of a constant
         raise QueryRefused(
             "no number of the question depends on a row: what is asked is known without asking",
             hint="ask for COUNT(*) as well",
         )
-    selection, rest = _selection(stability, question, spend, len(measures)) if discovered else (None, spend)
-    noises = _noises(measures, rest)
+    selection, rest = _selection(stability, question, spend, len(chosen.shares)) if discovered else (None, spend)
+    noises = tuple(rest.noise(each.l1, each.l2, parts) for each, parts in chosen.parts())
     if any(each.scale_in_steps > _MOST_NOISE for each in noises):
         raise InvalidParameter("epsilon", str(spend), "is so small that the noise has no bound", hint="spend more")
-    made = Measurement(question, caps, stability, measures, formulas, noises, selection, columns, rules)
+    made = Measurement(
+        question, caps, stability, measures, formulas, noises, selection, columns, rules, chosen.basis, chosen.shares
+    )
     _require_within(made, spend)
     return made
 
@@ -209,10 +219,14 @@ def _hidden_formulas(question: Question, found: Measures) -> None:
         found.formula(Measured(aggregate))
 
 
-def _noises(measures: tuple[Measure, ...], spend: Spend) -> tuple[RoundedNoise, ...]:
-    """Every measure gets an equal share, every level of a tree an equal share of that."""
-    count = len(measures)
-    return tuple(spend.noise(each.l1, each.l2, count * each.levels) for each in measures)
+def _dearest(parts: Sequence[Event]) -> Event:
+    """The price of a vector: one unit moves it, each coordinate in units of its own sensitivity, by at most one."""
+    if len(parts) == 1:
+        return parts[0]
+    return min(
+        (each for each in parts if isinstance(each, events.Laplace | events.Gaussian)),
+        key=lambda each: each.noise_multiplier,
+    )
 
 
 def _selection(stability: Stability, question: Question, spend: Spend, measures: int) -> tuple[Selection, Spend]:

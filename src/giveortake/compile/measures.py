@@ -63,6 +63,11 @@ class Measure(ABC):
         """For recipes."""
 
     @property
+    def joined(self) -> bool:
+        """Whether it is released in one vector with the measure before it, and so at no further price."""
+        return False
+
+    @property
     def levels(self) -> int:
         """How many times over it is released; each time it has these sensitivities."""
         return 1
@@ -136,14 +141,19 @@ class _Counted(Measure):
 
 
 @dataclass(frozen=True, slots=True)
-class _OfValues(Measure):
+class MeasureOfValues(Measure):
     """Something about the values of an expression."""
 
     of: Expression
 
     @property
     def name(self) -> str:
-        return f"{self.kind} of {self.of.name if isinstance(self.of, Column) else 'an expression'}"
+        return f"{self.kind} {self.of_what}"
+
+    @property
+    def of_what(self) -> str:
+        """The expression, for recipes."""
+        return f"of {self.of.name if isinstance(self.of, Column) else 'an expression'}"
 
 
 @final
@@ -156,13 +166,13 @@ class RowCount(_Counted):
     @classmethod
     def within(cls, stability: Stability) -> RowCount:
         """The number of rows of a question with that stability."""
-        fine = _fineness(stability)
+        fine = fineness_of(stability)
         return cls(*stability.sensitivity(0, fine), fine)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class ValueCount(_OfValues):
+class ValueCount(MeasureOfValues):
     """The number of values that are not missing, each of which may count in parts of 1 / `fineness`."""
 
     fineness: int
@@ -172,7 +182,7 @@ class ValueCount(_OfValues):
     @classmethod
     def within(cls, stability: Stability, of: Expression) -> ValueCount:
         """The number of values in a question with that stability."""
-        fine = _fineness(stability)
+        fine = fineness_of(stability)
         return cls(*stability.sensitivity(0, fine), of, fine)
 
     @property
@@ -196,13 +206,13 @@ class PersonCount(_Counted):
     @classmethod
     def within(cls, stability: Stability) -> PersonCount:
         """The number of persons in a question with that stability; in one group nobody is counted in part."""
-        fine = _fineness(stability) if stability.grouped else 1
+        fine = fineness_of(stability) if stability.grouped else 1
         return cls(*stability.of_persons(fine), fine)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class ValueSum(_OfValues):
+class ValueSum(MeasureOfValues):
     """The sum of values, each a whole number of steps of a lattice; a step may count in parts of 1 / `fineness`."""
 
     quantum: Quantum
@@ -215,7 +225,7 @@ class ValueSum(_OfValues):
         """The sum of values of that domain; `centred` counts them from the middle of their bounds."""
         quantum = quantum_of(domain, centred=centred)
         coarse = quantum.granularity * 2**20 > quantum.high - quantum.low
-        fine = _fineness(stability) if coarse else 1
+        fine = fineness_of(stability) if coarse else 1
         l1, l2 = stability.sensitivity(fine * quantum.least, fine * quantum.most)
         l1, l2 = max(l1, Fraction(1)), max(l2, Fraction(1))  # a column that can hold but one value
         return cls(l1, l2, of, quantum, fine)
@@ -246,7 +256,7 @@ class ValueSum(_OfValues):
 
 @final
 @dataclass(frozen=True, slots=True)
-class DistinctCount(_OfValues):
+class DistinctCount(MeasureOfValues):
     """The number of distinct values."""
 
     kind: ClassVar[str] = "distinct"
@@ -273,7 +283,7 @@ class DistinctCount(_OfValues):
 
 @final
 @dataclass(frozen=True, slots=True)
-class BinCounts(_OfValues):
+class BinCounts(MeasureOfValues):
     """How many values fall into each of 2^`depth` bins, and all sums of their tree: level by level.
 
     A value may count in parts of 1 / `fineness`.
@@ -295,7 +305,7 @@ class BinCounts(_OfValues):
             low, width, depth = Fraction(ceil(low)), Fraction(1), max(1, ceil(log2(int(high - low) + 1)))
         else:
             width, depth = max((high - low) / 2**DEPTH, Fraction(1, 2**60)), DEPTH
-        fine = _fineness(stability)
+        fine = fineness_of(stability)
         return cls(*stability.sensitivity(0, fine, binned=True), of, fine, depth, low, width)
 
     @property
@@ -363,5 +373,6 @@ def quantum_of(domain: Domain, *, centred: bool) -> Quantum:
     return Quantum(plain.granularity, plain.low, plain.high, shift, plain.is_whole)
 
 
-def _fineness(stability: Stability) -> int:
+def fineness_of(stability: Stability) -> int:
+    """Into how many parts a contribution is cut."""
     return FINE if stability.scales else 1

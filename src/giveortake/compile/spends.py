@@ -50,15 +50,15 @@ class Spend:
         assert self.epsilon is not None and self.delta is not None  # noqa: S101, PT018 (is_pure was asked before)
         return gaussian_mu(self.epsilon, self.delta)
 
-    def noise(self, l1: Fraction, l2: Fraction, parts: int) -> RoundedNoise:
-        """The least noise, for integers that one unit moves by at most so much, that costs one of `parts` equal parts.
+    def noise(self, l1: Fraction, l2: Fraction, parts: Fraction) -> RoundedNoise:
+        """The least noise, for integers that one unit moves by at most so much, that costs one part in `parts`.
 
         ε adds, and so does μ².
         """
         if self.is_pure:
             assert self.epsilon is not None  # noqa: S101 (is_pure)
             return Laplace(l1 * parts / self.epsilon)
-        return Gaussian(l2 * exact.sqrt_up(Fraction(parts)) / self.gaussian())
+        return Gaussian(l2 * exact.sqrt_up(parts) / self.gaussian())
 
     def promise(self) -> Guarantee:
         """What is spent at most, apart from `keys`."""

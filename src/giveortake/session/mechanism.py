@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from giveortake.answers.spend_terms import SpendTerms
     from giveortake.compile import Caps, Measurement, Release, Rules, Spend
+    from giveortake.compile.bases import Basis
     from giveortake.engines import Engine, Keys
     from giveortake.ledger import Ledger, Reservation, Standing, Trial
     from giveortake.plan import Origin, Question
@@ -173,8 +174,17 @@ class InteractiveMechanism:
                 return asked
         return price(LATEST)
 
-    def price_at(self, question: Question, spend: Spend, known: Keys | None = None, rules: Rules = LATEST) -> Priced:
+    def price_at(
+        self,
+        question: Question,
+        spend: Spend,
+        known: Keys | None = None,
+        rules: Rules = LATEST,
+        basis: Basis | None = None,
+    ) -> Priced:
         """The same for a spend. With `known` keys, which are public then, none are looked for.
+
+        With a `basis` it is measured in that, as what it is to be combined with was.
 
         This is the one gate: a question that is not made of this session's own tables, or that the engine cannot run,
         has no price.
@@ -182,15 +192,20 @@ class InteractiveMechanism:
         self.origin.require(question)
         if known is None:
             spend = self.with_key_delta(question, spend)
-        made = self.measure(question, spend, known, rules)
+        made = self.measure(question, spend, known, rules, basis)
         self.engine.require_runnable(made.asked())
         return Priced(made, spend, made.keys() if known is None and made.selection is None else known)
 
     def measure(
-        self, question: Question, spend: Spend, known: Keys | None = None, rules: Rules = LATEST
+        self,
+        question: Question,
+        spend: Spend,
+        known: Keys | None = None,
+        rules: Rules = LATEST,
+        basis: Basis | None = None,
     ) -> Measurement:
         """The measurement that a spend buys."""
-        return measurement(question, self.caps, self.budget.neighbours, spend, known, rules=rules)
+        return measurement(question, self.caps, self.budget.neighbours, spend, known, rules=rules, basis=basis)
 
     def with_key_delta(self, question: Question, spend: Spend) -> Spend:
         """The δ for finding keys, a tenth of the pot unless said otherwise; none if all keys are known."""
@@ -444,7 +459,7 @@ class _Release:
         if said.spend is None:
             raise InvalidParameter("epsilon", None, "is missing", hint='answer.refine(epsilon="0.1")')
         made = self.asked.made  # releases are combined that were drawn by the same rules
-        again = self.mechanism.price_at(made.question, said.spend, self.keys, made.rules)
+        again = self.mechanism.price_at(made.question, said.spend, self.keys, made.rules, made.basis)
         refines = (*self.refines, str(self.reservation.number))
         reservation, (part,) = self.mechanism.reserve_and_draw([again], key, refines, self.portion)
         keys, release = stored_answers.whole(self.mechanism.spool, again, part)

@@ -114,8 +114,8 @@ def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Numbe
 
 def _advice(made: Measurement) -> list[str]:
     advice = []
-    if len(made.measures) > 1:
-        advice.append(f"{len(made.measures)} numbers share the spend; asking for fewer makes each surer")
+    if len(made.shares) > 1:
+        advice.append(f"{len(made.shares)} numbers share the spend; asking for fewer makes each surer")
     bounding = made.stability.bounding
     if bounding is not None and bounding.groups * bounding.rows > 1:
         advice.append(
