@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeAlias, final
 
 from giveortake.compile.aggregates import Measures
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 Squares: TypeAlias = "dict[int, Fraction]"  # by the places of measures
 Term: TypeAlias = "tuple[float, dict[int, float]]"  # how much an output counts, and what every measure adds to its V
 
-_STEPS = 100
+_STEPS = 60
+_KEPT = 256  # choices remembered: the search for a spend makes the same one many times
 _FINENESS = 1000
 _WAYS = (1.0, 0.75, 0.5, 0.25, 0.0)
 _SAME = 1 + 1e-9
@@ -63,11 +65,6 @@ class Design:
             for place in vector:
                 yield self.measures[place], self.measures[place].levels / share
 
-    @property
-    def named(self) -> list[str]:
-        """What enters the name of the question: nothing if all shares are equal, as they were by the first rules."""
-        return [] if len(set(self.shares)) <= 1 else [str(share) for share in self.shares]
-
 
 def vectors(measures: Sequence[Measure]) -> list[tuple[int, ...]]:
     """The places of measures that are released together, in one vector and at one price."""
@@ -82,29 +79,33 @@ def vectors(measures: Sequence[Measure]) -> list[tuple[int, ...]]:
 
 def design(question: Question, stability: Stability, rules: Rules, *, pure: bool, basis: Basis | None = None) -> Design:
     """The measures and shares that make the narrowest intervals; with a `basis`, in that."""
-    plain = _Candidate(question, stability, rules, PLAIN if basis is None else basis)
+    chosen, shares = choice(question, stability, rules, basis, pure=pure)
+    return _Candidate(question, stability, rules, chosen, pure=pure).design(shares)
+
+
+@lru_cache(maxsize=_KEPT)
+def choice(
+    question: Question, stability: Stability, rules: Rules, basis: Basis | None, *, pure: bool
+) -> tuple[Basis, tuple[Fraction, ...]]:
+    """The basis and the shares alone: what is remembered decides about accuracy only, sensitivities are never kept."""
+    plain = _Candidate(question, stability, rules, PLAIN if basis is None else basis, pure=pure)
+    best, shares = plain, plain.equal
     if rules is Rules.FIRST or not plain.measures:
-        return plain.design(plain.equal())
-    best, shares = plain, plain.equal()
-    most = plain.extremes(shares, pure=pure)
-    narrowest = plain.width(shares, pure=pure) - _WORTHWHILE
+        return best.basis, shares
+    narrowest = plain.width(shares) - _WORTHWHILE
     for each in _bases(plain) if basis is None else [basis]:
-        candidate = _Candidate(question, stability, rules, each)
-        for weighed in candidate.weighed(pure=pure):
-            noise = zip(candidate.extremes(weighed, pure=pure), most, strict=True)
-            if all(ours <= theirs * _SAME for ours, theirs in noise):
-                width = candidate.width(weighed, pure=pure)
-                if width < narrowest:
-                    best, shares, narrowest = candidate, weighed, width
-                break
-    return best.design(shares)
+        candidate = plain if each == plain.basis else _Candidate(question, stability, rules, each, pure=pure)
+        weighed = candidate.weighed(no_wider_than=plain.extremes(plain.equal))
+        if weighed is not None and candidate.width(weighed) < narrowest:
+            best, shares, narrowest = candidate, weighed, candidate.width(weighed)
+    return best.basis, shares
 
 
 @final
 class _Candidate:
-    """The measures of a question in one basis."""
+    """The measures of a question in one basis, and the noise in its outputs as a function of shares."""
 
-    def __init__(self, question: Question, stability: Stability, rules: Rules, basis: Basis) -> None:
+    def __init__(self, question: Question, stability: Stability, rules: Rules, basis: Basis, *, pure: bool) -> None:
         self.question, self.stability, self.basis = question, stability, basis
         found = Measures(question, stability, rules, basis=basis)
         self._formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
@@ -112,73 +113,83 @@ class _Candidate:
         others = [found.formula(Measured(each)) for each in question.aggregates() if each not in shown]  # as HAVING's
         self._judged = [*(formula for _, formula in self._formulas), *others]
         self.measures = tuple(found.listed)
+        self._pure = pure
         self._vectors = vectors(self.measures)
+        self.equal = tuple(Fraction(1, len(self._vectors)) for _ in self._vectors)
 
     def design(self, shares: tuple[Fraction, ...]) -> Design:
         return Design(self.measures, self._formulas, self.basis, shares)
 
-    def equal(self) -> tuple[Fraction, ...]:
-        return tuple(Fraction(1, len(self._vectors)) for _ in self._vectors)
-
-    def weighed(self, *, pure: bool) -> Iterator[tuple[Fraction, ...]]:
-        """The shares of the minimum, then shares between these and equal ones.
+    def weighed(self, *, no_wider_than: Sequence[float]) -> tuple[Fraction, ...] | None:
+        """The shares of the minimum, or of as much of the way from equal shares to it as is allowed; None if none is.
 
         At the minimum, a share is the mean over outputs of the part that its measure has in V. Every step goes there.
         """
-        power, terms = 2 if pure else 1, self._terms(pure=pure)
         shares = [1.0 / len(self._vectors) for _ in self._vectors]
-        for _ in range(_STEPS):
+        rest = 2 if self._pure else 1
+        for _ in range(_STEPS if len(shares) > 1 else 0):
             parts, whole = [0.0 for _ in shares], 0.0
-            for counts, adds in terms:
-                noise = {place: each / _power(shares[place], power) for place, each in adds.items()}
+            for counts, adds in self._terms:
+                noise = self._noise(adds, shares)
                 total = _total(noise.values())
                 whole += counts
                 for place, each in noise.items():
                     parts[place] += counts * each / total
-            shares = [(power * share + part / whole) / (power + 1) for share, part in zip(shares, parts, strict=True)]
+            shares = [(rest * share + part / whole) / (rest + 1) for share, part in zip(shares, parts, strict=True)]
         for way in _WAYS:
             between = [way * share + (1 - way) / len(shares) for share in shares]
             rounded = [max(1, round(share * _FINENESS)) for share in between]
-            yield tuple(Fraction(each, sum(rounded)) for each in rounded)
+            found = tuple(Fraction(each, sum(rounded)) for each in rounded)
+            if all(ours <= most * _SAME for ours, most in zip(self.extremes(found), no_wider_than, strict=True)):
+                return found
+        return None
 
-    def width(self, shares: tuple[Fraction, ...], *, pure: bool) -> float:
+    def width(self, shares: tuple[Fraction, ...]) -> float:
         """The mean logarithm of the standard deviations of outputs."""
-        power, logarithms, whole = 2 if pure else 1, 0.0, 0.0
-        for counts, adds in self._terms(pure=pure):
-            noise = _total(each / _power(float(shares[place]), power) for place, each in adds.items())
-            logarithms += counts * math.log(noise) / 2
+        logarithms, whole, numbers = 0.0, 0.0, [float(share) for share in shares]
+        for counts, adds in self._terms:
+            logarithms += counts * math.log(_total(self._noise(adds, numbers).values())) / 2
             whole += counts
         return logarithms / whole
 
-    def extremes(self, shares: tuple[Fraction, ...], *, pure: bool) -> list[float]:
+    def extremes(self, shares: tuple[Fraction, ...]) -> list[float]:
         """V of every output, where it is a mean at the ends and in the middle of its bounds."""
-        power = 2 if pure else 1
-        return [
-            _total(each / _power(float(shares[place]), power) for place, each in self._by_vector(at, pure=pure).items())
-            for formula in self._judged
-            for leaf in _leaves(formula)
-            for at in leaf.extremes
-        ]
+        numbers = [float(share) for share in shares]
+        return [_total(self._noise(adds, numbers).values()) for adds in self._extremes]
 
-    def _terms(self, *, pure: bool) -> list[Term]:
+    def _noise(self, adds: dict[int, float], shares: Sequence[float]) -> dict[int, float]:
+        """What every vector adds to V at its share."""
+        if self._pure:
+            return {place: each / (shares[place] * shares[place]) for place, each in adds.items()}
+        return {place: each / shares[place] for place, each in adds.items()}
+
+    @cached_property
+    def _terms(self) -> list[Term]:
         """What every vector adds to V of every output, were the whole spend its own."""
         return [
-            (1 / len(leaves), self._by_vector(leaf.average, pure=pure))
-            for formula in self._judged
-            if (leaves := list(_leaves(formula)))
+            (1 / len(leaves), self._by_vector(leaf.average))
+            for leaves in map(list, map(_leaves, self._judged))
             for leaf in leaves
         ]
 
-    def _by_vector(self, squares: Squares, *, pure: bool) -> dict[int, float]:
+    @cached_property
+    def _extremes(self) -> list[dict[int, float]]:
+        return [self._by_vector(at) for formula in self._judged for leaf in _leaves(formula) for at in leaf.extremes]
+
+    def _by_vector(self, squares: Squares) -> dict[int, float]:
         found: dict[int, float] = {}
         for place, vector in enumerate(self._vectors):
-            for index in vector:
-                if squares.get(index):
-                    measure = self.measures[index]
-                    reach = (measure.l1 if pure else measure.l2) * measure.granularity
-                    noise = squares[index] * reach**2 * measure.levels ** (2 if pure else 1)
-                    found[place] = found.get(place, 0.0) + float(noise)
+            noise = _total(float(squares[index]) * self._units[index] for index in vector if squares.get(index))
+            if noise:
+                found[place] = noise
         return found
+
+    @cached_property
+    def _units(self) -> list[float]:
+        """The variance of every measure, up to a factor, were the whole spend its own."""
+        reaches = [(each.l1 if self._pure else each.l2) * each.granularity for each in self.measures]
+        levels = [each.levels**2 if self._pure else each.levels for each in self.measures]
+        return [float(reach * reach) * times for reach, times in zip(reaches, levels, strict=True)]
 
 
 def _bases(plain: _Candidate) -> Iterator[Basis]:
@@ -248,10 +259,6 @@ def _leaves(formula: Formula) -> Iterator[_Leaf]:
         case Apply():
             for part in formula.parts:
                 yield from _leaves(part)
-
-
-def _power(number: float, power: int) -> float:
-    return number if power == 1 else number * number
 
 
 def _total(numbers: Iterable[float]) -> float:
