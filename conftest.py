@@ -28,20 +28,21 @@ hypothesis.settings.register_profile("laws", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("laws")
 
 
-STATE = "GIVEORTAKE_STATE"
+FOLDERS = ("GIVEORTAKE_STATE", "XDG_CACHE_HOME")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """No test writes the mark of a ledger into the user's own state folder, nor does a process that a test starts."""
+    """No test writes into the user's own state or cache folder, nor does a process that a test starts."""
     folder = tempfile.mkdtemp(prefix="giveortake-state-")
-    before = os.environ.get(STATE)
-    os.environ[STATE] = folder
+    before = {name: os.environ.get(name) for name in FOLDERS}
+    os.environ.update({name: f"{folder}/{name}" for name in FOLDERS})
 
     def restore() -> None:
         shutil.rmtree(folder, ignore_errors=True)
-        os.environ.pop(STATE, None)
-        if before is not None:
-            os.environ[STATE] = before
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
 
     config.add_cleanup(restore)
 

@@ -91,7 +91,9 @@ def walk() -> dict[str, Any]:
             writer.writerow(["user_id", "region", "amount"])
             writer.writerows([f"u{row % 500}", REGIONS[row % 3], float(row % 90)] for row in range(2000))
         domains = {"region": REGIONS, "amount": (0, 100)}
-        with gt.protect(table, unit="user_id", budget=gt.ApproxDP("5", "1e-6"), domains=domains) as session:
+        with gt.protect(
+            table, unit="user_id", budget=gt.ApproxDP("5", "1e-6"), domains=domains, rows_per_person=4
+        ) as session:
             followed = Walk()
             sys.setprofile(followed)
             try:

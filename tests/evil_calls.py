@@ -26,6 +26,18 @@ LEAVES: list[Expression] = [
     Literal(None),
 ]
 
+_UNITS = [Literal(unit) for unit in ("day", "week", "month", "quarter", "year")]
+_STEPS = [Literal(by) for by in (1, -1, 7, -30, 1_000, -40_000, 3_000_000, -3_652_058)]
+WRITTEN: dict[str, tuple[int, list[Literal]]] = {  # which argument is written out, and how it may be
+    "date_trunc": (0, _UNITS),
+    "date_diff": (0, _UNITS),
+    "add_days": (1, _STEPS),
+    "add_months": (1, [*_STEPS, Literal(119_987), Literal(-119_987)]),
+    "add_seconds": (1, [*_STEPS, Literal(315_537_897_599), Literal(-315_537_897_599)]),
+    "power": (1, [Literal(by) for by in (0, 1, 2, 3, 31, 32, -1, -2, Fraction(1, 2), Fraction(-3, 2), Fraction(7, 3))]),
+    "round": (1, [Literal(digits) for digits in (0, 1, 2, 9, -1, -9)]),
+}
+
 
 def calls(name: str, parts: list[Expression], luck: random.Random, count: int, scan: Scan) -> list[Expression]:
     """Calls of a function that the plan admits, of random arguments."""
@@ -33,7 +45,8 @@ def calls(name: str, parts: list[Expression], luck: random.Random, count: int, s
     found: list[Expression] = []
     for _ in range(count * 60):
         size = function.least if function.most == function.least else function.least + luck.randrange(2)
-        call = Call(name, tuple(luck.choice(parts) for _ in range(size)))
+        place, written = WRITTEN.get(name, (None, []))
+        call = Call(name, tuple(luck.choice(written if each == place else parts) for each in range(size)))
         if is_admitted(call, scan) and call not in found:
             found.append(call)
         if len(found) == count:

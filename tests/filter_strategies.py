@@ -37,6 +37,7 @@ single_events: st.SearchStrategy[events.Event] = st.one_of(
     st.builds(events.ZCDP, sizes),
     st.builds(events.Approx, sizes, deltas),
     st.builds(events.DiscoveredKeys, sizes, deltas),
+    st.builds(events.GaussianKeys, sizes, deltas),
 )
 
 

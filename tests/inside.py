@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from giveortake.compile import Measurement, Spend
+from giveortake.compile import LATEST, Caps, Measurement, Rules, Spend
 from giveortake.ledger import Ledger
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
@@ -19,6 +19,7 @@ def ledger_of(session: Session) -> Ledger:
     return mechanism_of(session).ledger
 
 
-def measured(session: Session, text: str, spend: Spend) -> Measurement:
-    """The measurement that such a spend buys."""
-    return mechanism_of(session).measure(session.sql(text).question, spend)
+def measured(session: Session, text: str, spend: Spend, caps: Caps | None = None, rules: Rules = LATEST) -> Measurement:
+    """The measurement that such a spend buys, under the custodian's caps unless others are stated."""
+    mechanism = mechanism_of(session)
+    return mechanism.measure(session.sql(text).question, caps or session.caps, spend, rules=rules)

@@ -30,9 +30,10 @@ from evil_tables import (
 )
 from giveortake.compile import Measurement, Spend
 from giveortake.compile.keys import with_keys
+from giveortake.compile.selection import NoisyWeights
 from giveortake.compile.weights import vectors
 from giveortake.engines import Engine, Keys
-from giveortake.mechanisms import Sensitive
+from giveortake.mechanisms import Sensitive, WeightedKeys
 from giveortake.mechanisms.mechanism import Mechanism
 from giveortake.privacy import Unit
 from giveortake.privacy.events import Event
@@ -42,6 +43,7 @@ from inside import engine_of, measured
 Counted: TypeAlias = "dict[tuple[Any, ...], int]"
 
 SPEND = Spend(epsilon=Fraction(1), keys=Fraction(1, 10**6))
+GAUSSIAN = Spend(mu=Fraction(1), keys=Fraction(1, 10**6))
 ZONES = pl.DataFrame(
     {"zone": ["north", "south", "west"], "weight": [2.5, -1.0, 4.0], "part": ["up", "down", "down"], "code": [1, 2, 3]}
 )
@@ -66,15 +68,39 @@ class Revealing(Mechanism[Any, Any]):
 def exact_integers(made: Measurement, engine: Engine, keys: Keys | None = None) -> tuple[npt.NDArray[Any], ...]:
     """What `Measurement.release` adds noise to, one array for each measure."""
     bare: Any = tuple(Revealing() for _ in made.noises)
-    return replace(made, noises=bare).release(engine, made.keys() if keys is None else keys).arrays
+    return replace(made, noises=bare, selection=None).release(engine, made.keys() if keys is None else keys).arrays
 
 
 def exact_units(made: Measurement, engine: Engine) -> Counted:
-    """What `Measurement.find_keys` adds noise to: every key and its number of units."""
-    assert made.selection is not None
-    bare: Any = Revealing()
-    found: Any = replace(made, selection=replace(made.selection, mechanism=bare)).find_keys(engine)
+    """What `Measurement.find_keys` adds noise to: every key and its number of units, or their weights."""
+    found = [Revealing().release(units) for units in made.units(engine)]
     return {key: count for keys, counts in found for key, count in zip(keys, counts.tolist(), strict=True)}
+
+
+def measurements(session: Session, shapes: dict[str, str]) -> dict[str, Measurement]:
+    """Every shape by Laplace noise; those whose keys are found also by weights, of which those of two keys count."""
+    made = {name: measured(session, text, SPEND) for name, text in shapes.items()}
+    for name, each in list(made.items()):
+        if each.selection is not None:
+            weighted = measured(session, shapes[name], GAUSSIAN)
+            assert isinstance(weighted.selection, NoisyWeights)
+            made[f"{name}, by weights"] = replace(weighted, selection=of_two_keys(weighted.selection))
+    return made
+
+
+def of_two_keys(selection: NoisyWeights) -> NoisyWeights:
+    """The same with a degree that persons of small tables exceed."""
+    if selection.touched == 1:
+        return selection
+    mechanism = WeightedKeys(selection.mechanism.sigma, selection.mechanism.threshold, selection.mechanism.length, 2)
+    return replace(selection, mechanism=mechanism, touched=2)
+
+
+def weighed(made: Measurement) -> tuple[int, ...]:
+    """What one unit may give at most to each of 1, 2, … keys that it has alone."""
+    assert made.selection is not None
+    asked = made.selection.question(made.question.relation, made.keys())
+    return asked.weights or (1,) * asked.groups
 
 
 @final
@@ -147,9 +173,9 @@ class Replay:
         for _ in range(tables):
             table = random_table(luck)
             with self.mode.session(table) as one:
-                made = made or {name: measured(one, text, SPEND) for name, text in shapes.items()}
+                made = made or measurements(one, shapes)
                 for _ in range(neighbours):
-                    asked = luck.sample(sorted(shapes), (len(shapes) + 1) // 2)
+                    asked = luck.sample(sorted(made), (len(made) + 1) // 2)
                     with self.mode.session(self.mode.neighbour(luck, table)) as two:
                         for name in asked:
                             self._compare(name, made[name], engine_of(one), engine_of(two), luck)
@@ -167,7 +193,7 @@ class Replay:
         for measure, left, right in zip(made.measures, before, after, strict=True):
             if left.shape != right.shape:
                 self.violations.append(f"{name}: the shape changed")
-            for change in _levels(measure.levels, left, right):
+            for change in _sections(measure.sections, left, right):
                 l1 = sum(map(abs, change))
                 square = sum(each * each for each in change)
                 self._note(name, measure.kind, Fraction(l1) / measure.l1)
@@ -185,24 +211,30 @@ class Replay:
             l1 = square = Fraction(0)
             for place in vector if len(vector) > 1 else ():
                 measure = made.measures[place]
-                (change,) = _levels(measure.levels, before[place], after[place])
-                l1 += sum(map(abs, change)) / measure.l1
-                square += sum(each * each for each in change) / measure.l2**2
+                change = (int(a) - int(b) for a, b in zip(before[place].tolist(), after[place].tolist(), strict=True))
+                moved = [abs(each) for each in change]
+                l1 += sum(moved) / measure.l1
+                square += sum(each * each for each in moved) / measure.l2**2
             self._note(name, "vector", l1)
             if l1 > 1 or square > 1:
                 self.violations.append(f"{name}: a vector moved by {float(l1)}, in L2 by {math.sqrt(square)}")
 
     def _compare_units(self, name: str, made: Measurement, found: Counted, others: Counted) -> None:
-        assert made.selection is not None
-        moves = [abs(found.get(key, 0) - others.get(key, 0)) for key in {*found, *others}]
-        self._note(name, "keys", Fraction(sum(moves), made.selection.sensitivity))
-        if any(each > 1 for each in moves) or sum(moves) > made.selection.sensitivity:
-            self.violations.append(
-                f"{name}: units of keys moved by {moves} (declared one each, {made.selection.sensitivity} together)"
-            )
-        lone = max(sum(1 for key in one if key not in other) for one, other in ((found, others), (others, found)))
-        if lone > made.selection.touched:
-            self.violations.append(f"{name}: {lone} keys of one unit alone, declared {made.selection.touched}")
+        selection = made.selection
+        assert selection is not None
+        moved = [abs(found.get(key, 0) - others.get(key, 0)) for key in {*found, *others}]
+        squares = {"l1": sum(moved) ** 2, "l2": sum(each**2 for each in moved), "greatest": max(moved, default=0) ** 2}
+        for what, most, norm in selection.moves():
+            self._note(name, f"keys, {norm}", squares[norm] / most**2)
+            if squares[norm] > most**2:
+                size = math.sqrt(squares[norm])
+                self.violations.append(f"{name}: {what} moved by {size} in {norm} (declared {float(most)})")
+        for one, other in ((found, others), (others, found)):
+            lone = [count for key, count in one.items() if key not in other]
+            if len(lone) > selection.touched:
+                self.violations.append(f"{name}: {len(lone)} keys of one unit alone, declared {selection.touched}")
+            elif lone and max(lone) > (weighed(made)[len(lone) - 1]):
+                self.violations.append(f"{name}: {len(lone)} keys of one unit alone, of up to {max(lone)} each")
 
     def _note(self, name: str, kind: str, share: Fraction) -> None:
         label = f"{name}/{kind}"
@@ -214,10 +246,11 @@ def replay(mode: Mode, shapes: dict[str, str], *, tables: int, neighbours: int, 
     return Replay(mode, [], {}).run(shapes, tables, neighbours, seed)
 
 
-def _levels(levels: int, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> list[list[int]]:
-    """The change as Python integers, level by level where it is a tree of bins."""
-    if left.ndim == 1:
+def _sections(sections: tuple[int, ...] | None, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> list[list[int]]:
+    """The change as Python integers, section by section where there are several."""
+    if sections is None:
         return [[int(b) - int(a) for a, b in zip(left.tolist(), right.tolist(), strict=True)]]
     change = right.astype(np.int64) - left.astype(np.int64)
-    ends = np.cumsum([0, *(2 ** (level + 1) for level in range(levels))])
+    ends = np.cumsum([0, *sections])
+    assert ends[-1] == change.shape[1]
     return [change[:, start:end].ravel().tolist() for start, end in pairwise(ends)]

@@ -8,8 +8,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from giveortake import errors, mechanisms, privacy
-from giveortake.mechanisms import exponential, gaussian, histogram, laplace, margin, randomized_response
+from giveortake import errors, privacy
 from giveortake.privacy import (
     ROW,
     ZCDP,
@@ -24,7 +23,7 @@ from giveortake.privacy import (
 )
 
 if TYPE_CHECKING:
-    from giveortake import accounting, answers, audit, frame, ledger, local, plot, session, verify
+    from giveortake import accounting, answers, audit, frame, ledger, local, mechanisms, plot, session, verify
     from giveortake.accounting import compose
     from giveortake.frame import (
         col,
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
         variance,
         when,
     )
+    from giveortake.mechanisms.releases import exponential, gaussian, histogram, laplace, margin, randomized_response
     from giveortake.session import protect
 
 __version__ = "0.1.0"
@@ -95,8 +95,19 @@ __all__ = [
 ]
 
 # Entered when somebody needs them; of other names that are not here yet, the room that has them.
-_ROOMS = frozenset({"accounting", "answers", "audit", "frame", "ledger", "local", "plot", "session", "verify"})
-_ROOM_OF = {"compose": "accounting", "protect": "session"}
+_ROOMS = frozenset(
+    {"accounting", "answers", "audit", "frame", "ledger", "local", "mechanisms", "plot", "session", "verify"}
+)
+_ROOM_OF = {
+    "compose": "accounting",
+    "exponential": "mechanisms",
+    "gaussian": "mechanisms",
+    "histogram": "mechanisms",
+    "laplace": "mechanisms",
+    "margin": "mechanisms",
+    "protect": "session",
+    "randomized_response": "mechanisms",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -95,6 +95,8 @@ def test_an_empty_answer_has_every_face() -> None:
         ((None, None, None), ("–", "")),
         ((0.5, 0.5, 0.5), ("0.5", "")),
         ((0.5, 0.0, float("inf")), ("0.5", "0 … ∞")),
+        ((0.5, float("-inf"), float("inf")), ("0.5", "unbounded")),
+        ((float("nan"), float("-inf"), float("inf")), ("–", "unbounded")),
         ((-0.001, -0.2, 0.2), ("0.00", "± 0.20")),
         ((-0.1, 0.0, 0.2), ("-0.10", "+0.30 +0.10")),
     ],
@@ -121,3 +123,14 @@ def test_a_chart_has_a_point_and_a_bar_for_every_row() -> None:
     assert [row["key"] for row in chart["data"]["values"]] == ["k0", "k1", "k2"]
     two = Answer([Column("a", [1], [0], [2]), Column("b", [1], [0], [2])])
     assert len(two.plot().to_dict()["hconcat"]) == 2
+
+
+def test_html_draws_an_interval_without_an_end_to_the_edge_with_an_arrow() -> None:
+    inf = float("inf")
+    values = Column("n", [10.0, 20.0, 30.0, None], [-inf, 5.0, -inf, None], [15.0, inf, inf, None])
+    first, second, third, nothing = Answer([values])._repr_html_().partition("<tbody>")[2].split("<tr>")[1:]
+    assert ("◂" in first, "▸" in first) == (True, False)
+    assert "left:0.0%;width:50.0%" in first
+    assert ("◂" in second, "▸" in second) == (False, True)
+    assert "left:0.0%;width:100.0%" in third
+    assert "<span" not in nothing

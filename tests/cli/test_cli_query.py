@@ -305,3 +305,47 @@ def test_a_key_makes_a_retry_safe(capsys: pytest.CaptureFixture[str]) -> None:
         assert query(COUNT, "--epsilon", "0.4", "--key", "monday") == 0
     assert "40 % of the budget is used" in capsys.readouterr().err.splitlines()[-1]
     assert query("SELECT COUNT(*) AS n FROM trips", "--epsilon", "0.4", "--key", "monday") == 2
+
+
+def test_a_large_file_is_read_as_text_once_unless_no_copy_is_wanted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    (folder / "trips.csv").write_text(ROWS + "7,north,3\n" * 150_000)
+    asked = [COUNT, "--epsilon", "0.1", "--format", "csv", "--rows-per-person", "1"]
+    assert query(*asked, "--no-cache") == 0
+    assert not (folder / "cache").exists()
+    assert query(*asked) == 0
+    (copy,) = (folder / "cache" / "giveortake").glob("*.parquet")
+    used = copy.stat().st_mtime_ns
+    assert query(*asked) == 0
+    assert copy.stat().st_mtime_ns > used
+    assert len(set(capsys.readouterr().out.split("region,n,n_low,n_high\n"))) == 2  # nothing, and one answer
+    toml = TOML.replace('source = "trips.csv"', 'source = "trips.csv"\nrows_per_person = 1\nledger = "other.ledger"')
+    (folder / "trips.toml").write_text(toml)
+    (folder / "cache" / "giveortake" / copy.name).unlink()
+    assert cli.main(["query", "trips.toml", COUNT, "--epsilon", "0.1"]) == 0
+    assert len(list((folder / "cache" / "giveortake").glob("*.parquet"))) == 1
+
+
+def test_a_first_call_without_domains_freezes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    total = "SELECT COUNT(*) AS n FROM trips"
+    protected = ["--unit", "user_id", "--budget", "1", "--rows-per-person", "1"]
+    asked = ["query", "trips.csv", total, "--epsilon", "0.1", "--format", "csv", *protected]
+    assert cli.main(asked) == 0
+    first = capsys.readouterr().out
+    assert cli.main(asked) == 0
+    assert capsys.readouterr().out == first
+    assert cli.main([*asked, "--domain", "amount=0:50"]) == 0  # of a new version: the columns hold something else
+    assert capsys.readouterr().err.startswith("20 %")
+    assert cli.main([*asked, "--domain", "amount=0:50"]) == 0
+    assert capsys.readouterr().err.startswith("asked before, and free; 20 %")
+    assert cli.main([*asked, "--domain", "amount=0:60"]) == 2
+    assert (
+        "with other domains: amount: the ledger says real, 0 to 50, you said real, 0 to 60" in capsys.readouterr().err
+    )
+    assert cli.main(asked) == 2  # they were declared, and are frozen now
+    assert "with other domains" in capsys.readouterr().err
+    assert cli.main(["ledger", "verify", "trips.csv.ledger"]) == 0
+    assert cli.main(["ledger", "show", "trips.csv.ledger"]) == 0
+    assert "trips: domains declared, version 2" in capsys.readouterr().out

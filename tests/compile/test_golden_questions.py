@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from evil_tables import random_table
-from giveortake.compile import Rules, Spend, Terms
+from giveortake.compile import Measurement, Rules, Spend, Terms
 from giveortake.session import Query
 from giveortake.session.mechanism import Priced
 from giveortake.session.quote import quote_of
@@ -39,7 +39,7 @@ def named_and_priced(mode: Mode) -> dict[str, list[str]]:
 
 
 def _priced(query: Query, spend: Spend) -> Priced:
-    return mechanism_of(query.session).price_at(query.question, spend, rules=Rules.FIRST)
+    return mechanism_of(query.session).price_at(query.question, query.session.caps, spend, rules=Rules.FIRST)
 
 
 def _digest(query: Query) -> str:
@@ -59,10 +59,20 @@ def _price(query: Query, spend: str) -> str:
         quote.noise,
         margins,
         quote.keys,
-        quote.contributions,
+        _contributions(made),
         repr(quote.cost),
     ]
     return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]
+
+
+def _contributions(made: Measurement) -> str | None:
+    """The caps in the words of 0.1.0."""
+    if made.stability.bounding is None and made.caps.rows_per_person is None:
+        return None
+    if made.caps.rows_per_person is not None:
+        return f"at most {made.caps.rows_per_person} rows of a person, chosen before the filter"
+    groups, rows = made.caps.groups_per_person, made.caps.rows_per_group
+    return f"a person counts in at most {groups} groups, with at most {rows} rows in each"
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: f"{mode.name}, {mode.change}")

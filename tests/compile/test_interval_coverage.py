@@ -17,6 +17,7 @@ from giveortake.compile.outputs import Evaluated
 from inside import engine_of, measured
 from recorded_entropy import RecordedEntropy
 from replay import exact_integers
+from stated_caps import stating_caps
 
 REDRAWS = 10_000
 SIGMA = math.sqrt(0.95 * 0.05 / REDRAWS)
@@ -49,7 +50,8 @@ def _redrawn(made: Measurement, exact: tuple[npt.NDArray[Any], ...], entropy: Re
 
 
 def _intervals(text: str, spend: Spend, entropy: RecordedEntropy, unit: Any = gt.ROW, redraws: int = 1) -> Evaluated:
-    with gt.protect(TABLE, unit=unit, budget=gt.ApproxDP(100, "1e-6"), domains=DOMAINS, threads=1) as session:
+    said = {"unit": unit, "budget": gt.ApproxDP(100, "1e-6"), "domains": DOMAINS, "threads": 1}
+    with gt.protect(TABLE, **stating_caps(said)) as session:
         made = measured(session, text, spend)
         exact = exact_integers(made, engine_of(session))
     releases = [_redrawn(made, exact, entropy) for _ in range(redraws)]
@@ -156,7 +158,8 @@ def test_intervals_of_large_noise_steps_hold_at_least(entropy: RecordedEntropy) 
 def test_200_answers_of_a_session_hold() -> None:
     """End to end: 200 questions at slightly different prices; 95 % of 200 less six deviations is 172."""
     held = 0
-    with gt.protect(TABLE, unit="p", budget=gt.PureDP(1000), domains=DOMAINS, threads=1) as session:
+    said = {"unit": "p", "budget": gt.PureDP(1000), "domains": DOMAINS, "threads": 1}
+    with gt.protect(TABLE, **stating_caps(said)) as session:
         query = session.sql("SELECT COUNT(*) AS n, AVG(x) AS m, SUM(i) AS s FROM data")
         truths = {"n": len(VALUES), "m": MEAN, "s": LINEAR["sum of integers"][1]}
         worst = dict.fromkeys(truths, 0)

@@ -13,7 +13,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.answers import Answer
-from giveortake.compile import Measurement, Release, Rules, Spend, combined, evaluated, measurement
+from giveortake.compile import Measurement, Release, Rules, Spend, combined, evaluated
 from giveortake.compile.bases import PLAIN
 from giveortake.compile.outputs import Linear, Ratio
 from giveortake.compile.releases import without_data
@@ -21,8 +21,7 @@ from giveortake.compile.sides import MissingCount, Side
 from giveortake.compile.weights import vectors
 from giveortake.mechanisms import tails
 from giveortake.session import Session
-from giveortake.session.session import mechanism_of
-from inside import engine_of
+from inside import engine_of, measured
 from replay import exact_integers
 
 SPENDS = {"Laplace": Spend(epsilon=Fraction(1, 10)), "Gaussian": Spend(mu=Fraction(1, 10))}
@@ -62,16 +61,14 @@ def session(*, nullable: bool = True, neighbours: Any = "add-remove", unit: Any 
 
 
 def made(s: Session, text: str, spend: Spend, rules: Rules = Rules.SECOND) -> Measurement:
-    mechanism = mechanism_of(s)
-    question = s.sql(text).question
-    return measurement(question, mechanism.caps, mechanism.budget.neighbours, spend, rules=rules)
+    return measured(s, text, spend, rules=rules)
 
 
-def deviations(measured: Measurement) -> list[float]:
+def deviations(found_by: Measurement) -> list[float]:
     """The noise in every number and every part of one, of a mean at five places between its bounds."""
-    measures = without_data(measured.measures, measured.noises)
+    measures = without_data(found_by.measures, found_by.noises)
     found = []
-    stack: list[Any] = [formula for _, formula in measured.formulas]
+    stack: list[Any] = [formula for _, formula in found_by.formulas]
     while stack:
         formula = stack.pop()
         if isinstance(formula, Ratio):
@@ -105,17 +102,17 @@ def test_no_number_gets_more_noise_than_by_the_first_rules(nullable: bool, neigh
     assert narrower >= 8
 
 
-@pytest.mark.parametrize("text", QUESTIONS)
+@pytest.mark.parametrize("text", [text for text in QUESTIONS if "MEDIAN" not in text])
 def test_exact_integers_give_the_same_answers_in_every_basis(text: str) -> None:
     for nullable in (True, False):
         with session(nullable=nullable) as s:
             asked = f"SELECT k, {text} FROM t GROUP BY k"
             answers = []
             for spend, rules in product(SPENDS.values(), Rules):
-                measured = made(s, asked, spend, rules)
-                release = Release(exact_integers(measured, engine_of(s)), measured.noises)
-                values = combined(measured.measures, [release])
-                answers.append([evaluated(formula, values, 0.05, 3).values for _, formula in measured.formulas])
+                asking = made(s, asked, spend, rules)
+                release = Release(exact_integers(asking, engine_of(s)), asking.noises)
+                values = combined(asking.measures, [release])
+                answers.append([evaluated(formula, values, 0.05, 3).values for _, formula in asking.formulas])
             for other in answers[1:]:
                 for one, two in zip(answers[0], other, strict=True):
                     np.testing.assert_allclose(np.asarray(two, float), np.asarray(one, float), rtol=1e-6, atol=1e-3)
@@ -175,17 +172,17 @@ def test_the_parts_of_any_shares_cost_no_more_than_the_whole() -> None:
     for spend in (*SPENDS.values(), Spend(rho=Fraction(1, 7)), Spend(epsilon=Fraction(1), delta=Fraction(1, 10**6))):
         with session() as s:
             for text in QUESTIONS:
-                measured = made(s, f"SELECT k, {text} FROM t GROUP BY k", spend)  # priced again, or refused
-                assert sum(measured.shares) == 1
-                assert min(measured.shares) > 0
+                asking = made(s, f"SELECT k, {text} FROM t GROUP BY k", spend)  # priced again, or refused
+                assert sum(asking.shares) == 1
+                assert min(asking.shares) > 0
 
 
 def test_a_refinement_is_measured_as_what_it_refines() -> None:
     with session() as s:
         first = s.sql("SELECT k, COUNT(*) AS n, AVG(x) AS a FROM t GROUP BY k").answer(epsilon=10)
         refined = first.refine(mu=10)
-        for column in ("n", "a"):
-            assert width(refined, column) < width(first, column)
+        assert width(refined, "a") < width(first, "a")
+        assert width(refined, "n") <= width(first, "n")  # which are whole numbers
         truth = TABLE.group_by("k").agg(pl.col("x").clip(0, 100).mean()).sort("k")["x"].to_list()
         np.testing.assert_allclose(np.array(refined["a"].values, dtype=float), truth, atol=3)
 
@@ -199,5 +196,6 @@ def width(answer: Answer, column: str) -> float:
 def test_a_part_of_a_partition_is_priced_in_its_own_basis() -> None:
     with session(neighbours="change-one") as s:
         for part in s.partition("k").values():
-            part.sql("SELECT COUNT(*) AS n, AVG(x) AS a FROM t").answer(epsilon="0.1")
+            answer = part.sql("SELECT AVG(x) AS a FROM t").answer(epsilon="0.1")
+            assert answer.cost == gt.PureDP("0.1", neighbours="change-one")
         assert s.spent["ε"] == Fraction(1, 10)

@@ -23,7 +23,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from giveortake import sql
-from giveortake.compile import Caps, Measurement, Spend, measurement
+from giveortake.compile import Caps, Measurement, Rules, Spend, measurement
 from giveortake.engines import Bins, Distinct, Persons, Tally
 from giveortake.engines.duckdb import statements as of_duckdb
 from giveortake.engines.duckdb.dialect import DuckDBDialect
@@ -40,6 +40,7 @@ from query_shapes import OF_PERSONS_WITH_FEW_ROWS, shapes_of
 GOLDEN = Path(__file__).with_name("golden")
 DIALECTS: dict[str, Dialect] = {"duckdb": DuckDBDialect(), "postgres": PostgresDialect(), "spark": SparkDialect()}
 SPEND = Spend(epsilon=Fraction(1), keys=Fraction(1, 10**6))
+GAUSSIAN = Spend(mu=Fraction(1), keys=Fraction(1, 10**6))
 _COLUMNS: dict[str, tuple[Domain, Any]] = {
     "p": (Domain(Kind.INTEGER), None),
     "x": (Domain(Kind.REAL), (-3, 7)),
@@ -96,13 +97,13 @@ class Mode:
     def catalog(self) -> Catalog:
         tables = {"data": _COLUMNS, **({} if self.person is None else {"visits": _VISITS})}
         scans: dict[str, Relation] = {
-            name: Scan(_table(name, columns, self.person), self.caps.total) for name, columns in tables.items()
+            name: Scan(_table(name, columns, self.person), self.caps.rows_in(name)) for name, columns in tables.items()
         }
         return Catalog(scans, {"zones": _ZONES})
 
     def shapes(self) -> dict[str, str]:
         """Every question that can be asked; with few rows of each person, those that are printed as nowhere else."""
-        if self.caps.total is None:
+        if self.caps.rows_per_person is None:
             return shapes_of(by_person=self.person is not None)
         return {**OF_PERSONS_WITH_FEW_ROWS, "rows by declared": "SELECT r, COUNT(*) AS n FROM data GROUP BY r"}
 
@@ -110,7 +111,7 @@ class Mode:
 MODES = [
     Mode("rows", None, Caps()),
     Mode("persons with caps", "p", Caps(2, 3)),
-    Mode("persons with few rows", "p", Caps(total=5)),
+    Mode("persons with few rows", "p", Caps(rows_per_person=5)),
 ]
 
 
@@ -127,11 +128,22 @@ def sections(mode: Mode, dialect: Dialect) -> Iterator[tuple[str, str]]:
             yield f"few_rows_of_{scan.table.name}", printer.few_rows(scan)
     yield from ((f"[{name}]", text) for name, text in read.items())
     for shape, text in sorted(mode.shapes().items()):
-        made = measurement(sql.parse(text, catalog), mode.caps, "add-remove", SPEND)
-        for what, statement in _statements(printer, made):
+        question = sql.parse(text, catalog)
+        made = measurement(question, mode.caps, "add-remove", SPEND, rules=Rules.FIRST)
+        printed = list(_statements(printer, made))
+        if made.selection is not None and mode.person is not None:
+            printed += _weights(printer, measurement(question, mode.caps, "add-remove", GAUSSIAN))
+        for what, statement in printed:
             for name, inner in read.items():
                 statement = statement.replace(inner, f"[{name}]")  # noqa: PLW2901 (one after another)
             yield f"{shape}: {what}", statement
+
+
+def _weights(printer: Printer, made: Measurement) -> Iterator[tuple[str, str]]:
+    asked = next(made.asked())
+    assert isinstance(asked, Persons)
+    known = {i: f"values_of_key_{i}" for i, each in enumerate(asked.keys.columns) if each.values is not None}
+    yield "weights of keys", statements.found_statement(printer, asked, known, "weights")
 
 
 def _statements(printer: Printer, made: Measurement) -> Iterator[tuple[str, str]]:

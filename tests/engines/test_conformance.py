@@ -222,6 +222,25 @@ MEANINGS = {
     "the first day": "YEAR(first) = 1 AND DATE_TRUNC('month', first) = first",
     "moments as texts": "CAST(moment AS VARCHAR) = '2024-02-29 23:59:59' AND CAST(day AS VARCHAR) = '2024-12-30'",
     "truths as texts": "CAST(seven > 2 AS VARCHAR) = 'true'",
+    "powers": "POWER(half, 2) = 6.25 AND POWER(minus_half, 3) = -15.625 AND two ** 10 = 1024 AND POWER(two, -1) = 0.5",
+    "powers of nothing": "POWER(zero, -1) IS NULL AND POWER(zero, 0) = 1 AND POWER(minus_half, 0.5) IS NULL "
+    "AND POWER(zero, 0.5) = 0 AND POWER(zero, -0.5) IS NULL AND ABS(POWER(seven, 0.5) - SQRT(seven)) < 0.000001",
+    "powers overflow": "POWER(huge, 2) = above_all AND POWER(tiny, 2) = 0 AND POWER(nan, 0) IS NULL",
+    "signs": "SIGN(minus_half) = -1 AND SIGN(zero) = 0 AND SIGN(above_all) = 1 AND SIGN(nan) IS NULL "
+    "AND SIGN(above_all - above_all) IS NULL",
+    "digits": "ROUND(half / 2, 1) = 1.3 AND ROUND(minus_half / 2, 1) = -1.2 AND ROUND(seven * 11, -1) = 80",
+    "names": "DAYNAME(day) = 'Monday' AND MONTHNAME(moment) = 'February' AND DAYNAME(first) = 'Monday'",
+    "days later": "day + 2 = DATE '2025-01-01' AND day - 364 = DATE '2024-01-01' AND 2 + day = DATE '2025-01-01' "
+    "AND day + INTERVAL 1 WEEK = DATE '2025-01-06' AND moment - INTERVAL '29 days' < DATE '2024-02-01'",
+    "months later": "day + INTERVAL 2 MONTH = DATE '2025-02-28' AND DATE_ADD(day, INTERVAL 1 YEAR) = DATE '2025-12-30' "
+    "AND day - INTERVAL 1 QUARTER = DATE '2024-09-30' AND moment + INTERVAL 12 MONTH < DATE '2025-03-01'",
+    "seconds later": "moment + INTERVAL 1 SECOND = DATE '2024-03-01' AND HOUR(moment - INTERVAL 2 HOUR) = 21",
+    "before the first day": "first - 1 IS NULL AND first - INTERVAL 1 MONTH IS NULL AND day + 3000000 IS NULL "
+    "AND moment + INTERVAL 7976 YEAR IS NULL AND YEAR(first + INTERVAL 9998 YEAR) = 9999 "
+    "AND moment - INTERVAL 70000000000 SECOND IS NULL",
+    "between dates": "DATE_DIFF('day', moment, day) = 305 AND day - DATE '2024-12-01' = 29 "
+    "AND DATE_DIFF('week', DATE '2024-12-29', day) = 1 AND DATE_DIFF('month', moment, day) = 10 "
+    "AND DATE_DIFF('quarter', day, moment) = -3 AND DATE_DIFF('year', first, day) = 2023",
     "dates beside moments": "moment < day AND moment >= DATE '2024-02-29'",
 }
 

@@ -25,13 +25,13 @@ KEYS: dict[str, tuple[list[Any], Any]] = {
 }
 
 
-def found(rows: list[tuple[int, Any]]) -> Counter[Any]:
+def found(rows: list[tuple[int, Any]], weights: tuple[int, ...] | None = None) -> Counter[Any]:
     engine = DuckDBEngine()
     table = pl.DataFrame({"p": [person for person, _ in rows], "k": [key for _, key in rows]})
     source = engine.add("t", table, {})
     columns = tuple((name, domain.complete() if name == "p" else domain) for name, domain in source.columns)
     scan = Scan(PrivateTable("t", columns, "p"), None)
-    keys, counts = engine._persons(Persons(scan, Keys((KeyColumn("k", Column("k"), None),)), GROUPS))
+    keys, counts = engine._persons(Persons(scan, Keys((KeyColumn("k", Column("k"), None),)), GROUPS, weights))
     engine.close()
     return Counter(dict(zip([key for (key,) in keys], counts.tolist(), strict=True)))
 
@@ -44,6 +44,20 @@ def test_a_person_with_a_new_key_moves_no_more_than_their_own_keys(kind: str) ->
     assert sum(before.values()) == 500 * GROUPS
     assert after - before == Counter({new: 1})
     assert not before - after
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_a_person_shares_out_a_weight_by_how_many_keys_they_have(kind: str) -> None:
+    values, new = KEYS[kind]
+    rows = [(person, values[(person * 7 + step) % 20]) for person in range(60) for step in range(1 + person % 4)]
+    before, after = found(rows, (10, 7)), found([*rows, (60, new), (60, values[0]), (60, new)], (10, 7))
+    assert sum(before.values()) == 15 * 10 + 45 * 2 * 7
+    assert after - before == Counter({new: 7, values[0]: 7})
+    assert not before - after
+    alone = Counter(key for person, key in rows if person % 4 == 0)
+    light = Counter(key for person, key in rows if person % 4 == 1)
+    few = found([(person, key) for person, key in rows if person % 4 < 2], (10, 7))
+    assert few == Counter({key: 10 * alone[key] + 7 * light[key] for key in {*alone, *light}})
 
 
 def test_marks_are_of_values_not_of_how_they_are_stored() -> None:

@@ -13,10 +13,11 @@ import pytest
 
 import giveortake as gt
 from giveortake.engines.duckdb.engine import DuckDBEngine
+from stated_caps import stating_caps
 
 
 def protect(source: Any, **more: Any) -> gt.session.Session:
-    return gt.protect(source, unit="p", budget=gt.PureDP(1), **more)
+    return gt.protect(source, **stating_caps({"unit": "p", "budget": gt.PureDP(1), **more}))
 
 
 @pytest.fixture

@@ -20,12 +20,14 @@ from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.plan import Call, Column, Expression, Literal, PrivateTable, Scan
 from giveortake.plan.domains import USUAL_CHARACTERS, declared
 from giveortake.plan.functions import FUNCTIONS
+from stated_caps import stating_caps
 
 SPEND: dict[str, Any] = {"epsilon": 10**6}
 
 
 def protect(source: Any, **more: Any) -> gt.session.Session:
-    return gt.protect(source, **{"unit": "p", "budget": gt.ApproxDP(10**8, "1e-5"), "name": "t", **more})
+    said = {"unit": "p", "budget": gt.ApproxDP(10**8, "1e-5"), "name": "t", **more}
+    return gt.protect(source, **stating_caps(said))
 
 
 def counted(s: gt.session.Session, text: str) -> list[Any]:

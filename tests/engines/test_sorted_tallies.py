@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 from giveortake.engines import KeyColumn, Keys, Persons, Summand, Tally
-from giveortake.engines.duckdb import sorted_tallies
+from giveortake.engines.duckdb import sorted_keys, sorted_tallies
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.questions import Bounding, Quantum
+from giveortake.mechanisms.weighted_keys import weights
 from giveortake.plan import Column, PrivateTable, Scan
 
 ROWS = 5000
@@ -52,12 +53,13 @@ def noted(calls: list[str], work: Any, *given: Any, **options: Any) -> Any:
 
 def both_ways(monkeypatch: pytest.MonkeyPatch, work: Any) -> tuple[Any, Any]:
     calls: list[str] = []
-    for name in ("bounded_sums", "first_keys"):
-        monkeypatch.setattr(sorted_tallies, name, partial(noted, calls, getattr(sorted_tallies, name)))
+    for room, name in ((sorted_tallies, "bounded_sums"), (sorted_keys, "key_totals")):
+        monkeypatch.setattr(room, name, partial(noted, calls, getattr(room, name)))
     plain = work()
     assert not calls
     monkeypatch.setattr(sorted_tallies, "FEWEST_ROWS", 2)
-    monkeypatch.setattr(sorted_tallies, "_BLOCK", 64)
+    for room in (sorted_tallies, sorted_keys):
+        monkeypatch.setattr(room, "BLOCK", 64)
     again = work()
     assert calls
     return plain, again
@@ -80,11 +82,13 @@ def test_sums_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [each.tolist() for each in plain] == [each.tolist() for each in again]
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("groups", [1, 3, 500])
-def test_first_keys(monkeypatch: pytest.MonkeyPatch, groups: int) -> None:
+def test_first_keys(monkeypatch: pytest.MonkeyPatch, groups: int, weighted: bool) -> None:
     engine, scan = engine_with(some_persons())
     keys = Keys((KeyColumn("k", Column("k"), None), KeyColumn("d", Column("d"), None)))
-    plain, again = both_ways(monkeypatch, lambda: engine._persons(Persons(scan, keys, groups)))
+    asked = Persons(scan, keys, groups, weights(1000, groups) if weighted else None)
+    plain, again = both_ways(monkeypatch, lambda: engine._persons(asked))
     assert plain[0] == again[0]
     assert plain[1].tolist() == again[1].tolist()
 

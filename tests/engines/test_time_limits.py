@@ -143,12 +143,12 @@ def test_sorting_stops_between_blocks() -> None:
         return 0
 
     with pytest.raises(QueryFailed, match="in time"):
-        list(sorted_tallies._of_each(iter([np.zeros(1, dtype=np.int64)] * 1000), work, 1, check))
+        list(sorted_tallies.of_each(iter([np.zeros(1, dtype=np.int64)] * 1000), work, 1, check))
     assert len(done) < 10
 
 
 def test_sorted_tallies_have_a_limit_too(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sound, later = sorted_tallies._packed, [0.0]
+    sound, later = sorted_tallies.packed, [0.0]
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + later[0])
 
     def slow(*given: Any) -> Any:
@@ -156,7 +156,7 @@ def test_sorted_tallies_have_a_limit_too(large: Path, monkeypatch: pytest.Monkey
         return sound(*given)
 
     monkeypatch.setattr(time_limits, "time", clock)
-    monkeypatch.setattr(sorted_tallies, "_packed", slow)
+    monkeypatch.setattr(sorted_tallies, "packed", slow)
     with protect(large, seconds=500, domains={"i": (0, 10)}) as s, pytest.raises(QueryFailed, match="in time"):
         s.sql("SELECT SUM(i) AS n FROM t").answer(epsilon=1)
 

@@ -26,7 +26,7 @@ from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace, Pure
 
 TENTH = Laplace(10)
-KINDS_OF_0_2 = {"failed", "forgiven", "moved", "rekeyed", "repeated"}
+KINDS_OF_0_2 = {"declared", "failed", "forgiven", "moved", "rekeyed", "repeated"}
 
 
 def begin(ledger: Ledger) -> None:

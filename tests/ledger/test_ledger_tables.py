@@ -130,3 +130,24 @@ def test_an_export_holds_no_fingerprint_that_could_be_tested(
         put(ledger, "visits")
     assert cli.main(["ledger", "export", place.where]) == 0
     assert CONTENT not in capsys.readouterr().out
+
+
+def test_domains_that_nobody_declared_are_not_frozen_and_a_declaration_is_a_new_version(place: Place) -> None:
+    found, bounded, other = ({"t": {"n": {"kind": kind}}} for kind in ("text", "real", "integer"))
+    with place.open() as ledger:
+        assert put(ledger, "t", domains=found, declared=False).version == "1"
+        assert put(ledger, "t", domains=other, declared=False).version == "1"
+        assert put(ledger, "t", domains=bounded).version == "2"
+        assert put(ledger, "t", domains=bounded).version == "2"
+        for said in ({"domains": other}, {"domains": found, "declared": False}):
+            with pytest.raises(LedgerMismatch, match="with other domains"):
+                put(ledger, "t", **said)
+        assert put(ledger, "t", OTHER, domains=bounded).version == "3"
+        ledger.verify()
+
+
+def test_a_table_that_changed_when_its_domains_were_declared_has_a_version_for_each(place: Place) -> None:
+    with place.open() as ledger:
+        put(ledger, "t", declared=False)
+        assert put(ledger, "t", OTHER, domains={"t": {}}).version == "3"
+        assert [version for version, _ in ledger.versions("t")] == ["1", "2", "3"]

@@ -28,6 +28,7 @@ from giveortake.plan import (
 )
 from giveortake.plan.costs import MOST_MADE
 from giveortake.plan.domains import USUAL_CHARACTERS
+from giveortake.plan.relations import require_few_matches
 
 TABLE = PrivateTable(
     "t",
@@ -148,19 +149,25 @@ def test_patterns_that_ignore_case_make_a_text_too() -> None:
 
 def test_relations_without_bounds_on_a_persons_rows_are_not_joined_with_each_other() -> None:
     with pytest.raises(QueryRefused, match="both sides") as refusal:
-        JoinPersons(Scan(TABLE), Scan(TABLE), (("note", "other"),))
+        require_few_matches(JoinPersons(Scan(TABLE), Scan(TABLE), (("note", "other"),)))
     assert "rows_per_person" in str(refusal.value.hint)
     one_row = PerPerson(Scan(TABLE), (), (("n", Aggregate(AggregateKind.COUNT_ROWS)),))
-    assert JoinPersons(Scan(TABLE), one_row, (("n", "n"),)).most_rows is None
-    assert JoinPersons(one_row, Scan(TABLE), (("note", "note"),)).most_rows is None
+    for joined in (
+        JoinPersons(Scan(TABLE), one_row, (("n", "n"),)),
+        JoinPersons(one_row, Scan(TABLE), (("note", "note"),)),
+    ):
+        require_few_matches(joined)
+        assert joined.most_rows is None
 
 
 def test_the_product_of_caps_is_bounded() -> None:
-    assert JoinPersons(Scan(TABLE, 300), Scan(TABLE, 300), (("note", "other"),)).most_rows == 90_000
+    few = JoinPersons(Scan(TABLE, 300), Scan(TABLE, 300), (("note", "other"),))
+    require_few_matches(few)
+    assert few.most_rows == 90_000
     with pytest.raises(QueryRefused, match="100,000"):
-        JoinPersons(Scan(TABLE, 400), Scan(TABLE, 300), (("note", "other"),))
+        require_few_matches(JoinPersons(Scan(TABLE, 400), Scan(TABLE, 300), (("note", "other"),)))
     with pytest.raises(QueryRefused, match="any number of"):
-        JoinPersons(Scan(TABLE), Scan(TABLE, 101), (("note", "other"),))
+        require_few_matches(JoinPersons(Scan(TABLE), Scan(TABLE, 101), (("note", "other"),)))
 
 
 def test_lengths_of_texts_are_bounded_only_where_that_was_declared() -> None:

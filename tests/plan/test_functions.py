@@ -18,7 +18,7 @@ from giveortake.plan.functions import CASTS, FUNCTIONS
 from giveortake.sql.functions import OUR_OWN, OUR_OWN_AGGREGATES
 
 TEXTS = {"lower", "upper", "trim", "length"}
-NUMBERS = {"abs", "floor", "ceil", "sqrt", "ln", "exp"}
+NUMBERS = {"abs", "floor", "ceil", "sqrt", "ln", "exp", "sign"}
 OF_ONE = [(name, spelled) for name, each in FUNCTIONS.items() if each.most == 1 for spelled in each.sql]
 SPELLED = [(name, spelled) for name, each in AGGREGATES.items() for spelled in each.sql]
 

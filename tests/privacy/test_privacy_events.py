@@ -35,6 +35,7 @@ ONE_OF_EACH: list[tuple[Event, Guarantee]] = [
     (events.Repeated(events.Gaussian(3), 9), GaussianDP(1)),
     (events.Parallel([events.Pure("0.1"), events.Pure("0.3")], touched=2), PureDP("0.4")),
     (events.Subsampled(events.Pure(1), 1), PureDP(1)),
+    (events.GaussianKeys(5, "1e-8"), ApproxDP(GaussianDP("0.2").epsilon_at("1e-8"), "2e-8")),
 ]
 
 simple = st.one_of(

@@ -16,6 +16,7 @@ from giveortake.plan import Domain, Kind
 from giveortake.session import Session
 from inside import engine_of, measured
 from replay import exact_integers
+from stated_caps import stating_caps
 
 PEOPLE = pl.DataFrame(
     {
@@ -29,7 +30,7 @@ PEOPLE = pl.DataFrame(
 
 def session(table: Any = PEOPLE, **options: Any) -> Session:
     said: dict[str, Any] = {"unit": "id", "budget": gt.ApproxDP(100, "1e-6"), "domains": {"x": (0, 100)}, "name": "t"}
-    return gt.protect(table, **{**said, **options})
+    return gt.protect(table, **stating_caps({**said, **options}))
 
 
 def with_bob(table: pl.DataFrame = PEOPLE) -> pl.DataFrame:
@@ -60,7 +61,7 @@ def test_wide_keys_choose_the_same_keys_of_a_person_as_narrow_ones(monkeypatch: 
     text = "SELECT k, m, COUNT(*) AS n FROM t GROUP BY k, m"
 
     def found() -> Any:
-        s = session(table, domains={}, groups_per_person=3)
+        s = session(table, domains={}, groups_per_person=3, rows_per_group=4)
         made = measured(s, text, _spend())
         assert made.selection is not None
         keys = made.columns
@@ -95,8 +96,13 @@ def test_a_persons_rows_do_not_multiply_without_end() -> None:
     text = "SELECT COUNT(*) AS n FROM t AS a " + " ".join(f"JOIN t AS b{i} ON a.id = b{i}.id" for i in range(4))
     with pytest.raises(gt.errors.QueryRefused, match="joins on the person"):
         session(rows_per_person=1).sql(text)
-    with pytest.raises(gt.errors.QueryRefused, match="all pairs of them"):
-        session().sql("SELECT COUNT(*) AS n FROM t AS a JOIN t AS b ON a.id = b.id")
+    joined = session().sql("SELECT COUNT(*) AS n FROM t AS a JOIN t AS b ON a.id = b.id")
+    for ask in (joined.quote, joined.answer):
+        with pytest.raises(gt.errors.QueryRefused, match="all pairs of them"):
+            ask(epsilon=1)
+    with pytest.raises(gt.errors.QueryRefused, match="more than 100,000"):
+        joined.quote(epsilon=1, rows_per_person=400)
+    assert joined.quote(epsilon=1, rows_per_person=300).admitted
 
 
 def test_no_persons_text_grows_until_a_question_fails() -> None:

@@ -54,7 +54,7 @@ def write(folder: Path, text: str) -> Path:
 def test_a_file_says_what_protect_says(folder: Path) -> None:
     with gt.session.from_toml(folder / "trips.toml", "trips") as said:
         assert said.budget == gt.ApproxDP("1", "1e-8", unit=gt.unit("user_id"))
-        assert (said.caps.groups, said.caps.rows) == (5, 3)
+        assert (said.caps.groups_per_person, said.caps.rows_per_group) == (5, 3)
         assert said.durable
         question = "SELECT climate, SUM(amount) AS total FROM trips JOIN regions USING (region) GROUP BY climate"
         answer = said.sql(question).answer(epsilon="0.5")

@@ -10,6 +10,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.session import Session
+from stated_caps import stating_caps
 
 REGIONS = ["north", "south", "east"]
 
@@ -32,7 +33,7 @@ def session(budget: Any = None, **options: Any) -> Session:
         "domains": {"region": REGIONS, "amount": (0, 100)},
         "name": "trips",
     }
-    return gt.protect(trips(), **{**said, **options})
+    return gt.protect(trips(), **stating_caps({**said, **options}))
 
 
 def test_parts_together_cost_the_dearest_one() -> None:

@@ -110,8 +110,8 @@ def _spread_without_zero(patch: pytest.MonkeyPatch) -> None:
 def _rows_of_keys(patch: pytest.MonkeyPatch) -> None:
     """Rows are counted where persons should be."""
 
-    def statement(printer: Printer, persons: Any, coded: Any) -> str:
-        inner = statements.select_rows(printer, persons.relation, persons.keys, [], person=False)
+    def statement(printer: Printer, persons: Any, coded: Any, _weights: Any = None) -> str:
+        inner = statements.select_rows(printer, persons.relation, persons.keys, [], None)
         return f"SELECT {coded.code()} AS code, count(*) FROM ({inner}) AS r{coded.joins(printer, 'r')} GROUP BY ALL"
 
     patch.setattr(own_statements, "persons_statement", statement)
@@ -122,8 +122,14 @@ def _all_keys(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         own_statements,
         "persons_statement",
-        lambda printer, persons, coded: sound(printer, replace(persons, groups=1000), coded),
+        lambda printer, persons, coded, weights=None: sound(printer, replace(persons, groups=1000), coded, weights),
     )
+
+
+def _equal_weights(patch: pytest.MonkeyPatch) -> None:
+    """However many keys a person has, each weighs as much as the only one of another."""
+    sound = DuckDBEngine._weights
+    patch.setattr(DuckDBEngine, "_weights", lambda self, weights: sound(self, weights and weights[:1] * len(weights)))
 
 
 def _nobody_counts(patch: pytest.MonkeyPatch) -> None:
@@ -220,6 +226,7 @@ MUTANTS: dict[str, tuple[Mode, Mutation, dict[str, str]]] = {
     ),
     "rows are thresholded instead of persons": (CAPPED, _rows_of_keys, {"keys": PLAIN["several by discovered"]}),
     "a person has any number of keys": (CAPPED, _all_keys, {"keys": PLAIN["several by discovered"]}),
+    "keys of a person weigh alike": (CAPPED, _equal_weights, {"keys": PLAIN["several by discovered"]}),
     "rows of nobody count": (CAPPED, _nobody_counts, {}),
     "rows of a person are not limited": (FEW, _too_many_rows, {}),
     "a public join multiplies rows": (ROW, _any_join, MULTIPLYING),

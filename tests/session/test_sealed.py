@@ -35,6 +35,7 @@ from giveortake.session.mechanism import InteractiveMechanism
 from giveortake.session.spool import Spool
 from inside import engine_of, ledger_of, measured
 from replay import exact_integers
+from stated_caps import stating_caps
 
 LITTLE = "1e-12"
 SHARES = {"north": 4337, "south": 2749, "east": 1931}
@@ -81,7 +82,7 @@ def session(**options: Any) -> Session:
         "public": {"zones": pl.DataFrame({"zone": list(SHARES), "part": ["up", "down", "down"]})},
         **options,
     }
-    return gt.protect(table(), **said)
+    return gt.protect(table(), **stating_caps(said))
 
 
 def leak(thing: object) -> str | None:

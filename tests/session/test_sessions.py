@@ -29,6 +29,7 @@ from giveortake.errors import (
 )
 from giveortake.session import Session
 from inside import engine_of, ledger_of
+from stated_caps import stating_caps
 
 ROWS = pl.DataFrame(
     {
@@ -51,8 +52,8 @@ BUDGETS = {
 
 
 def _session(table: Any = ROWS, **options: Any) -> Session:
-    options = {"unit": "p", "budget": gt.ApproxDP(100, "1e-4"), "domains": DOMAINS, "threads": 1, **options}
-    return gt.protect(table, **options)
+    said = {"unit": "p", "budget": gt.ApproxDP(100, "1e-4"), "domains": DOMAINS, "threads": 1, **options}
+    return gt.protect(table, **stating_caps(said))
 
 
 def _charges(session: Session) -> int:
@@ -357,7 +358,7 @@ import giveortake as gt
 from giveortake.engines.duckdb.engine import DuckDBEngine
 DuckDBEngine._tally = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 gt.protect(sys.argv[1], unit="p", budget=gt.PureDP(3), domains={"x": (0, 10), "r": ["north", "south"]}, name="data",
-           ledger=sys.argv[2]).sql(sys.argv[3]).answer(epsilon=1, key="retry me")
+           ledger=sys.argv[2], groups_per_person=4, rows_per_group=4).sql(sys.argv[3]).answer(epsilon=1, key="retry me")
 """
 
 

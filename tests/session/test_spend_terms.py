@@ -12,6 +12,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.answers import Answer
+from giveortake.answers.cap_terms import CAP_TERMS, CapTerms
 from giveortake.answers.spend_terms import TERMS, SpendTerms
 from giveortake.cli import session_options
 from giveortake.errors import InvalidParameter
@@ -23,7 +24,7 @@ Asking = Callable[..., Any]
 
 
 def session() -> Session:
-    return gt.protect(pl.DataFrame({"p": [1, 2]}), unit="p", budget=gt.PureDP(10), name="t")
+    return gt.protect(pl.DataFrame({"p": [1, 2]}), unit="p", budget=gt.PureDP(10), name="t", rows_per_person=1)
 
 
 def ways(s: Session) -> dict[str, Asking]:
@@ -44,13 +45,14 @@ WAYS = ("quote", "answer", "stream", "batch", "refine")
 @pytest.mark.parametrize("method", STATED, ids=lambda method: method.__qualname__)
 def test_the_terms_are_written_once(method: Callable[..., Any]) -> None:
     parameters = inspect.signature(method).parameters
-    assert parameters["terms"].annotation == "Unpack[SpendTerms]"
-    assert not set(parameters) & set(TERMS)
+    refines = method is Answer.refine  # whose caps are those of the answer
+    assert parameters["terms"].annotation == f"Unpack[{'SpendTerms' if refines else 'AskTerms'}]"
+    assert not set(parameters) & {*TERMS, *CAP_TERMS}
 
 
-@pytest.mark.parametrize("term", TERMS)
+@pytest.mark.parametrize("term", [*TERMS, *CAP_TERMS])
 def test_every_term_is_explained_and_has_an_option_of_the_command_line(term: str) -> None:
-    for explained in (SpendTerms, Query, Query.quote, Query.answer):
+    for explained in (SpendTerms if term in TERMS else CapTerms, Query, Query.quote, Query.answer):
         assert f"`{term}`" in (explained.__doc__ or "")
     parser = argparse.ArgumentParser()
     session_options.add_arguments(parser)
@@ -61,7 +63,7 @@ def test_every_term_is_explained_and_has_an_option_of_the_command_line(term: str
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        ({"epsilno": 1}, "epsilno = 1 is no term of a spend\n\n  hint: did you mean `epsilon`?"),
+        ({"epsilno": 1}, "epsilno = 1 is no term of a question\n\n  hint: did you mean `epsilon`?"),
         ({"epsilon": 1, "colour": "red"}, "colour = 'red' is no term"),
         ({"epsilon": []}, "epsilon"),
         ({"epsilon": True}, "epsilon"),

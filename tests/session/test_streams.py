@@ -45,6 +45,7 @@ def session(source: Any = None, **more: Any) -> gt.session.Session:
         "domains": {"x": (0, 8)},
         "name": "t",
         "groups_per_person": 3,
+        "rows_per_group": 4,
         **more,
     }
     return gt.protect(table() if source is None else source, **options)

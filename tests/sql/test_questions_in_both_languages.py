@@ -136,6 +136,47 @@ PAIRS: list[tuple[str, Callable[[], Any]]] = [
         ),
     ),
     (
+        "SELECT SUM(POWER(amount, 2)) AS a, SUM(amount ** 0.5) AS b, SUM(SIGN(tip)) AS c, SUM(MOD(age, 7)) AS d, SUM(ROUND(amount, 1)) AS e FROM trips",
+        lambda: trips().agg(
+            a=gt.sum(col("amount").power(2)),
+            b=gt.sum(col("amount") ** 0.5),
+            c=gt.sum(col("tip").sign()),
+            d=gt.sum(col("age") % 7),
+            e=gt.sum(col("amount").round(1)),
+        ),
+    ),
+    (
+        "SELECT DAYNAME(day) AS d, MONTHNAME(at) AS m, COUNT(*) AS n FROM trips GROUP BY d, m",
+        lambda: trips().group_by(d=col("day").dayname(), m=col("at").monthname()).agg(n=gt.count()),
+    ),
+    (
+        "SELECT COUNT(*) AS n FROM trips WHERE day + 7 < at AND day - 7 < at AND 7 + day < at",
+        lambda: (
+            trips()
+            .filter((col("day") + 7 < col("at")) & (col("day") - 7 < col("at")) & (7 + col("day") < col("at")))
+            .agg(n=gt.count())
+        ),
+    ),
+    (
+        "SELECT COUNT(*) AS n FROM trips WHERE day + INTERVAL 1 WEEK < at AND at - INTERVAL '90 minutes' > day AND DATE_SUB(day, INTERVAL 1 QUARTER) < at",
+        lambda: (
+            trips()
+            .filter(
+                (col("day") + dt.timedelta(weeks=1) < col("at"))
+                & (col("at") - dt.timedelta(minutes=90) > col("day"))
+                & (col("day").add_months(-3) < col("at"))
+            )
+            .agg(n=gt.count())
+        ),
+    ),
+    (
+        "SELECT AVG(CLAMP(DATE_DIFF('month', '2024-01-31', day), 0, 12)) AS m, AVG(CLAMP(day - DATE '2024-01-01', 0, 365)) AS d FROM trips",
+        lambda: trips().agg(
+            m=gt.mean(gt.lit(dt.date(2024, 1, 31)).date_diff(col("day"), "month").clamp(0, 12)),
+            d=gt.mean((col("day") - dt.date(2024, 1, 1)).clamp(0, 365)),
+        ),
+    ),
+    (
         "SELECT AVG(ABS(amount)) AS a, AVG(FLOOR(amount)) AS b, AVG(CEIL(amount)) AS c, AVG(ROUND(amount, 0)) AS d, "
         "AVG(SQRT(amount)) AS e, AVG(LN(amount + 1)) AS f, AVG(EXP(age / 100)) AS g FROM trips",
         lambda: trips().agg(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from operator import attrgetter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from giveortake.accounting import laws
 from giveortake.errors import InvalidParameter, MismatchedPromises, Unprovable
@@ -70,9 +70,8 @@ class Bundle:
                 self.add(event, times * repetitions)
             case events.Parallel():
                 self._add_parallel(charge, times)
-            case events.InPart():  # nobody says which parts the worst pair differs in: a bound from above
-                promise = charge.guarantee(unit=self.unit, neighbours=self.neighbours)
-                self._add_promise(promise, times, attained=False)
+            case events.InPart() | events.GaussianKeys():
+                self._add_bounds(charge, times)
             case events.Subsampled():
                 self._add_sampled(charge, times)
             case events.Gaussian(noise_multiplier=noise):
@@ -86,6 +85,19 @@ class Bundle:
                     self._add_promise(promise, times, attained=not isinstance(charge, events.Geometric))
                 else:
                     (self.losses if law.attained else self.worst)[law] += times
+
+    def _add_bounds(self, event: events.InPart | events.GaussianKeys, times: int) -> None:
+        """Promises that bound a release from above, and of which no pair of tables is known to attain them.
+
+        Nobody says in which parts the worst pair differs; and what is shown of found keys is only part of their noise.
+        """
+        terms: Any = {"unit": self.unit, "neighbours": self.neighbours}
+        if isinstance(event, events.InPart):
+            bounds: list[Guarantee] = [event.guarantee(**terms)]
+        else:
+            bounds = [GaussianDP(1 / event.noise_multiplier, **terms), ApproxDP(0, event.delta, **terms)]
+        for promise in bounds:
+            self._add_promise(promise, times, attained=False)
 
     def _add_promise(self, promise: Guarantee, times: int, *, attained: bool = True) -> None:
         """A promise stands for the worst mechanism that keeps it, if that is what is meant (`attained`)."""

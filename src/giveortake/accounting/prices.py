@@ -66,8 +66,9 @@ def amount(grains: int) -> Fraction:
 def price(event: Event, currency: Currency, neighbours: Neighbours) -> int | None:
     """What an event costs in a currency, in grains; None when it has no price there.
 
-    An event that spends δ is priced by the ε that holds when its failure event, of probability δ, does not happen:
-    see `failure` for the decomposition and `giveortake.accounting.race` for why this is sound.
+    An event that spends δ is priced by the ε, or of keys found by Gaussian noise the μ², that holds when its failure
+    event, of probability δ, does not happen: see `failure` for the decomposition and `giveortake.accounting.race` for
+    why this is sound.
 
     Theorem (sequential and parallel composition inside one currency): of `Composed` and `Repeated` the prices add;
     of `Parallel` only the parts that one unit touches differ between neighbours, so the largest `touched` prices
@@ -84,7 +85,8 @@ def failure(event: Event, neighbours: Neighbours) -> int:
     (ε, δ)-close, then P = (1−δ)P′ + δP″ and Q = (1−δ)Q′ + δQ″ with P′ and Q′ ε-close. Proof: the release is
     post-processing of the mechanism that with probability δ gives its input away and otherwise answers by
     ε-randomized response (the pair of `giveortake.privacy.dominating`); P″ and Q″ are what becomes of the first case,
-    P′ and Q′ of the second. ∎
+    P′ and Q′ of the second. ∎ For `GaussianKeys`, where P′ and Q′ are μ-close instead, the decomposition is in
+    `giveortake.mechanisms.WeightedKeys`.
     """
     return _failure(event, neighbours)
 
@@ -120,7 +122,7 @@ def _failure(event: Event, neighbours: Neighbours) -> int:
             return sum(nlargest(event.touched, (_failure(part, neighbours) for part in event.events)))
         case events.InPart():
             return max(_failure(case, relation) for case, relation in event.cases(neighbours))
-        case events.Approx() | events.DiscoveredKeys():
+        case events.Approx() | events.DiscoveredKeys() | events.GaussianKeys():
             return grains_up(event.delta)
         case _:
             promise = _promise(event, neighbours)
@@ -144,7 +146,7 @@ def _single(event: Event, currency: Currency, neighbours: Neighbours) -> Fractio
             return currency.laplace(1 / event.noise_multiplier)
         case events.Exponential():
             return currency.bounded_range(event.epsilon)
-        case events.Gaussian():
+        case events.Gaussian() | events.GaussianKeys():
             return currency.gaussian(1 / event.noise_multiplier**2)
         case events.ZCDP():
             return currency.concentrated(event.rho)

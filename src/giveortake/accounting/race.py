@@ -16,11 +16,15 @@ In other words, a history is admitted, in whatever order, if and only if it fits
 whole; which one it will be need not be said beforehand. If refusals killed, a transcript could end with no filter
 alive, outside every Sⱼ; and one analyst's refused query would take admissible ones away from all others.
 
-Pot lemma. Let queries that are (εᵢ, δᵢ)-DP be priced by εᵢ as if they were pure, and be refused once their δᵢ would
-add up to more than δ_keys. If the filters prove (ε, δ̂)-DP for pure queries, all together are (ε, δ̂ + δ_keys)-DP.
+Pot lemma. Let queries that are (εᵢ, δᵢ)-DP be priced by εᵢ as if they were pure, and keys that are found by Gaussian
+noise by μᵢ² as if they were that noise alone; let them be refused once their δᵢ would add up to more than δ_keys. If
+the filters prove (ε, δ̂)-DP for queries without failures, all together are (ε, δ̂ + δ_keys)-DP.
 
 Proof. Fix two neighbours. By the decomposition in `prices.failure`, round i draws from P′ᵢ with probability 1−δᵢ
-and from P″ᵢ otherwise, or Q′ᵢ and Q″ᵢ, with P′ᵢ and Q′ᵢ εᵢ-close, δᵢ a function of the transcript so far. Let p̂ and
+and from P″ᵢ otherwise, or Q′ᵢ and Q″ᵢ, with P′ᵢ and Q′ᵢ εᵢ-close, or both post-processing of two normal laws whose
+means are μᵢ deviations apart (`mechanisms.WeightedKeys`), δᵢ a function of the transcript so far. Of a round each
+contestant's proof needs only what its currency bounds of the pair P′ᵢ, Q′ᵢ: the largest loss, a Rényi divergence, the
+trade-off curve. Normal laws have no largest loss: such a query ends the sum of ε, as Gaussian noise does. Let p̂ and
 q̂ be the laws of the transcript when every round draws from P′ᵢ, or Q′ᵢ; by assumption Σ_t (p̂(t) − e^ε·q̂(t))₊ ≤ δ̂.
 Let w(t) = Π(1−δᵢ) ≥ 1 − Σδᵢ ≥ 1 − δ_keys. The transcript is t without any failure with probability w(t)·p̂(t), or
 w(t)·q̂(t), and some failure happens with probability 1 − E_p̂[w] ≤ δ_keys. So for every set S

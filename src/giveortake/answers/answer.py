@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import csv
-import json
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Unpack, final
+from typing import TYPE_CHECKING, Any, Self, Unpack, final
 
 import numpy as np
 
-from giveortake.answers import arrow, faces
+from giveortake.answers import arrow, documents, faces
 from giveortake.answers.column import Column, Value, plain
+from giveortake.answers.markdown import as_markdown
 from giveortake.answers.printable import printable
 from giveortake.errors import InvalidParameter, NotFound, Unprovable
 from giveortake.exact import Number, open_probability
 
 if TYPE_CHECKING:
+    from giveortake.answers.caps import Caps
     from giveortake.answers.column import Values
     from giveortake.answers.spend_terms import SpendTerms
 
@@ -32,7 +31,18 @@ _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")  # with
 class Released(ABC):
     """What left, how sure it is, what was promised and what it cost; and its faces for every kind of table."""
 
-    __slots__ = ("citations", "confidence", "cost", "entropy", "guarantee", "notes", "recipe", "release_id")
+    __slots__ = (
+        "caps",
+        "citations",
+        "confidence",
+        "cost",
+        "entropy",
+        "guarantee",
+        "left_out",
+        "notes",
+        "recipe",
+        "release_id",
+    )
 
     guarantee: Any
     cost: Any
@@ -42,6 +52,8 @@ class Released(ABC):
     recipe: Mapping[str, object] | tuple[str, ...]
     entropy: str
     notes: tuple[str, ...]
+    caps: Caps | None  # how much of a person counts; None if everything does
+    left_out: Any  # how much the caps leave out, as far as that was released
 
     def __init__(
         self,
@@ -54,6 +66,8 @@ class Released(ABC):
         recipe: Mapping[str, object] | Sequence[str] = (),
         entropy: str = "",
         notes: tuple[str, ...] = (),
+        caps: Caps | None = None,
+        left_out: Any = None,
     ) -> None:
         self._keep(
             guarantee=guarantee,
@@ -64,6 +78,8 @@ class Released(ABC):
             recipe=MappingProxyType(dict(recipe)) if isinstance(recipe, Mapping) else tuple(recipe),
             entropy=entropy,
             notes=tuple(notes),
+            caps=caps,
+            left_out=left_out,
         )
 
     def _keep(self, **fields: object) -> None:
@@ -84,6 +100,10 @@ class Released(ABC):
     def __len__(self) -> int:
         return len(self.columns[0])
 
+    def __iter__(self) -> Iterator[dict[str, Value]]:
+        """The rows, as `rows` lists them: so that `pandas.DataFrame(answer)` is the table."""
+        return iter(self.rows())
+
     # -- as other tables --------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, list[Value]]:
@@ -96,20 +116,32 @@ class Released(ABC):
         return [dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True)]
 
     def to_json(self) -> str:
-        """The table and its provenance as JSON; numbers that are not finite become null, decimals and dates text."""
-        recipe = dict(self.recipe) if isinstance(self.recipe, Mapping) else list(self.recipe)
-        document = {
-            "columns": {name: [_jsonable(value) for value in values] for name, values in self.to_dict().items()},
-            "confidence": str(self.confidence),
-            "guarantee": _text(self.guarantee),
-            "cost": _text(self.cost),
-            "release_id": self.release_id,
-            "citations": list(self.citations),
-            "recipe": recipe,
-            "entropy": self.entropy,
-            "notes": list(self.notes),
-        }
-        return json.dumps(document, ensure_ascii=False, allow_nan=False, default=str)
+        """The table and its provenance as JSON, which `from_json` reads.
+
+        In `columns`, numbers that are not finite are null, decimals and dates text.
+        """
+        return documents.to_json(self, type(self).__name__.lower())
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The answer that `to_json` wrote: equal to it, but that nothing stands behind it that could be asked again."""
+        found = _restored(cls, *documents.from_json(text, cls.__name__.lower()))
+        assert isinstance(found, cls)  # noqa: S101 (it was made of the class)
+        return found
+
+    def to_parquet(self, path: str | Path) -> None:
+        """The table as a Parquet file, with the ends of intervals as columns."""
+        from giveortake.engines.duckdb.parquet import write_parquet  # noqa: PLC0415 (upwards, and heavy)
+
+        write_parquet(self, Path(path))
+
+    def to_markdown(self) -> str:
+        """All rows as a table in Markdown, with what was promised below. No text of the data is taken for markup."""
+        return as_markdown(self)
+
+    def to_html(self) -> str:
+        """All rows as a table in HTML, as a notebook shows the first of them. Every text is escaped."""
+        return faces.as_html(self, rows=len(self))
 
     def to_csv(self, path: str | Path | None = None) -> str | None:
         """The table as CSV: written to `path`, or returned if there is none. A missing value is an empty cell.
@@ -167,11 +199,11 @@ class Released(ABC):
         """The table as an Arrow C stream, for every library that reads one; needs no Arrow library here."""
         return arrow.stream([(name, kind, values) for name, kind, values in self._typed_parts()])
 
-    def plot(self) -> Any:
-        """A chart of the values and their intervals; needs the extra `[plot]`."""
+    def plot(self, title: str | None = None) -> Any:
+        """A chart of the values and their intervals, in the form that the keys ask for; needs the extra `[plot]`."""
         from giveortake import plot  # noqa: PLC0415 (the one import upwards: charts are heavy and optional)
 
-        return plot.intervals(self)
+        return plot.intervals(self, title=title)
 
     # -- as text ----------------------------------------------------------------------------------------------
 
@@ -365,7 +397,7 @@ class _Lines:
         self.lines.append(f"{row.removesuffix(csv.excel.lineterminator)}\n")
 
 
-def _restored(kind: type[Released], columns: tuple[Column, ...], provenance: dict[str, Any]) -> Released:
+def _restored(kind: type[Released], columns: Sequence[Column], provenance: dict[str, Any]) -> Released:
     if kind is Estimate:
         value, low, high = next(columns[0].triples())
         return Estimate(value, low, high, name=columns[0].name, **provenance)
@@ -376,18 +408,6 @@ def _without(library: str) -> NotFound:
     return NotFound(f"a table of {library} needs {library}", hint=f"pip install {library}; to_dict() needs nothing")
 
 
-def _jsonable(value: Value) -> Value:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Decimal):
-        return str(value)
-    return value if value is None or isinstance(value, int | str) else value.isoformat()
-
-
 def _inert(cell: Value) -> Value:
     """A cell of a CSV file that no spreadsheet takes for a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
-
-
-def _text(thing: object) -> str | None:
-    return None if thing is None else str(thing)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from decimal import Decimal
 from fractions import Fraction
 from html import escape
 from itertools import islice
@@ -16,7 +19,10 @@ if TYPE_CHECKING:
     from giveortake.answers.answer import Released
 
 _MOST_ROWS = 20
-_BAR = "position:relative;display:inline-block;width:120px;height:9px;background:#eee;vertical-align:middle"
+_FARTHEST = 10**300
+_BAR = (
+    "position:relative;display:inline-block;width:120px;height:9px;background:#eee;vertical-align:middle;margin:0 8px"
+)
 
 
 def as_text(answer: Released) -> str:
@@ -25,7 +31,7 @@ def as_text(answer: Released) -> str:
     lines = ["  ".join(text) for text in zip(*columns, strict=True)]
     hidden = len(answer) - _MOST_ROWS
     lines += [f"… {hidden:,} more rows"] if hidden > 0 else []
-    return "\n".join([*(line.rstrip() for line in lines), " · ".join(_facts(answer)), *_notes(answer)])
+    return "\n".join([*(line.rstrip() for line in lines), " · ".join(facts(answer)), *notes(answer)])
 
 
 def as_rich(answer: Released) -> Any:
@@ -49,29 +55,29 @@ def as_rich(answer: Released) -> Any:
         )
     for row in zip(*texts, strict=True):
         table.add_row(*(Text(cell) for cell in row))
-    footer = [" · ".join(_facts(answer))]
+    footer = [" · ".join(facts(answer))]
     if len(answer) > _MOST_ROWS:
         footer.insert(0, f"… {len(answer) - _MOST_ROWS:,} more rows")
     if answer.guarantee is not None:
         footer.append(str(answer.guarantee))
-    return Group(table, *(Text(line, style="dim") for line in [*footer, *_notes(answer)]))
+    return Group(table, *(Text(line, style="dim") for line in [*footer, *notes(answer)]))
 
 
-def as_html(answer: Released) -> str:
+def as_html(answer: Released, rows: int = _MOST_ROWS) -> str:
     """A table for a notebook, with a bar for every interval. Everything that came from outside is escaped."""
     head = "".join(
         f'<th style="text-align:{_align(column)}">{escape(printable(column.name))}</th>'
         + ("<th></th>" * (2 * column.has_interval))
         for column in answer.columns
     )
-    cells = [_html_cells(column) for column in answer.columns]
+    cells = [_html_cells(column, rows) for column in answer.columns]
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
-    lines = [" · ".join(_facts(answer))]
-    if len(answer) > _MOST_ROWS:
-        lines.insert(0, f"… {len(answer) - _MOST_ROWS:,} more rows")
+    lines = [" · ".join(facts(answer))]
+    if len(answer) > rows:
+        lines.insert(0, f"… {len(answer) - rows:,} more rows")
     if answer.guarantee is not None:
         lines.append(str(answer.guarantee))
-    foot = "<br>".join(escape(line) for line in [*lines, *_notes(answer)])
+    foot = "<br>".join(escape(line) for line in [*lines, *notes(answer)])
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{foot}</small></div>"
 
 
@@ -85,8 +91,8 @@ def _cells(column: Column, rows: int) -> list[str]:
     return [text.ljust(width) for text in lines]
 
 
-def _html_cells(column: Column) -> list[str]:
-    rows = _head(column, _MOST_ROWS)
+def _html_cells(column: Column, most: int) -> list[str]:
+    rows = _head(column, most)
     align = f'<td style="text-align:{_align(column)}">'
     texts = [(escape(value), escape(beside)) for value, beside in (shown_with_margin(*row) for row in rows)]
     if not column.has_interval:
@@ -99,23 +105,40 @@ def _html_cells(column: Column) -> list[str]:
 
 
 def _bars(rows: list[tuple[Value, Value, Value]]) -> list[str]:
-    """One line for each interval, all on the scale of the widest."""
-    numbers = [tuple(float(end) for end in row) if _is_finite(row) else None for row in rows]  # type: ignore[arg-type]
-    known = [end for row in numbers if row is not None for end in row]
+    """One line for each interval, all on the scale of the finite ends; what has no end reaches beyond the scale."""
+    numbers = [tuple(map(_finite, row)) for row in rows]
+    known = [end for row in numbers for end in row if end is not None]
     least, greatest = min([0.0, *known]), max([0.0, *known])
     span = greatest - least or 1.0
-    return ["" if row is None else _bar(*((end - least) / span for end in row)) for row in numbers]
+    scaled = [[None if end is None else (end - least) / span for end in row] for row in numbers]
+    return [_bar(*row) if is_interval(*given[1:]) else "" for row, given in zip(scaled, rows, strict=True)]
 
 
-def _bar(value: float, low: float, high: float) -> str:
-    left, width = 100 * max(0.0, low), 100 * max(0.0, min(1.0, high) - max(0.0, low))
-    interval = f"position:absolute;top:3px;height:3px;background:#888;left:{left:.1f}%;width:{width:.1f}%"
-    point = f"position:absolute;top:0;height:9px;width:2px;background:#222;left:{100 * value:.1f}%"
-    return f'<span style="{_BAR}"><span style="{interval}"></span><span style="{point}"></span></span>'
+def _bar(value: float | None, low: float | None, high: float | None) -> str:
+    """An interval on a scale from 0 to 1, with an arrow where an end is missing."""
+    left, right = max(0.0, low or 0.0), 1.0 if high is None else min(1.0, high)
+    place = f"left:{100 * left:.1f}%;width:{100 * max(0.0, right - left):.1f}%"
+    parts = [f'<span style="position:absolute;top:3px;height:3px;background:#888;{place}"></span>']
+    if value is not None:
+        at = f"position:absolute;top:0;height:9px;width:2px;background:#222;left:{100 * value:.1f}%"
+        parts.append(f'<span style="{at}"></span>')
+    for end, side, arrow in ((low, "left:-7px", "◂"), (high, "right:-7px", "▸")):
+        if end is None:
+            parts.append(f'<span style="position:absolute;top:-4px;color:#888;line-height:17px;{side}">{arrow}</span>')
+    return f'<span style="{_BAR}">{"".join(parts)}</span>'
 
 
-def _is_finite(row: tuple[Value, Value, Value]) -> bool:
-    return all(isinstance(end, int | float) and abs(end) < 1e300 for end in row)
+def _finite(end: Value) -> float | None:
+    """A number that a scale can hold."""
+    if isinstance(end, bool) or not isinstance(end, int | float | Decimal) or math.isnan(end):
+        return None
+    return float(end) if -_FARTHEST < end < _FARTHEST else None
+
+
+def is_interval(low: Value, high: Value) -> bool:
+    """Whether both ends are numbers, infinite ones too: of dates, and of what is missing, no bar is drawn."""
+    ends = (low, high)
+    return all(isinstance(end, int | float | Decimal) and not math.isnan(end) for end in ends)
 
 
 def _head(column: Column, rows: int) -> list[tuple[Value, Value, Value]]:
@@ -126,7 +149,8 @@ def _align(column: Column) -> Literal["left", "right"]:
     return "right" if column.kind in NUMBERS else "left"
 
 
-def _facts(answer: Released) -> list[str]:
+def facts(answer: Released) -> list[str]:
+    """How many rows there are, how sure they are, and what they cost."""
     facts = [f"{len(answer):,} row{'s' * (len(answer) != 1)}"]
     if any(column.has_interval for column in answer.columns):
         facts.append(f"intervals hold with {shown_fraction(100 * answer.confidence)} % each")
@@ -136,8 +160,15 @@ def _facts(answer: Released) -> list[str]:
     return facts
 
 
-def _notes(answer: Released) -> list[str]:
+def notes(answer: Released) -> list[str]:
+    """What a reader should know besides, as it can be shown."""
     return [printable(note) for note in answer.notes]
+
+
+def caps_of(answer: Released) -> str | None:
+    """How much of one person counts, in words, if anything was capped."""
+    said = answer.recipe.get("contributions") if isinstance(answer.recipe, Mapping) else None
+    return None if said is None else printable(str(said))
 
 
 def shown_cost(cost: object) -> str:

@@ -115,14 +115,14 @@ class Pipeline:
         """
         session = self._opened()
         mechanism = mechanism_of(session)
-        made = mechanism.price_at(session.sql(query).question, Spend(epsilon=_EPSILON)).made
+        made = mechanism.price_at(session.sql(query).question, session.caps, Spend(epsilon=_EPSILON)).made
         keys = made.keys()
         if made.selection is not None:
             units = _exact_units(made, mechanism.engine)
             yield from _keys_recorded(made, units)
             keys = with_keys(made, [key for key in units if _kept(key)])
         bare: Any = tuple(_Bare() for _ in made.noises)
-        arrays = replace(made, noises=bare).release(mechanism.engine, keys).arrays
+        arrays = replace(made, noises=bare, selection=None).release(mechanism.engine, keys).arrays
         for place, (measure, array) in enumerate(zip(made.measures, arrays, strict=True)):
             scale = made.noises[place].scale_in_steps
             for level, exact in enumerate(_levels(measure, array, keys)):
@@ -185,20 +185,17 @@ class _Bare(Mechanism[Any, Any]):
 
 
 def _exact_units(made: Measurement, engine: Engine) -> dict[tuple[Value, ...], int]:
-    """How many units have each key, of as many keys of each as count."""
-    assert made.selection is not None  # noqa: S101 (asked only then)
-    bare: Any = _Bare()
-    found: Any = replace(made, selection=replace(made.selection, mechanism=bare)).find_keys(engine)
-    return {key: count for keys, counts in found for key, count in zip(keys, counts.tolist(), strict=True)}
+    """How many units have each key, of as many keys of each as count; or the weights that they give it."""
+    parts = [_Bare().release(units) for units in made.units(engine)]
+    return {key: count for keys, counts in parts for key, count in zip(keys, counts.tolist(), strict=True)}
 
 
 def _keys_recorded(made: Measurement, units: dict[tuple[Value, ...], int]) -> Iterator[Recorded]:
-    """A unit moves as many keys as it may touch, each by one; keys that it alone has are among them."""
+    """What one unit may move of all keys together and of one, and how many keys it may bring or take away."""
     assert made.selection is not None  # noqa: S101 (asked only then)
-    selection, scale = made.selection, made.selection.mechanism.scale
-    yield Recorded(units, selection.sensitivity, scale, "units of all keys")
-    yield Recorded(units, 1, scale, "units of one key", "greatest")
-    yield Recorded(dict.fromkeys(units, 1), selection.sensitivity, scale, "keys")
+    for name, most, norm in made.selection.moves():
+        yield Recorded(units, most, made.selection.scale, name, norm)
+    yield Recorded(dict.fromkeys(units, 1), made.selection.changed, made.selection.scale, "keys")
 
 
 def _levels(measure: Measure, array: npt.NDArray[Any], keys: Keys) -> Iterator[dict[Any, int]]:
@@ -207,7 +204,7 @@ def _levels(measure: Measure, array: npt.NDArray[Any], keys: Keys) -> Iterator[d
     if array.ndim == 1:
         yield {key: int(value) for key, value in zip(rows, array.tolist(), strict=True) if value}
         return
-    ends = np.cumsum([0, *(2 ** (level + 1) for level in range(measure.levels))])
+    ends = np.cumsum([0, *(measure.sections or ())])
     for start, end in pairwise(ends):
         part = array[:, start:end]
         yield {(rows[i], int(j)): int(part[i, j]) for i, j in zip(*np.nonzero(part), strict=True)}

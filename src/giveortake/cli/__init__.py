@@ -7,41 +7,16 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from giveortake import __version__
-from giveortake.cli import (
-    admin,
-    audit,
-    bench,
-    demo,
-    explain,
-    interruption,
-    ledger,
-    query,
-    quote,
-    streams,
-    survey,
-    verify,
-)
+from giveortake.cli import interruption, streams
+from giveortake.cli.commands import Commands
 from giveortake.errors import GiveOrTakeError, InvalidParameter, meant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from giveortake.cli.command import Command
-
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS: dict[str, Command] = {
-    "demo": demo.COMMAND,
-    "query": query.COMMAND,
-    "quote": quote.COMMAND,
-    "ledger": ledger.COMMAND,
-    "admin": admin.COMMAND,
-    "explain": explain.COMMAND,
-    "verify": verify.COMMAND,
-    "audit": audit.COMMAND,
-    "survey": survey.COMMAND,
-    "bench": bench.COMMAND,
-}
+COMMANDS = Commands(("demo", "query", "quote", "ledger", "admin", "explain", "verify", "audit", "survey", "bench"))
 
 _UNREAD = 1
 _REFUSED = 2
@@ -98,11 +73,13 @@ def _unwritten(arguments: argparse.Namespace | None, error: OSError) -> int:
 
 def _read(given: list[str]) -> argparse.Namespace | None:
     """The arguments of a command; None if there are none, and help was printed instead."""
-    parser = _parser()
+    if given and given[0] in COMMANDS:
+        return _parser([given[0]]).parse_args(given)
+    parser = _parser(list(COMMANDS))
     if not given:
         parser.print_help()
         return None
-    if not given[0].startswith("-") and given[0] not in COMMANDS:
+    if not given[0].startswith("-"):
         raise _unknown_command(given[0])
     return parser.parse_args(given)
 
@@ -126,16 +103,18 @@ class _Parser(argparse.ArgumentParser):
         raise GiveOrTakeError(message, hint=f"`{self.prog} --help` shows what it takes")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
+    """What reads the arguments of these commands; one that is called needs no other."""
+    listed = {name: COMMANDS[name] for name in names}
     parser = _Parser(
         prog="giveortake",
         description="Differential privacy: every answer is a number give or take an honest margin.",
-        epilog="\n".join(["examples:", *(f"  {line}" for command in COMMANDS.values() for line in command.examples)]),
+        epilog="\n".join(["examples:", *(f"  {line}" for command in listed.values() for line in command.examples)]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"giveortake {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, title="commands")
-    for name, command in COMMANDS.items():
+    for name, command in listed.items():
         subparser = commands.add_parser(
             name,
             help=command.summary,

@@ -35,10 +35,10 @@ def _meant(ledger: Ledger, arguments: argparse.Namespace) -> list[Standing]:
         if not found:
             raise NotFound(f"the ledger has no analyst {arguments.analyst!r}")
         return found
-    found = [each for each in ledger.levels() if (each.kind, each.name) == ("population", arguments.population)]
-    if not found:
+    people = [each for each in ledger.levels() if (each.kind, each.name) == ("population", arguments.population)]
+    if not people:
         raise NotFound(f"the ledger has no population {arguments.population!r}")
-    return found
+    return people
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

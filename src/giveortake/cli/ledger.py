@@ -183,6 +183,8 @@ def _summary(entry: Entry, neighbours: Mapping[str, Neighbours]) -> str:
         case "analyst":
             cap = "" if content["budget"] is None else f", up to {promised(promise_from_json(content['budget']))}"
             return f"{content['name']} may ask {', '.join(content['datasets'])}{cap}"
+        case "declared":
+            return f"{content['name']}: domains declared, version {content['version']}"
         case "version":
             return f"{content['name']}, version {content['version']}"
         case _:

@@ -14,6 +14,7 @@ from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.exact import shown
+from giveortake.session.pages import shown_margin
 
 if TYPE_CHECKING:
     import argparse
@@ -42,7 +43,7 @@ def show(out: Console, session: Session, quote: Quote) -> None:
     table = Table("column", pad_edge=False, box=None)
     table.add_column(f"give or take, with {shown(100 * quote.confidence)} %", justify="right")
     for name, margin in quote.margins.items():
-        table.add_row(Text(printable(name)), _margin(margin))
+        table.add_row(Text(printable(name)), shown_margin(margin))
     out.print(table)
     out.print()
     facts = Table.grid(padding=(0, 2))
@@ -66,12 +67,6 @@ def _facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
         facts.append(("a person", quote.contributions.removeprefix("a person ")))
     facts += [("cheaper" if not i else "", each) for i, each in enumerate(quote.advice)]
     return facts
-
-
-def _margin(margin: float | str | None) -> str:
-    if margin is None:
-        return "depends on the data"
-    return f"± {margin}" if isinstance(margin, str) else f"± {margin:,.4g}"
 
 
 def _as_json(session: Session, quote: Quote) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import re
 import sys
 from contextlib import contextmanager, suppress
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
 from giveortake import session as sessions
+from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.spend_terms import TERMS
 from giveortake.engines.registry import is_address
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, InvalidParameter, NotFound
@@ -32,9 +34,6 @@ _CUSTODIANS = (  # what a TOML file says, and the command line then does not
     "domain",
     "public",
     "neighbours",
-    "groups_per_person",
-    "rows_per_group",
-    "rows_per_person",
     "name",
     "population",
     "new_population",
@@ -72,9 +71,6 @@ def _open(arguments: argparse.Namespace, book: str) -> Session:
         domains=dict(_domain(text) for text in arguments.domain),
         public=dict(_pair("--public", text, "regions=regions.csv") for text in arguments.public),
         neighbours=arguments.neighbours or "add-remove",
-        groups_per_person=arguments.groups_per_person,
-        rows_per_group=arguments.rows_per_group,
-        rows_per_person=arguments.rows_per_person,
         name=arguments.name,
         table=arguments.table,
         ledger=None if book == MEMORY else book,
@@ -82,7 +78,20 @@ def _open(arguments: argparse.Namespace, book: str) -> Session:
         population=arguments.population,
         new_population=arguments.new_population,
         analyst=arguments.analyst,
+        cache=_cache(arguments),
     )
+
+
+def _cache(arguments: argparse.Namespace) -> Path | None:
+    """Where loaded copies of CSV files are kept: in the user's own cache folder, as the XDG specification says."""
+    if arguments.no_cache:
+        return None
+    stated = os.environ.get("XDG_CACHE_HOME", "")
+    if Path(stated).is_absolute():
+        return Path(stated) / "giveortake"
+    with suppress(RuntimeError):  # a user without a home
+        return Path.home() / ".cache" / "giveortake"
+    return None
 
 
 def _from_toml(arguments: argparse.Namespace, book: str) -> Session:
@@ -98,7 +107,7 @@ def _from_toml(arguments: argparse.Namespace, book: str) -> Session:
     if arguments.ledger and said.ledger is not None:
         raise InvalidParameter("--ledger", arguments.ledger, f"is said by {arguments.file} already")
     instead = {} if arguments.analyst is None else {"analyst": arguments.analyst}
-    return said.open(ledger=book, **instead)
+    return said.open(ledger=book, cache=_cache(arguments), **instead)
 
 
 def ledger_place(arguments: argparse.Namespace) -> str:
@@ -175,8 +184,12 @@ def question(arguments: argparse.Namespace) -> str:
 
 
 def spend_terms(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What the answer may cost, as `query.answer` takes it; numbers stay text, and so exact."""
-    return {name: getattr(arguments, name) for name in TERMS if getattr(arguments, name) is not None}
+    """What the answer may cost and how much of a person counts, as `query.answer` takes it; numbers stay exact."""
+    said = {name: getattr(arguments, name) for name in (*TERMS, *CAP_TERMS) if getattr(arguments, name) is not None}
+    if "=" in said.get("rows_per_person", ""):
+        parts = said["rows_per_person"].split(",")
+        said["rows_per_person"] = dict(_pair("--rows-per-person", each, "flights=600,planes=1") for each in parts)
+    return said
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -199,6 +212,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     cost.add_argument("--confidence", metavar="P", help="of the intervals; 0.95 unless stated")
     cost.add_argument("--key-delta", metavar="D", help="δ for finding keys; a tenth of the pot unless stated")
     cost.add_argument("--n", metavar="N", help="how many rows a group has, if that is public: margins of means")
+    caps = parser.add_argument_group("how much of one person counts (each of them only lowers it, and so the noise)")
+    caps.add_argument("--rows-per-person", metavar="R", help="how many rows in a table: 600, or flights=600,planes=1")
+    caps.add_argument("--groups-per-person", metavar="G", help="how many groups of the answer")
+    caps.add_argument("--rows-per-group", metavar="R", help="how many rows in each group, or in all if there are none")
+    caps.add_argument("--caps", choices=["best"], help="those of the least total error, by a profile that was released")
     people = parser.add_argument_group("who is protected, and how (a TOML configuration says it instead)")
     people.add_argument("--unit", metavar="COLUMN", help="the column that names a person, or `row`")
     people.add_argument("--budget", metavar="B", help='for all questions ever: "1", "1,1e-8", "rho=0.1" or "mu=1"')
@@ -212,9 +230,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="bounds `amount=0:500` or keys `region=north,south`; once for each column",
     )
     people.add_argument("--public", action="append", default=[], metavar="NAME=PATH", help="a table all may know")
-    people.add_argument("--groups-per-person", metavar="G", help="how many groups one person counts in")
-    people.add_argument("--rows-per-group", metavar="R", help="how many rows of a person count in each")
-    people.add_argument("--rows-per-person", metavar="R", help="instead: how many rows count altogether")
     books = parser.add_argument_group("where from, and where it is written down")
     books.add_argument("--name", metavar="NAME", help="what the table is called; the name of the file unless stated")
     books.add_argument("--population", metavar="NAME", help="the people in it, if the ledger knows them already")
@@ -222,6 +237,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     books.add_argument("--table", metavar="NAME", help="the section of a TOML file, or the table of a database")
     books.add_argument("--ledger", metavar="PATH", help="FILE.ledger unless stated; `:memory:` forgets what was spent")
     books.add_argument("--mark", metavar="PATH", help="the ledger's high-water mark; in the state folder unless stated")
+    books.add_argument("--no-cache", action="store_true", help="keep no loaded copy of a CSV file, and use none")
     books.add_argument("--analyst", metavar="NAME", help="who asks, if the ledger knows analysts")
 
 
@@ -302,7 +318,7 @@ def _number(text: str) -> Any:
 @contextmanager
 def in_options(arguments: argparse.Namespace) -> Iterator[None]:
     """Let errors speak of options, where the library speaks of Python's arguments."""
-    known = [*TERMS, "analyst", "key"]
+    known = [*TERMS, *CAP_TERMS, "analyst", "key"]
     if Path(arguments.file).suffix.lower() != ".toml":  # a configuration speaks of its own keys
         known += _CUSTODIANS
     try:
@@ -332,6 +348,8 @@ def _in_options(text: str, known: Sequence[str]) -> str:
     if "domain" in known and text.startswith("write bounds (0, 500)"):
         return _DECLARED
     names = "|".join(sorted(known, key=len, reverse=True))
+    text = re.sub(r"answer\(…, ([^)]*)\)", r"\1", text)
+    text = re.sub(r"gt\.protect\(…, rows_per_person=\d+\) says it", "a TOML configuration says it", text)
     if "domain" in known:
         text = re.sub(r"^domains\['([^']*)'\](?:\.\w+)?", r"--domain \1", text)
         text = re.sub(r"^domains = ", "--domain = ", text)

@@ -3,7 +3,7 @@
 Everything here is a function of the question, the schema and the custodian's bounds; no row is looked at.
 """
 
-from giveortake.compile.caps import Caps
+from giveortake.compile.caps import Caps, CustodianCaps
 from giveortake.compile.measurement import Measurement, composed, event_of, measurement
 from giveortake.compile.outputs import Evaluated, evaluated
 from giveortake.compile.releases import Release, combined
@@ -14,6 +14,7 @@ __all__ = [
     "LATEST",
     "OLDER",
     "Caps",
+    "CustodianCaps",
     "Evaluated",
     "Measurement",
     "Release",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from giveortake.compile.bases import PLAIN, Basis
+from giveortake.compile.bins import BinCounts, PrefixSums
 from giveortake.compile.measures import (
-    BinCounts,
     DistinctCount,
     Measure,
     PersonCount,
@@ -17,13 +17,13 @@ from giveortake.compile.measures import (
     ValueSum,
 )
 from giveortake.compile.outputs import Apply, Formula, Linear, QuantileOf, Ratio
+from giveortake.compile.rules import Rules
 from giveortake.compile.sides import Sides
 from giveortake.errors import QueryRefused
 from giveortake.plan import AggregateKind, Call, Kind, Measured, Quotient
 from giveortake.plan import Literal as Constant
 
 if TYPE_CHECKING:
-    from giveortake.compile.rules import Rules
     from giveortake.compile.stability import Stability
     from giveortake.plan import Aggregate, Domain, Expression, Question
     from giveortake.plan.aggregates import Output
@@ -37,6 +37,7 @@ class Measures:
     question: Question
     stability: Stability
     rules: Rules
+    pure: bool  # whether the noise keeps a pure promise, for which other matrices are best
     listed: list[Measure] = field(default_factory=list)
     basis: Basis = PLAIN
 
@@ -48,7 +49,8 @@ class Measures:
             case Measured():
                 return self._aggregate(output.aggregate)
             case Quotient():
-                return _arithmetic(output.operation, self.formula(output.left), self.formula(output.right))
+                found = _arithmetic(output.operation, self.formula(output.left), self.formula(output.right))
+                return self._share(found) if isinstance(found, Ratio) else found
 
     def _aggregate(self, aggregate: Aggregate) -> Formula:
         of = aggregate.of
@@ -97,8 +99,8 @@ class Measures:
         return Apply(
             "spread",
             (
-                Ratio(squares, number, Fraction(0), reach**2, self._moved(square)),
-                Ratio(mean.over.plus(number.times(-middle)), number, -reach, reach, mean.slack),
+                replace(mean, over=squares, low=Fraction(0), high=reach**2, slack=self._moved(square)),
+                replace(mean, over=mean.over.plus(number.times(-middle)), low=-reach, high=reach),
             ),
         )
 
@@ -107,12 +109,31 @@ class Measures:
         domain = self._domain(of)
         number = self._values(of)
         low, high = domain.ends()
-        return Ratio(self._total(of, centred=centred, number=number), number, low, high, self._moved(of))
+        over = self._total(of, centred=centred, number=number)
+        return Ratio(over, number, low, high, self._moved(of), self.rules is Rules.FIRST)
 
     def _quantile(self, of: Expression, quantile: Fraction) -> QuantileOf:
         domain = self._domain(of)
-        bins = BinCounts.within(self.stability, of, domain)
-        return QuantileOf(self._place(bins), quantile, domain.kind is Kind.INTEGER and bins.width == 1)
+        if self.rules is Rules.FIRST:
+            bins = BinCounts.within(self.stability, of, domain)
+            return QuantileOf(self._place(bins), quantile, domain.kind is Kind.INTEGER and bins.width == 1)
+        sums = PrefixSums.within(self.stability, of, domain, pure=self.pure)
+        return QuantileOf(self._place(sums), quantile, sums.whole)
+
+    def _share(self, ratio: Ratio) -> Ratio:
+        """A multiple of a number of rows, values or persons over the number of all rows is bounded: none counts more.
+
+        A person's values and the person count in the same parts as their rows (`giveortake.engines.questions`).
+        """
+        rows = {self.listed.index(each): Fraction(1) for each in self.listed if isinstance(each, RowCount)}
+        rows = rows if self.basis.rows is None else dict(self._rows().weights)
+        counted = [isinstance(self.listed[index], RowCount | ValueCount | PersonCount) for index in ratio.over.weights]
+        bounded = ratio.low is not None or ratio.high is not None
+        plain = ratio.over.constant == ratio.under.constant == 0
+        if bounded or self.rules is Rules.FIRST or not plain or dict(ratio.under.weights) != rows or counted != [True]:
+            return ratio
+        (weight,) = ratio.over.weights.values()
+        return replace(ratio, low=min(weight, Fraction(0)), high=max(weight, Fraction(0)))
 
     # -- measures -----------------------------------------------------------------------------------------------
 

@@ -1,57 +1,153 @@
-"""How much of a person counts: the custodian's bounds on contributions."""
+"""Caps, from what a custodian and an analyst say to those of one question."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
-from giveortake.errors import InvalidParameter
-from giveortake.exact import whole
+from giveortake.answers.caps import Caps
+from giveortake.compile.rules import LATEST, Rules
+from giveortake.errors import InvalidParameter, QueryRefused, meant
+from giveortake.plan.row_caps import with_row_caps
 
 if TYPE_CHECKING:
-    from giveortake.exact import Number
+    from collections.abc import Collection
 
-USUAL_GROUPS, USUAL_ROWS = 4, 4
+    from giveortake.compile.stability import Stability
+    from giveortake.plan import Question
+
+__all__ = ["Caps", "CapsRole", "CustodianCaps", "capped", "named", "unbounded"]
+
+CapsRole: TypeAlias = Literal["default", "maximum"]
+
+_USUAL = 4  # groups, and rows in each, by the first rules where nothing was stated
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Caps:
-    """At most `groups` groups of a person count and at most `rows` rows in each; or at most `total` rows altogether.
+class CustodianCaps:
+    """What a custodian says about caps: what counts where a question says nothing, and perhaps the most that may.
 
-    With `total` the rows are chosen once, before any question and its filters, by a hash of their content.
+    Guarantee: whatever caps a question has, its noise follows from them. So these are a matter of taste, or of how
+    much noise one question may get for its price, and not of privacy.
     """
 
-    groups: int = USUAL_GROUPS
-    rows: int = USUAL_ROWS
-    total: int | None = None
-    stated: bool = True
+    caps: Caps
+    tables: tuple[str, ...]
+    are_maxima: bool = False
 
     @classmethod
-    def of(
-        cls,
-        groups_per_person: Number | None,
-        rows_per_group: Number | None,
-        rows_per_person: Number | None,
-    ) -> Caps:
-        """The caps that a custodian states, or the usual ones."""
-        if rows_per_person is not None:
-            if groups_per_person is not None or rows_per_group is not None:
-                raise InvalidParameter(
-                    "rows_per_person",
-                    rows_per_person,
-                    "bounds all rows of a person already",
-                    hint="state it alone, or groups_per_person and rows_per_group",
-                )
-            return cls(total=whole("rows_per_person", rows_per_person))
-        stated = groups_per_person is not None or rows_per_group is not None
-        return cls(
-            USUAL_GROUPS if groups_per_person is None else whole("groups_per_person", groups_per_person),
-            USUAL_ROWS if rows_per_group is None else whole("rows_per_group", rows_per_group),
-            stated=stated,
-        )
+    def of(cls, caps: Caps, tables: Collection[str], role: object) -> CustodianCaps:
+        """Checked against the tables there are."""
+        if role not in {"default", "maximum"}:
+            raise InvalidParameter("caps", role, "is unknown", hint='caps="default", or caps="maximum"')
+        if role == "maximum" and not caps.stated:
+            raise InvalidParameter(
+                "caps", role, "says that caps are maxima, and none is stated", hint="rows_per_person=4"
+            )
+        return cls(_in_tables(caps, tables), tuple(tables), role == "maximum")
 
     def __str__(self) -> str:
-        if self.total is not None:
-            return f"at most {self.total} rows of a person, chosen before the filter"
-        return f"a person counts in at most {self.groups} groups, with at most {self.rows} rows in each"
+        if not self.caps.stated:
+            return "no caps: each question says how much of a person counts"
+        return f"{self.caps}{'; no question may say more' if self.are_maxima else ', unless a question says otherwise'}"
+
+    def of_question(self, said: Caps, rules: Rules = LATEST) -> Caps:
+        """The caps of a question that states some of its own: each takes the place of the custodian's.
+
+        A table of one row a person stays one if rows are stated for all tables together; by its name it may get more.
+        By the first rules a question states nothing, and a custodian who states nothing means four groups of four rows.
+        """
+        if rules is Rules.FIRST and not said.stated:
+            return _of_the_first_rules(self.caps)
+        said = _in_tables(said, self.tables)
+        rows = said.rows_per_person
+        ours = self.caps.rows_per_person
+        if rows is None:
+            rows = ours
+        elif isinstance(rows, Mapping) or isinstance(ours, Mapping):
+            rows = {each: most for each in self.tables if (most := self._rows_in(each, said)) is not None}
+        groups = said.groups_per_person or self.caps.groups_per_person
+        found = Caps(groups, said.rows_per_group or self.caps.rows_per_group, rows)
+        if self.are_maxima:
+            self._require_within(found)
+        return found
+
+    def _rows_in(self, table: str, said: Caps) -> int | None:
+        ours, theirs = self.caps.rows_in(table), said.rows_in(table)
+        if theirs is None:
+            return ours
+        return 1 if ours == 1 and not isinstance(said.rows_per_person, Mapping) else theirs
+
+    def _require_within(self, found: Caps) -> None:
+        limits: dict[str, tuple[int | None, int | None]] = {
+            "groups_per_person": (found.groups_per_person, self.caps.groups_per_person),
+            "rows_per_group": (found.rows_per_group, self.caps.rows_per_group),
+        }
+        limits |= {f"rows_per_person in {each}": (found.rows_in(each), self.caps.rows_in(each)) for each in self.tables}
+        for name, (wanted, most) in limits.items():
+            if wanted is not None and most is not None and wanted > most:
+                raise QueryRefused(
+                    f"{name} = {wanted:,} is above the custodian's maximum of {most:,}",
+                    hint=f"{name.partition(' ')[0]}={most}, or less",
+                )
+
+
+def _of_the_first_rules(caps: Caps) -> Caps:
+    if caps.rows_per_person is None:
+        return Caps(caps.groups_per_person or _USUAL, caps.rows_per_group or _USUAL)
+    if isinstance(caps.rows_per_person, Mapping) or Caps(rows_per_person=caps.rows_per_person) != caps:
+        raise QueryRefused("such caps could not be stated by the first rules")
+    return caps
+
+
+def _in_tables(caps: Caps, tables: Collection[str]) -> Caps:
+    """The same, with tables named as they are called, whatever the case of letters."""
+    if not isinstance(caps.rows_per_person, Mapping):
+        return caps
+    known = {each.casefold(): each for each in tables}
+    for name in caps.rows_per_person:
+        if name.casefold() not in known:
+            raise InvalidParameter(
+                "rows_per_person",
+                name,
+                "is no private table",
+                hint=f"{meant(name, tables)}the tables are {', '.join(tables)}",
+            )
+    return replace(caps, rows_per_person={known[name.casefold()]: most for name, most in caps.rows_per_person.items()})
+
+
+def capped(question: Question, caps: Caps) -> Question:
+    """The question about tables with so many rows of each person."""
+    return with_row_caps(question, caps.rows_in)
+
+
+def unbounded(what: str) -> QueryRefused:
+    """The refusal of a question in which nothing bounds what one person contributes, with the lines to write."""
+    return QueryRefused(
+        f"one person may have any number of {what}, and no amount of noise would hide all of them: say how many count",
+        hint="answer(…, rows_per_person=10), or answer(…, groups_per_person=4, rows_per_group=4); "
+        "gt.protect(…, rows_per_person=10) says it for all questions, and suggest_bounds finds numbers",
+    )
+
+
+def named(caps: Caps, stability: Stability, question: Question) -> list[Any]:
+    """How caps name a question in the ledger.
+
+    Where the first rules could say the same it is said as by them, so that what was paid then is free: `[groups, rows,
+    total]`, with four groups of four rows where nothing was said, and all rows of a person the same in every table.
+    Whatever they could not say looks otherwise.
+    """
+    groups, rows = caps.groups_per_person, caps.rows_per_group
+    total: Any = caps.rows_per_person
+    if isinstance(total, Mapping):
+        used = {scan.most_rows_of_person for scan in question.relation.scans() if not scan.is_whole}
+        total = used.pop() if len(used) == 1 else sorted(total.items())
+    if not stability.is_cut:
+        return [_USUAL, _USUAL, total] if total is not None else [groups or _USUAL, rows or _USUAL, None]
+    if stability.rows is not None:
+        return [groups, rows, total, "each"]
+    if groups is None and stability.touched <= _USUAL:
+        groups = _USUAL
+    return [groups, rows or _USUAL, total]

@@ -6,35 +6,41 @@ import hashlib
 import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, final
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
 from giveortake import exact
 from giveortake.compile.aggregates import Measures
+from giveortake.compile.caps import Caps, capped, named
 from giveortake.compile.inquiry import Inquiry
-from giveortake.compile.releases import Release
-from giveortake.compile.rules import LATEST
+from giveortake.compile.releases import Deciding, Release, arrays_from_json
+from giveortake.compile.rules import LATEST, Rules
+from giveortake.compile.selection_rules import MEAN_OF_PURE, KeySearch
 from giveortake.compile.stability import Stability
-from giveortake.compile.weights import design, vectors
-from giveortake.engines import KeyColumn, Keys, Persons
+from giveortake.compile.weights import design, plain_design, vectors
+from giveortake.engines import KeyColumn, Keys
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
-from giveortake.mechanisms import DiscoveredHistogram
+from giveortake.mechanisms import Laplace
 from giveortake.plan import Measured
 from giveortake.plan.domains import MOST_KEYS
-from giveortake.privacy import ApproxDP, events, gaussian_mu
+from giveortake.privacy import ApproxDP, GaussianDP, events, gaussian_mu
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    import numpy.typing as npt
+
     from giveortake.compile.bases import Basis
-    from giveortake.compile.caps import Caps
     from giveortake.compile.measures import Measure
     from giveortake.compile.outputs import Formula
-    from giveortake.compile.rules import Rules
+    from giveortake.compile.selection import Selection
     from giveortake.compile.spends import Spend
-    from giveortake.engines import Engine
+    from giveortake.compile.weights import Design
+    from giveortake.engines import Engine, FoundUnits
     from giveortake.engines.questions import Asked
+    from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise
     from giveortake.plan import Question, Value
     from giveortake.privacy import Guarantee, Unit
@@ -42,22 +48,9 @@ if TYPE_CHECKING:
     from giveortake.privacy.units import Neighbours
     from giveortake.randomness import Entropy
 
+Counted: TypeAlias = "dict[int, npt.NDArray[Any]]"  # noisy numbers by the place of their measure
+
 _MOST_NOISE = 10**100  # in steps; intervals are computed in doubles
-_MEAN_OF_PURE = Fraction(12534, 10000)  # μ of an ε-DP release is at most this times ε: √(2π)/2, rounded up
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """How keys are found in the data: noise, a threshold, and at most so many keys of each unit."""
-
-    mechanism: DiscoveredHistogram
-    touched: int
-    sensitivity: int
-
-    def event(self) -> events.DiscoveredKeys:
-        """What it costs."""
-        return self.mechanism.event(self.sensitivity, lone_values=self.touched)
 
 
 @final
@@ -78,6 +71,11 @@ class Measurement:
     shares: tuple[Fraction, ...]  # of the spend for values, of each vector of measures
 
     @property
+    def is_pure(self) -> bool:
+        """Whether its noise keeps a pure promise."""
+        return all(isinstance(noise, Laplace) for noise in self.noises)
+
+    @property
     def event(self) -> Event:
         """Everything that is released, as one event."""
         return self._event(self.measures, self.selection)
@@ -86,32 +84,47 @@ class Measurement:
         """The same release as it looks when a unit is added or removed, whatever the neighbours are here."""
         if self.stability.neighbours == "add-remove":
             return self.event
-        again = Measures(self.question, replace(self.stability, neighbours="add-remove"), self.rules, basis=self.basis)
+        added = replace(self.stability, neighbours="add-remove")
+        again = Measures(self.question, added, self.rules, self.is_pure, basis=self.basis)
         for _, output in self.question.outputs:
             again.formula(output)
         _hidden_formulas(self.question, again)
-        selection = self.selection
-        if selection is not None:
-            selection = replace(selection, sensitivity=selection.touched)
-        return self._event(tuple(again.listed), selection)
+        return self._event(tuple(again.listed), None if self.selection is None else self.selection.as_added())
 
     def _event(self, measures: tuple[Measure, ...], selection: Selection | None) -> Event:
-        parts = [
-            _dearest([measures[place].event(self.noises[place]) for place in vector]) for vector in vectors(measures)
+        parts: list[Event] = [] if selection is None else [selection.event()]
+        measured = set(self.measured)
+        parts += [
+            _dearest([measures[place].event(self.noises[place]) for place in vector])
+            for vector in vectors(measures)
+            if measured.issuperset(vector)
         ]
-        if selection is not None:
-            parts.insert(0, selection.event())
         return composed(parts)
 
+    @property
+    def measured(self) -> tuple[int, ...]:
+        """The places of the measures that are asked for at the keys: all but the one that decided about keys."""
+        decides = None if self.selection is None else self.selection.decides
+        return tuple(place for place in range(len(self.measures)) if place != decides)
+
     def promise(self, spend: Spend, unit: Unit) -> Guarantee:
-        """What the whole release promises. Found keys and Gaussian values meet in (ε, δ), at the δ of the spend."""
+        """What the whole release promises. Found keys and Gaussian values meet in (ε, δ), at the δ of the spend.
+
+        Where keys are found by Gaussian noise, μ² of it adds to that of the values before they meet.
+        """
         terms: Any = {"unit": unit, "neighbours": self.stability.neighbours}
         if self.selection is None or spend.is_pure:
             return self.event.guarantee(**terms)
-        values = self._event(self.measures, None).guarantee(**terms)
         keys = spend.keys or Fraction(0)
         left = spend.delta - keys if spend.delta is not None else keys
-        return self.selection.event().guarantee(**terms).compose(values.approximate(left))
+        found = self.selection.event()
+        if isinstance(found, events.GaussianKeys):
+            square = _charges(self.event).squares
+            return (
+                GaussianDP(exact.sqrt_up(square), **terms).approximate(left).compose(ApproxDP(0, found.delta, **terms))
+            )
+        values = self._event(self.measures, None).guarantee(**terms)
+        return found.guarantee(**terms).compose(values.approximate(left))
 
     def digest(self) -> str:
         """What names the question: the relation, the keys, what is measured and the bounds. Free parts are left out."""
@@ -119,9 +132,10 @@ class Measurement:
             self.question.relation.to_json(),
             [[name, key.to_json()] for name, key in self.question.keys],
             [each.to_json() for each in self.measures],
-            [self.caps.groups, self.caps.rows, self.caps.total],
+            named(self.caps, self.stability, self.question),
             self.stability.neighbours,
-            *([] if len(set(self.shares)) <= 1 else [[str(share) for share in self.shares]]),
+            *([] if self.selection is None else self.selection.named()),
+            *([] if len(set(self.shares)) <= 1 else [["shares", *map(str, self.shares)]]),
         ]
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
@@ -138,34 +152,74 @@ class Measurement:
     def asked(self) -> Iterator[Asked]:
         """Everything that an engine will be asked for, with the keys that are known."""
         if self.selection is not None:
-            yield Persons(self.question.relation, Keys(self.columns), self.selection.touched)
+            yield self.selection.question(self.question.relation, Keys(self.columns))
         yield from self._inquiry(self.keys()).questions()
 
     def _inquiry(self, keys: Keys) -> Inquiry:
         inquiry = Inquiry(self.question.relation, keys, self.stability.bounding)
-        for index, measure in enumerate(self.measures):
-            measure.ask(inquiry, index)
+        for place in self.measured:
+            self.measures[place].ask(inquiry, place)
         return inquiry
 
-    def find_keys(self, engine: Engine, entropy: Entropy | None = None) -> Iterator[list[tuple[Value, ...]]]:
-        """The keys that enough units have, by a noisy count: in order, some at a time."""
+    def units(self, engine: Engine) -> Iterator[Sensitive[FoundUnits]]:
+        """The keys that occur and the units of each, some at a time: what decides which of them are shown."""
         assert self.selection is not None  # noqa: S101 (asked only then)
-        for units in engine.persons(Persons(self.question.relation, Keys(self.columns), self.selection.touched)):
-            yield self.selection.mechanism.select(units, entropy)
+        return engine.persons(self.selection.question(self.question.relation, Keys(self.columns)))
 
-    def release(self, engine: Engine, keys: Keys, entropy: Entropy | None = None) -> Release:
+    def find_keys(self, engine: Engine, entropy: Entropy | None = None) -> Iterator[list[tuple[Value, ...]]]:
+        """The keys that enough units have, some at a time; if the number that decides is an answer, with that."""
+        assert self.selection is not None  # noqa: S101 (asked only then)
+        for units in self.units(engine):
+            yield self.selection.draw(units, entropy)
+
+    def parted(self, rows: list[tuple[Value, ...]]) -> tuple[list[tuple[Value, ...]], Counted | None]:
+        """What `find_keys` gives, as keys alone, and the numbers that decided about them if they are an answer."""
+        if self.selection is None or self.selection.decides is None:
+            return rows, None
+        place = self.selection.decides
+        unit = int(1 / self.measures[place].granularity)
+        numbers = np.array([int(row[-1]) * unit for row in rows], dtype=np.int64)  # type: ignore[arg-type]  # (a number)
+        return [row[:-1] for row in rows], {place: numbers}
+
+    def release(
+        self, engine: Engine, keys: Keys, entropy: Entropy | None = None, *, counted: Counted | None = None
+    ) -> Release:
         """Ask the engine and add the noise, each integer once."""
-        (only,) = self.releases(engine, keys, max(keys.size, 1), entropy)
+        (only,) = self.releases(engine, keys, max(keys.size, 1), entropy, counted=iter([counted or {}]))
         return only
 
-    def releases(self, engine: Engine, keys: Keys, size: int, entropy: Entropy | None = None) -> Iterator[Release]:
-        """The same for so many keys at a time. Each part is drawn when it is taken, once."""
-        for parts in self._inquiry(keys).parts(engine, size):
+    def releases(
+        self,
+        engine: Engine,
+        keys: Keys,
+        size: int,
+        entropy: Entropy | None = None,
+        *,
+        counted: Iterator[Counted] | None = None,
+    ) -> Iterator[Release]:
+        """The same for so many keys at a time. Each part is drawn when it is taken, once.
+
+        `counted` are the numbers that decided about these keys, if they are an answer.
+        """
+        nothing: Iterator[Any] = repeat({}, -(-max(keys.size, 1) // size))
+        exactly = self._inquiry(keys).parts(engine, size) if self.measured else nothing
+        for parts, decided in zip(exactly, nothing if counted is None else counted, strict=True):
             drawn = {
-                index: np.asarray(self.noises[index].release(self.measures[index].prepared(exact), entropy))
-                for index, exact in parts.items()
-            }
-            yield Release(tuple(drawn[index] for index in range(len(self.measures))), self.noises)
+                place: np.asarray(self.noises[place].release(self.measures[place].prepared(exact), entropy))
+                for place, exact in parts.items()
+            } | decided
+            yield self.released(tuple(drawn[place] for place in range(len(self.measures))))
+
+    def read(self, content: Any) -> Release:
+        """A release of it as it was stored."""
+        return self.released(arrays_from_json(content, len(self.measures)))
+
+    def released(self, arrays: tuple[npt.NDArray[Any], ...]) -> Release:
+        """Noisy integers as what they are."""
+        if self.selection is None or self.selection.decides is None:
+            return Release(arrays, self.noises)
+        known = Deciding(self.selection.mechanism.threshold, bounded=self.stability.bounding is not None)
+        return Release(arrays, self.noises, {self.selection.decides: known})
 
 
 def measurement(
@@ -180,11 +234,13 @@ def measurement(
 ) -> Measurement:
     """Measures, noise and price of a question; with `known` keys, which are public then, none are looked for.
 
-    With a `basis` it is measured in that, so that releases can be combined.
+    `caps` are those of this question. A question in which neither they nor its structure bound what a person
+    contributes is refused. With a `basis` it is measured in that, so that releases can be combined.
 
     Guarantee: the parts of an answer compose sequentially (seed 000 L1.2; μ² adds [DRS22, Cor. 3.3]) to no more than
     the spend, which is checked again on the event that will be charged.
     """
+    question = capped(question, caps)
     columns = tuple(KeyColumn(name, key, key.domain(question.relation.schema).keys()) for name, key in question.keys)
     keys = Keys(columns) if known is None else known
     columns = keys.columns
@@ -194,16 +250,22 @@ def measurement(
             f"the answer would have {keys.size:,} keys, more than {MOST_KEYS:,}",
             hint="group by fewer columns, or by wider buckets",
         )
-    stability = Stability.of(question, caps, neighbours, None if discovered else keys.size)
+    lowering = Caps() if rules is Rules.FIRST and question.relation.most_rows is not None else caps
+    stability = Stability.of(question, lowering, neighbours, None if discovered else keys.size)
     chosen = design(question, stability, rules, pure=spend.is_pure, basis=basis)
+    if discovered:
+        plain = plain_design(question, stability, rules, pure=spend.is_pure)
+        if KeySearch.of(question, stability, plain).decides(pure=spend.is_pure):  # which no other design beats
+            chosen = plain
     measures, formulas = chosen.measures, chosen.formulas
     if not measures:  # as the variance of a constant
         raise QueryRefused(
             "no number of the question depends on a row: what is asked is known without asking",
             hint="ask for COUNT(*) as well",
         )
-    selection, rest = _selection(stability, question, spend, len(chosen.shares)) if discovered else (None, spend)
-    noises = tuple(rest.noise(each.l1, each.l2, parts) for each, parts in chosen.parts())
+    search = KeySearch.of(question, stability, chosen)
+    selection, rest = search.selection(spend, rules) if discovered else (None, spend)
+    noises = _noises(chosen, selection, rest)
     if any(each.scale_in_steps > _MOST_NOISE for each in noises):
         raise InvalidParameter("epsilon", str(spend), "is so small that the noise has no bound", hint="spend more")
     made = Measurement(
@@ -229,51 +291,23 @@ def _dearest(parts: Sequence[Event]) -> Event:
     )
 
 
-def _selection(stability: Stability, question: Question, spend: Spend, measures: int) -> tuple[Selection, Spend]:
-    """A share of the spend for finding keys, and what is left for the values."""
-    if question.relation.person is None and question.relation.most_rows != 1:
-        raise QueryRefused(
-            "keys are not found in a union of a table with itself", hint="declare the domain of the grouping column"
-        )
-    if spend.keys is None:
-        raise InvalidParameter(
-            "delta",
-            None,
-            "is missing: showing keys that are found in the data has a small chance to reveal one",
-            hint="use an ApproxDP budget, whose pot pays for it, or declare the domain of the grouping columns",
-        )
-    touched = stability.touched
-    changed = stability.neighbours == "change-one"
-    sensitivity = touched * (2 if changed else 1)
-    share = Fraction(1, measures + 1)
-    if spend.epsilon is not None:
-        epsilon = spend.epsilon * share
-        rest = replace(spend, epsilon=spend.epsilon - epsilon)
-        if spend.delta is not None:
-            if spend.keys >= spend.delta:
-                raise InvalidParameter(
-                    "key_delta", spend.keys, "is not below delta", hint="leave some of δ for the values"
-                )
-            rest = replace(rest, delta=spend.delta - spend.keys)
-    elif spend.rho is not None:
-        epsilon = exact.sqrt_down(2 * spend.rho * share)
-        rest = replace(spend, rho=spend.rho * (1 - share))
-    else:
-        assert spend.mu is not None  # noqa: S101 (one of the three is there)
-        epsilon = exact.sqrt_down(spend.mu**2 * share) / _MEAN_OF_PURE
-        rest = replace(spend, mu=exact.sqrt_down(spend.mu**2 * (1 - share)))
-    mechanism = DiscoveredHistogram.calibrated(
-        epsilon=epsilon, delta=spend.keys, sensitivity=sensitivity, lone_values=touched
-    )
-    return Selection(mechanism, touched, sensitivity), rest
+def _noises(chosen: Design, selection: Selection | None, rest: Spend | None) -> tuple[RoundedNoise, ...]:
+    """Every vector gets its share, every level of a tree an equal share of that; what decided has its noise."""
+    decides = None if selection is None else selection.decides
+    found: list[RoundedNoise] = []
+    for place, (each, parts) in enumerate(chosen.parts(without=decides)):
+        if selection is not None and place == decides:
+            found.append(selection.noise(int(1 / each.granularity)))
+        else:
+            assert rest is not None  # noqa: S101 (it is None only where the one measure decided)
+            found.append(rest.noise(each.l1, each.l2, parts))
+    return tuple(found)
 
 
 def _require_within(made: Measurement, spend: Spend) -> None:
     """The price of what will be charged, derived anew from the event, is no more than what was to be spent."""
-    charged = list(_single_events(made.event))
-    keys = sum((each.epsilon for each in charged if isinstance(each, events.DiscoveredKeys)), Fraction(0))
-    laplace = sum((1 / each.noise_multiplier for each in charged if isinstance(each, events.Laplace)), Fraction(0))
-    squares = sum((1 / each.noise_multiplier**2 for each in charged if isinstance(each, events.Gaussian)), Fraction(0))
+    charged = _charges(made.event)
+    keys, laplace, squares = charged.keys, charged.laplace, charged.squares
     if spend.is_pure:
         within = squares == 0 and keys + laplace <= (spend.epsilon or 0)
     elif spend.epsilon is not None and spend.delta is not None:
@@ -282,9 +316,37 @@ def _require_within(made: Measurement, spend: Spend) -> None:
     elif spend.rho is not None:
         within = laplace == 0 and keys**2 / 2 + squares / 2 <= spend.rho
     else:
-        within = laplace == 0 and (keys * _MEAN_OF_PURE) ** 2 + squares <= (spend.mu or 0) ** 2
-    if not within:
+        within = laplace == 0 and (keys * MEAN_OF_PURE) ** 2 + squares <= (spend.mu or 0) ** 2
+    if not within or charged.delta > (spend.keys or 0):
         raise Unprovable("the parts of the answer cost more than the whole; this is a defect, and nothing was charged")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Charges:
+    """What an event adds up to: ε of found keys, ε of Laplace noise, μ² of Gaussian noise, and δ of found keys."""
+
+    keys: Fraction
+    laplace: Fraction
+    squares: Fraction
+    delta: Fraction
+
+
+def _charges(event: Event) -> _Charges:
+    keys = laplace = squares = delta = Fraction(0)
+    for each in _single_events(event):
+        match each:
+            case events.DiscoveredKeys():
+                keys, delta = keys + each.epsilon, delta + each.delta
+            case events.GaussianKeys():
+                squares, delta = squares + 1 / each.noise_multiplier**2, delta + each.delta
+            case events.Laplace():
+                laplace += 1 / each.noise_multiplier
+            case events.Gaussian():
+                squares += 1 / each.noise_multiplier**2
+            case _:
+                raise Unprovable(f"an answer holds {type(each).__name__}, which nobody has priced here")
+    return _Charges(keys, laplace, squares, delta)
 
 
 def _single_events(event: Event) -> Iterable[Event]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, log2
+from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
 
 import numpy as np
@@ -20,9 +20,7 @@ from giveortake.engines import Summand
 from giveortake.engines.questions import Quantum
 from giveortake.errors import QueryRefused
 from giveortake.exact import power_of_two_at_least
-from giveortake.mechanisms.trees import levels_of, size_of
 from giveortake.plan import Column, Kind
-from giveortake.privacy import events
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
 
 STEPS = 2**30  # that the greatest value of a real column has
 FINE = 2**10  # parts into which a contribution is cut where only a part of it may count
-DEPTH = 10  # levels of the tree of bins, so 1,024 bins at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +65,14 @@ class Measure(ABC):
         return False
 
     @property
+    def sections(self) -> tuple[int, ...] | None:
+        """How many of a key's integers each part has, where there are several; each part has these sensitivities."""
+        return None
+
+    @property
     def levels(self) -> int:
-        """How many times over it is released; each time it has these sensitivities."""
-        return 1
+        """How many parts of it are released; each has these sensitivities."""
+        return 1 if self.sections is None else len(self.sections)
 
     @abstractmethod
     def ask(self, inquiry: Inquiry, index: int) -> None:
@@ -110,7 +112,7 @@ class Measure(ABC):
         of: Expression | None = None,
         lattice: list[Any] | None = None,
         fineness: int = 1,
-        bins: tuple[int, Fraction, Fraction] = (1, Fraction(0), Fraction(1)),
+        bins: tuple[Any, Fraction, Fraction] = (1, Fraction(0), Fraction(1)),
     ) -> list[Any]:
         levels, low, width = bins
         written = None if of is None else of.to_json()
@@ -279,80 +281,6 @@ class DistinctCount(MeasureOfValues):
 
     def to_json(self) -> list[Any]:
         return self._written(self.of)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class BinCounts(MeasureOfValues):
-    """How many values fall into each of 2^`depth` bins, and all sums of their tree: level by level.
-
-    A value may count in parts of 1 / `fineness`.
-    """
-
-    fineness: int
-    depth: int
-    low: Fraction
-    width: Fraction
-
-    kind: ClassVar[str] = "bins"
-    averages: ClassVar[bool] = False
-
-    @classmethod
-    def within(cls, stability: Stability, of: Expression, domain: Domain) -> BinCounts:
-        """Bins between the bounds of a domain: one for each whole number if there are few, else 1,024."""
-        low, high = domain.ends()
-        if domain.kind is Kind.INTEGER and high - low < 2**DEPTH:
-            low, width, depth = Fraction(ceil(low)), Fraction(1), max(1, ceil(log2(int(high - low) + 1)))
-        else:
-            width, depth = max((high - low) / 2**DEPTH, Fraction(1, 2**60)), DEPTH
-        fine = fineness_of(stability)
-        return cls(*stability.sensitivity(0, fine, binned=True), of, fine, depth, low, width)
-
-    @property
-    def granularity(self) -> Fraction:
-        return Fraction(1, self.fineness)
-
-    @property
-    def levels(self) -> int:
-        return self.depth
-
-    def ask(self, inquiry: Inquiry, index: int) -> None:
-        question = engines.Bins(
-            inquiry.relation,
-            inquiry.keys,
-            self.of,
-            self.low,
-            self.width,
-            2**self.depth,
-            inquiry.bounding,
-            self.fineness,
-        )
-        inquiry.add(index, question)
-
-    def prepared(self, exact: Sensitive[Any]) -> Sensitive[Any]:
-        return exact.tree()
-
-    def event(self, noise: RoundedNoise) -> Event:
-        single = noise.event_within(self.l1, self.l2)
-        return single if self.depth == 1 else events.Repeated(single, self.depth)
-
-    def described(self, noise: RoundedNoise) -> str:
-        told = noise.told(self.granularity)
-        return told if self.depth == 1 else f"{told}, on each of {self.depth} levels of a tree of bins"
-
-    def of_no_keys(self) -> npt.NDArray[np.int64]:
-        return np.zeros((0, size_of(self.depth)), dtype=np.int64)
-
-    def combined(
-        self, steps: Floats, tails: tuple[Tail, ...], only: tuple[npt.NDArray[Any], RoundedNoise] | None
-    ) -> Combined:
-        unit = float(self.granularity)
-        levels = levels_of(steps * unit)
-        low, width = float(self.low), float(self.width)
-        return Combined(np.zeros(len(steps)), tails, unit / 2, levels=levels, low=low, width=width)
-
-    def to_json(self) -> list[Any]:
-        return self._written(self.of, fineness=self.fineness, bins=(self.depth, self.low, self.width))
 
 
 def quantum_of(domain: Domain, *, centred: bool) -> Quantum:

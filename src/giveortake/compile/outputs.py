@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.compile.quantiles import quantile_band, rank_margin
+from giveortake.compile.acceptance import Acceptance
+from giveortake.compile.truncation import truncated_interval
 from giveortake.mechanisms import tails
 
 if TYPE_CHECKING:
@@ -22,13 +23,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from giveortake.compile.quantiles import Distribution
     from giveortake.compile.releases import Combined
 
 Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 _INT64 = 1 << 62
-_HALVINGS = 44  # of a stretch that ends are searched in
-_DOUBLINGS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,28 +96,39 @@ class Linear(_Formula):
 @final
 @dataclass(frozen=True, slots=True)
 class Ratio(_Formula):
-    """over / under, known to lie between `low` and `high` if they are given; `slack` is what rounding may add."""
+    """over / under, known to lie between `low` and `high` if they are given; `slack` is what rounding may add.
+
+    `cut_off` is how the first rules dealt with bounds.
+    """
 
     over: Linear
     under: Linear
     low: Fraction | None
     high: Fraction | None
     slack: Fraction
+    cut_off: bool = False
 
     def times(self, factor: Fraction) -> Ratio:
         """A multiple."""
         ends = [None if end is None else end * factor for end in (self.low, self.high)]
         low, high = ends if factor >= 0 else reversed(ends)
-        return Ratio(self.over.times(factor), self.under, low, high, self.slack * abs(factor))
+        over, slack = self.over.times(factor), self.slack * abs(factor)
+        return replace(self, over=over, low=low, high=high, slack=slack)
 
     def shifted(self, constant: Fraction) -> Ratio:
         """The same plus a constant."""
         low = None if self.low is None else self.low + constant
         high = None if self.high is None else self.high + constant
-        return Ratio(self.over.plus(self.under.times(constant)), self.under, low, high, self.slack)
+        return replace(self, over=self.over.plus(self.under.times(constant)), low=low, high=high)
 
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
-        return _ratio(self, measures, miss, size)
+        over, under = (_plain(each, measures, size) for each in (self.over, self.under))
+        low = -math.inf if self.low is None else float(self.low)
+        high = math.inf if self.high is None else float(self.high)
+        indices = sorted({*self.over.weights, *self.under.weights})
+        parts = [(measures[index], _weight(self.over, index), _weight(self.under, index)) for index in indices]
+        value, *ends = Acceptance(over, under, parts, miss).interval(low, high, float(self.slack), cut_off=self.cut_off)
+        return Evaluated(value, *ends)
 
     def margin(self, measures: Mapping[int, Combined], miss: float, number: float | None) -> float | None:
         return None if number is None else self._margin(measures, miss, number)
@@ -142,13 +153,18 @@ class QuantileOf(_Formula):
     whole: bool
 
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
-        low, value, high = quantile_band(measures[self.measure], self.quantile, miss)
+        low, value, high = self._distribution(measures).band(self.quantile, miss)
         if self.whole:
             return Evaluated(*(np.rint(each).astype(np.int64) for each in (value, low, high)))
         return Evaluated(value, low, high)
 
     def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str:
-        return f"the values up to {rank_margin(measures[self.measure], miss):,.4g} ranks away"
+        return f"the values up to {self._distribution(measures).rank_margin(self.quantile, miss):,.4g} ranks away"
+
+    def _distribution(self, measures: Mapping[int, Combined]) -> Distribution:
+        found = measures[self.measure].distribution
+        assert found is not None  # noqa: S101 (bins have one)
+        return found
 
 
 @final
@@ -185,9 +201,8 @@ def evaluated(formula: Formula, measures: Mapping[int, Combined], miss: float, s
     """A formula's values for every key, and intervals that miss with probability at most `miss` each.
 
     Guarantee: an interval of a linear formula has its probability from the exact law of the noise, rounding included.
-    One of a quotient is the set of all r for which over − r·under is not significantly different from zero at that
-    level, as in Fieller's theorem [Fie54]: the test is exact for each r, so the set misses the true quotient with
-    probability `miss`. Functions of several intervals hold together by the union bound.
+    For one of a quotient see `giveortake.compile.acceptance`. Functions of several intervals hold together by the union
+    bound.
     """
     return formula.evaluate(measures, miss, size)
 
@@ -213,6 +228,37 @@ def _strays(formula: Linear, measures: Mapping[int, Combined]) -> tuple[list[tai
 
 
 def _linear(formula: Linear, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+    decided = [measures[index] for index in formula.weights if measures[index].decided is not None]
+    if decided:  # what decided is never a part of another formula
+        return _decided(formula, measures, decided[0], miss, size)
+    return _undecided(formula, measures, miss, size)
+
+
+def _decided(
+    formula: Linear, measures: Mapping[int, Combined], combined: Combined, miss: float, size: int
+) -> Evaluated:
+    """The interval of a number that was shown because it was large; with later releases, what both leave over.
+
+    Each of the two misses with probability miss / 2 at most, given that the number was shown, so that both hold
+    together. Where they have nothing in common, the later one stands.
+    """
+    assert combined.decided is not None  # noqa: S101 (asked only then)
+    if combined.decided.alone:
+        low, high = truncated_interval(combined.decided, miss)
+        return Evaluated(np.clip(combined.decided.numbers, low, high), low, high)
+    low, high = truncated_interval(combined.decided, miss / 2)
+    plain = {**measures, **{index: replace(measures[index], decided=None) for index in formula.weights}}
+    later = _undecided(formula, plain, miss / 2, size)
+    lows, highs = np.maximum(low, later.low), np.minimum(high, later.high)
+    apart = lows > highs
+    lows, highs = np.where(apart, later.low, lows), np.where(apart, later.high, highs)
+    noises = combined.decided.tail.variance, sum(each.variance for each in combined.tails)
+    share = noises[1] / (noises[0] + noises[1])
+    average = np.rint(combined.decided.numbers * share + np.asarray(later.values, dtype=np.float64) * (1 - share))
+    return Evaluated(np.clip(_integers(average), lows, highs), lows, highs)
+
+
+def _undecided(formula: Linear, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
     if formula.whole and len(formula.weights) == 1 and formula.constant == 0:
         ((index, weight),) = formula.weights.items()
         exact = measures[index].whole_values
@@ -237,25 +283,6 @@ def _integers(values: Floats) -> npt.NDArray[Any]:
     return np.array([int(value) for value in values], dtype=object)
 
 
-def _ratio(formula: Ratio, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
-    over = _plain(formula.over, measures, size)
-    under = _plain(formula.under, measures, size)
-    low_end = -np.inf if formula.low is None else float(formula.low)
-    high_end = np.inf if formula.high is None else float(formula.high)
-    test = _Test(formula, measures, over, under, miss)
-    known = under > 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.where(known, over / np.where(known, under, 1), np.nan)
-    middle = (low_end + high_end) / 2 if np.isfinite(low_end) and np.isfinite(high_end) else np.nan
-    value = np.clip(np.where(known, value, middle), low_end, high_end)
-    slack = float(formula.slack)
-    low, high = test.ends(np.where(known, value, 0.0), low_end, high_end)
-    low, high = low - slack, high + slack
-    low = np.where(known, np.clip(low, low_end, high_end), low_end)
-    high = np.where(known, np.clip(high, low_end, high_end), high_end)
-    return Evaluated(value, low, high)
-
-
 def _plain(formula: Linear, measures: Mapping[int, Combined], size: int) -> Floats:
     values = np.full(size, float(formula.constant))
     for index, weight in formula.weights.items():
@@ -263,64 +290,8 @@ def _plain(formula: Linear, measures: Mapping[int, Combined], size: int) -> Floa
     return values
 
 
-class _Test:
-    """Whether over − r·under could be zero, for many r at once."""
-
-    def __init__(
-        self, formula: Ratio, measures: Mapping[int, Combined], over: Floats, under: Floats, miss: float
-    ) -> None:
-        indices = sorted({*formula.over.weights, *formula.under.weights})
-        self._over, self._under = np.concatenate([over, over]), np.concatenate([under, under])  # for both ends
-        self._miss = miss
-        self._parts = [
-            (
-                measures[index],
-                float(formula.over.weights.get(index, Fraction(0))),
-                float(formula.under.weights.get(index, Fraction(0))),
-            )
-            for index in indices
-        ]
-
-    def could_be(self, r: Floats) -> npt.NDArray[np.bool_]:
-        away = np.abs(self._over - r * self._under)
-        strays: list[tails.Tail] = []
-        slack = np.zeros_like(r)
-        for combined, above, below in self._parts:
-            weight = np.abs(above - r * below)
-            strays += [each.times(weight) for each in combined.tails]
-            slack = slack + combined.slack * weight
-        return tails.plausible(away - slack, strays, self._miss)
-
-    def ends(self, start: Floats, low: float, high: float) -> tuple[Floats, Floats]:
-        """The r below and above `start`, which could be it, where that stops; the limits where it never does.
-
-        |over − r·under| is linear on each side and the bound on the noise is convex in r, so that what could not be
-        it is one stretch, and halving finds its edge. Both edges are searched for at once.
-        """
-        size = start.size
-        near = np.concatenate([start, start])
-        limits = np.repeat([low, high], size)
-        beyond = limits if np.isfinite(limits).all() else self._far_enough(near, limits)
-        open_ended = self.could_be(beyond)
-        for _ in range(_HALVINGS):
-            middle = near + (beyond - near) / 2
-            inside = self.could_be(middle)
-            near, beyond = np.where(inside, middle, near), np.where(inside, beyond, middle)
-        found = np.where(open_ended, limits, beyond)
-        return found[:size], found[size:]
-
-    def _far_enough(self, start: Floats, limits: Floats) -> Floats:
-        """Limits, and where they are infinite something beyond the edge, if there is one."""
-        finite = np.isfinite(limits)
-        step = np.where(limits > 0, 1.0, -1.0) * np.maximum(np.abs(start), 1.0)
-        far: Floats = np.where(finite, limits, start + step)
-        for _ in range(_DOUBLINGS):
-            inside = self.could_be(far) & ~finite
-            if not inside.any():
-                break
-            step = step * 2
-            far = np.where(inside, start + step, far)
-        return far
+def _weight(formula: Linear, index: int) -> float:
+    return float(formula.weights.get(index, Fraction(0)))
 
 
 def _root(a: Evaluated) -> Evaluated:

@@ -111,7 +111,9 @@ class _Condition:
         self, made: Measurement, rows: list[tuple[Value, ...]], measures: Mapping[int, Combined], miss: float
     ) -> None:
         self._made, self._rows, self._measures, self._miss = made, rows, measures, miss
-        self._formulas = Measures(made.question, made.stability, made.rules, list(made.measures), made.basis)
+        self._formulas = Measures(
+            made.question, made.stability, made.rules, made.is_pure, list(made.measures), made.basis
+        )
 
     def holds(self, condition: Condition) -> list[bool | None]:
         parts = condition.parts

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from giveortake.compile.caps import Caps
+from giveortake.compile.measures import PersonCount
+from giveortake.compile.rules import Rules
+
 if TYPE_CHECKING:
     from giveortake.compile.measurement import Measurement
     from giveortake.compile.spends import Spend
@@ -16,10 +20,16 @@ def provenance(made: Measurement, spend: Spend, unit: Unit) -> dict[str, Any]:
     return {
         "guarantee": promise,
         "cost": promise,
-        "citations": tuple(dict.fromkeys(noise.citation for noise in made.noises)),
+        "citations": tuple(dict.fromkeys(_citations(made))),
         "recipe": _recipe(made, spend),
         "notes": _notes(made),
+        "caps": caps_of(made),
     }
+
+
+def _citations(made: Measurement) -> list[str]:
+    keys = [] if made.selection is None or made.rules is Rules.FIRST else [made.selection.mechanism.citation]
+    return [*keys, *(noise.citation for noise in made.noises)]
 
 
 def noise_in_words(made: Measurement) -> dict[str, str]:
@@ -27,9 +37,25 @@ def noise_in_words(made: Measurement) -> dict[str, str]:
     return {each.name: each.described(noise) for each, noise in zip(made.measures, made.noises, strict=True)}
 
 
+def caps_of(made: Measurement) -> Caps | None:
+    """The caps that bear on an answer; None if everything counts."""
+    stability, relation = made.stability, made.question.relation
+    rows = {each.table.name: each.most_rows_of_person for each in relation.scans() if each.most_rows_of_person}
+    alike = len({scan.most_rows_of_person for scan in relation.scans()}) == 1
+    total = next(iter(rows.values())) if rows and alike else rows or None
+    groups = rows_in_group = None
+    if stability.is_cut and not all(isinstance(each, PersonCount) for each in made.measures):
+        groups, rows_in_group = stability.groups if stability.grouped else None, stability.rows_in_group
+    elif stability.is_cut and stability.grouped and (stability.keys is None or stability.touched < stability.keys):
+        groups = stability.groups
+    found = Caps(groups, rows_in_group, total)
+    return found if found.stated else None
+
+
 def caps_in_words(made: Measurement) -> str | None:
     """How much of one person counts, if anything is capped."""
-    return str(made.caps) if made.stability.bounding is not None or made.caps.total is not None else None
+    caps = caps_of(made)
+    return None if caps is None else str(caps)
 
 
 def _recipe(made: Measurement, spend: Spend) -> dict[str, object]:
@@ -40,8 +66,7 @@ def _recipe(made: Measurement, spend: Spend) -> dict[str, object]:
         steps["contributions"] = caps
     if made.selection is not None:
         steps["keys"] = (
-            f"found in the data: shown if a noisy number of persons reaches {made.selection.mechanism.threshold}, "
-            f"of at most {made.selection.touched} keys of each"
+            f"found in the data: shown if {made.selection.told}, of at most {made.selection.touched} keys of each"
         )
     return {**steps, **noise_in_words(made)}
 
@@ -50,8 +75,13 @@ def _notes(made: Measurement) -> tuple[str, ...]:
     """What a reader of the answer should know about what it leaves out."""
     found = []
     if made.selection is not None:
-        least = made.selection.mechanism.threshold
+        least = made.selection.least
         found.append(f"only keys that about {least:,} persons or more share are shown; declared domains show all")
-    if made.caps.total is not None:
-        found.append(f"{made.caps}")
+        if made.selection.decides is not None:
+            found.append("the number that decided which keys are shown is the answer: it is no number below that")
+    person = made.question.relation.person
+    if person is not None:
+        caps = caps_in_words(made)
+        without = f"rows without a {person} are left out"
+        found.append(without if caps is None else f"{caps}; {without}")
     return tuple(found)

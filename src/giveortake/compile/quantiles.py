@@ -1,53 +1,184 @@
-"""Quantiles from one noisy tree of bins, with a band around the distribution function.
-
-The bins are the leaves of a binary tree; every level of it is released with noise of its own. The number of values
-below any border is a sum of at most one node from each level.
-"""
+"""Quantiles from noisy numbers of values in bins, with an interval of all values that may be the quantile."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
+from typing import TYPE_CHECKING, TypeAlias, assert_never, final
 
 import numpy as np
 
-from giveortake.mechanisms import tails
+from giveortake.mechanisms import laplace_sums, tails
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     import numpy.typing as npt
 
-    from giveortake.compile.releases import Combined
+    from giveortake.mechanisms.prefix_sums import PrefixStrategy
+    from giveortake.mechanisms.tails import Tail
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
+_MANY = 2048  # keys whose running totals are held at once
 
-def quantile_band(bins: Combined, quantile: Fraction, miss: float) -> tuple[Floats, Floats, Floats]:
-    """Low, value and high of a quantile, for every key.
 
-    Guarantee: a true quantile x has (1−q)·#(values left of the border above x) ≥ q·#(values right of it), and the
-    other way round for the border below. Descend the tree: at each node, compare the noisy difference
-    D = (1−q)·left − q·right at the border in its middle with zero, give or take a margin m. As long as the descent is
-    on the path to x, it can leave it to the wrong side only if the noise of D exceeds m, which the union bound over
-    the levels of that one path allows with probability at most miss/2 for each end.
+class Distribution(ABC):
+    """What was released about the values of every key, from which quantiles follow."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def band(self, quantile: Fraction, miss: float) -> tuple[Floats, Floats, Floats]:
+        """Low, value and high of a quantile, for every key; the interval misses with probability at most `miss`."""
+
+    @abstractmethod
+    def rank_margin(self, quantile: Fraction, miss: float) -> float:
+        """By how many values the count at a border may be off: no row decides it."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class RunningTotals(Distribution):
+    """Released integers of a strategy for running totals; `unit` is what one step of the bins counts.
+
+    `whole` says that values are whole numbers, of which every bin holds `width`; none is above `high`.
     """
-    q = float(quantile)
-    levels = bins.levels
-    margin = rank_margin(bins, miss)
-    ends = [_descend(levels, q, shift) for shift in (margin, 0.0, -margin)]
-    low = bins.low + ends[0] * bins.width
-    high = bins.low + (ends[2] + 1) * bins.width
-    value = bins.low + (ends[1] + 0.5) * bins.width
-    if bins.width == 1:  # whole numbers: a bin is one of them
-        value, high = bins.low + ends[1], bins.low + ends[2]
-    return np.minimum(low, value), value, np.maximum(high, value)
+
+    strategy: PrefixStrategy
+    released: Floats
+    tail: Tail
+    unit: float
+    low: float
+    width: float
+    high: float
+    whole: bool
+
+    def band(self, quantile: Fraction, miss: float) -> tuple[Floats, Floats, Floats]:
+        """The hull of all bins that may hold the quantile.
+
+        Guarantee: let D(v) = (1−q)·#(values below v) − q·#(values not below v). A bin from a to b holds the quantile if
+        D(a) ≤ 0 ≤ D(b). It is left out only if the estimate of D(a) is above zero, or that of D(b) below, by more than
+        its own noise is with probability miss/2 on that side. So the bin of the true quantile is left out with
+        probability at most `miss`, whatever the values are. D is not above zero at the lowest border and not below at
+        the highest one, whatever the noise says.
+        """
+        q = float(quantile)
+        reach = self._reach(quantile, miss)
+        parts = [self._band(start, q, reach) for start in range(0, max(len(self.released), 1), _MANY)]
+        first, place, last = (np.concatenate(each) for each in zip(*parts, strict=True))
+        low, value = self.low + first * self.width, self.low + place * self.width
+        high = self.low + (last + 1) * self.width
+        if self.whole:
+            value, high = np.floor(value), np.minimum(high - 1, self.high)
+        return low, np.clip(value, low, high), high
+
+    def _band(self, start: int, q: float, reach: Floats) -> tuple[Floats, Floats, Floats]:
+        """The first bin that may hold the quantile, the place where the estimate crosses zero, and the last bin."""
+        totals = self.strategy.running_totals(self.released[start : start + _MANY]) * self.unit
+        difference = totals - q * totals[:, -1:]
+        not_above, not_below = difference <= reach, difference >= -reach
+        not_above[:, 0], not_below[:, -1] = True, True
+        possible = not_above[:, :-1] & not_below[:, 1:]
+        size = possible.shape[1]
+        first = possible.argmax(axis=1)
+        last = size - 1 - possible[:, ::-1].argmax(axis=1)
+        return first.astype(np.float64), _crossing(difference), last.astype(np.float64)
+
+    def rank_margin(self, quantile: Fraction, miss: float) -> float:
+        return float(self._reach(quantile, miss).max())
+
+    def _reach(self, quantile: Fraction, miss: float) -> Floats:
+        """How far off D may be at every border, rounding included."""
+        match self.tail:
+            case tails.NormalTail():
+                noise, slack = _normal_reach(self.strategy, quantile)
+                far = -NormalDist().inv_cdf(miss / 2)
+                reach: Floats = (noise * (far * self.tail.scale) + slack) * self.unit
+            case tails.LaplaceTail():
+                noise, slack = _laplace_reach(self.strategy, quantile, miss)
+                reach = (noise * self.tail.scale + slack) * self.unit
+            case _:
+                assert_never(self.tail)
+        return reach
 
 
-def rank_margin(bins: Combined, miss: float) -> float:
-    """By how many values the count at a border may be off, so that both ends of a quantile hold: no row decides it."""
-    depth = len(bins.levels)
-    nodes = depth + 1  # that the difference at a border takes: one of each level and one more, weighted by at most one
-    return tails.quantile([tail for tail in bins.tails for _ in range(nodes)], miss / depth) + bins.slack * 2 * depth
+def _crossing(difference: Floats) -> Floats:
+    """Where an increasing function that is known up to noise crosses zero, in bins.
+
+    The sum of all values up to a border is least there: that is where the closest increasing function crosses. Within
+    the bin the crossing is where a straight line has it.
+    """
+    rows = np.arange(len(difference))
+    sums = np.zeros((len(difference), difference.shape[1] - 1))
+    np.cumsum(difference[:, 1:-1], axis=1, out=sums[:, 1:])
+    place = sums.argmin(axis=1)
+    before, after = np.minimum(difference[rows, place], 0.0), np.maximum(difference[rows, place + 1], 0.0)
+    apart = after - before
+    part = np.where(apart > 0, -before / np.where(apart > 0, apart, 1.0), 0.5)
+    crossing: Floats = place + np.minimum(part, math.nextafter(1.0, 0.0))
+    return crossing
+
+
+@lru_cache(maxsize=32)
+def _difference_weights(strategy: PrefixStrategy, quantile: Fraction) -> Floats:
+    """How much every released integer counts in D at every border."""
+    weights = strategy.weights()
+    return weights - float(quantile) * weights[-1:]
+
+
+@lru_cache(maxsize=64)
+def _normal_reach(strategy: PrefixStrategy, quantile: Fraction) -> tuple[Floats, Floats]:
+    """The standard deviation of D for noise of deviation one, and how far rounding to steps may move it."""
+    weights = _difference_weights(strategy, quantile)
+    return np.sqrt((weights**2).sum(axis=1)), np.abs(weights).sum(axis=1) / 2
+
+
+@lru_cache(maxsize=64)
+def _laplace_reach(strategy: PrefixStrategy, quantile: Fraction, miss: float) -> tuple[Floats, Floats]:
+    """How far D strays with probability `miss` for noise of scale one, and how far rounding to steps may move it."""
+    weights = _difference_weights(strategy, quantile)
+    return laplace_sums.quantiles(weights, miss), np.abs(weights).sum(axis=1) / 2
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class BinaryTree(Distribution):
+    """The levels of a binary tree over bins, as they were released by the first rules."""
+
+    levels: list[Floats]
+    tails: tuple[Tail, ...]
+    slack: float
+    low: float
+    width: float
+
+    def band(self, quantile: Fraction, miss: float) -> tuple[Floats, Floats, Floats]:
+        """Descend the tree, once for the value and once for each end.
+
+        Guarantee: a true quantile x has (1−q)·#(values left of the border above x) ≥ q·#(values right of it), and the
+        other way round for the border below. At each node, compare the noisy difference D = (1−q)·left − q·right at the
+        border in its middle with zero, give or take a margin m. As long as the descent is on the path to x, it can
+        leave it to the wrong side only if the noise of D exceeds m, which the union bound over the levels of that one
+        path allows with probability at most miss/2 for each end.
+        """
+        q = float(quantile)
+        margin = self.rank_margin(quantile, miss)
+        ends = [_descend(self.levels, q, shift) for shift in (margin, 0.0, -margin)]
+        low = self.low + ends[0] * self.width
+        high = self.low + (ends[2] + 1) * self.width
+        value = self.low + (ends[1] + 0.5) * self.width
+        if self.width == 1:  # whole numbers: a bin is one of them
+            value, high = self.low + ends[1], self.low + ends[2]
+        return np.minimum(low, value), value, np.maximum(high, value)
+
+    def rank_margin(self, quantile: Fraction, miss: float) -> float:
+        """At every border one node of each level counts and one more, weighted by at most one."""
+        depth = len(self.levels)
+        strays = [tail for tail in self.tails for _ in range(depth + 1)]
+        return tails.quantile(strays, miss / depth) + self.slack * 2 * depth
 
 
 def _descend(levels: list[Floats], q: float, shift: float) -> Floats:

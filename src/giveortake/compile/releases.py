@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.compile.measures import Measure
+    from giveortake.compile.quantiles import Distribution
     from giveortake.mechanisms.additive import RoundedNoise
     from giveortake.mechanisms.tails import Tail
 
@@ -25,23 +26,53 @@ if TYPE_CHECKING:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """What is known of a number that decided: its threshold, and whether a unit's keys were bounded.
+
+    If they were, of all its keys; later releases bound a unit among the shown keys, and count something else.
+    """
+
+    threshold: int
+    bounded: bool
+
+
+@final
 @dataclass(frozen=True, slots=True, eq=False)
 class Release:
-    """Noisy integers, one array for each measure (keys × nodes of the tree for bins), and the noise they got."""
+    """Noisy integers, one array for each measure (keys × nodes of the tree for bins), and the noise they got.
+
+    `decided` has what is known of each measure whose noisy number decided which keys are shown.
+    """
 
     arrays: tuple[npt.NDArray[Any], ...]
     noises: tuple[RoundedNoise, ...]
+    decided: Mapping[int, Deciding] = field(default_factory=dict)
 
     def to_json(self) -> list[Any]:
         """Compact and exact."""
         return [_packed(array) for array in self.arrays]
 
-    @classmethod
-    def from_json(cls, content: Any, noises: tuple[RoundedNoise, ...]) -> Release:
-        """What `to_json` wrote."""
-        if not isinstance(content, list) or len(content) != len(noises):
-            raise LedgerDamaged("a stored answer does not have the measures of its question")
-        return cls(tuple(_unpacked(each) for each in content), noises)
+
+def arrays_from_json(content: Any, count: int) -> tuple[npt.NDArray[Any], ...]:
+    """What `Release.to_json` wrote, for so many measures."""
+    if not isinstance(content, list) or len(content) != count:
+        raise LedgerDamaged("a stored answer does not have the measures of its question")
+    return tuple(_unpacked(each) for each in content)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Decided:
+    """Numbers that were shown because they reached a threshold, with the law of their noise before that.
+
+    `alone` says that nothing else was released of them.
+    """
+
+    numbers: npt.NDArray[np.int64]
+    tail: Tail
+    threshold: int
+    alone: bool
 
 
 @final
@@ -54,9 +85,8 @@ class Combined:
     slack: float
     whole_values: npt.NDArray[Any] | None = None
     noise: RoundedNoise | None = None
-    levels: list[Floats] = field(default_factory=list)
-    low: float = 0.0
-    width: float = 1.0
+    distribution: Distribution | None = None
+    decided: Decided | None = None
 
     def whole_margin(self, miss: float) -> int:
         """The exact margin of whole numbers that were released once."""
@@ -75,6 +105,21 @@ def without_data(measures: Sequence[Measure], noises: Sequence[RoundedNoise]) ->
 
 
 def _combined(measure: Measure, index: int, releases: Sequence[Release]) -> Combined:
+    """Later releases of a number that decided are averaged among themselves: its own law is another one."""
+    deciding = next((release for release in releases if index in release.decided), None)
+    if deciding is None:
+        return _averaged(measure, index, releases)
+    others = [release for release in releases if index not in release.decided]
+    known = deciding.decided[index]
+    measured = _averaged(measure, index, others or [deciding])
+    if others and known.bounded:
+        return measured
+    unit = int(1 / measure.granularity)
+    numbers, tail = deciding.arrays[index] // unit, deciding.noises[index].tail.times(1 / unit)
+    return replace(measured, decided=Decided(numbers, tail, known.threshold, alone=not others))
+
+
+def _averaged(measure: Measure, index: int, releases: Sequence[Release]) -> Combined:
     unit = float(measure.granularity)
     present = [(release.arrays[index], release.noises[index]) for release in releases]
     weights = [1 / noise.tail.variance for _, noise in present]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
+from giveortake.answers.cap_terms import CAP_TERMS
+from giveortake.answers.caps import Caps
 from giveortake.answers.spend_terms import TERMS
 from giveortake.errors import InvalidParameter, meant
 from giveortake.mechanisms import Gaussian, Laplace
@@ -109,10 +111,16 @@ def spend_of(
     )
 
 
+_ALL_TERMS = (*TERMS, *CAP_TERMS)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What `SpendTerms` say, checked: a spend, a margin or a share; how sure; and what is known beforehand."""
+    """What `AskTerms` say, checked: a spend, a margin or a share; how sure; what is known beforehand; and caps.
+
+    `caps` are those that the question states itself; `best_caps` says that a profile is to choose the others.
+    """
 
     spend: Spend | None
     margin: Number | None
@@ -120,14 +128,16 @@ class Terms:
     confidence: Fraction
     key_delta: Fraction | None
     n: Number | None
+    caps: Caps = field(default_factory=Caps)
+    best_caps: bool = False
 
     @classmethod
     def of(
         cls, said: Mapping[str, Any], *, confidence: Fraction = _USUAL_CONFIDENCE, without: Collection[str] = ()
     ) -> Terms:
         """The terms as they were said; `without` are those that have no meaning where they were said."""
-        taken = [name for name in TERMS if name not in without]
-        given = {name: value for name, value in said.items() if value is not None or name not in TERMS}
+        taken = [name for name in _ALL_TERMS if name not in without]
+        given = {name: value for name, value in said.items() if value is not None or name not in _ALL_TERMS}
         for name, value in given.items():
             if name not in taken:
                 raise _unknown(name, value, taken)
@@ -135,16 +145,19 @@ class Terms:
         decided = [name for name in ("margin", "share") if name in given]
         if decided and (spend is not None or len(decided) > 1):
             raise InvalidParameter(decided[-1], given[decided[-1]], "decides the spend; do not state both")
-        if "confidence" in given:
-            confidence = exact.open_probability("confidence", given["confidence"])
-        keys = exact.open_probability("key_delta", given["key_delta"]) if "key_delta" in given else None
         share = exact.positive("share", given["share"]) if "share" in given else None
         if share is not None and share > 1:
             raise InvalidParameter("share", given["share"], "is more than the whole budget", hint='share="1/10"')
-        return cls(spend, given.get("margin"), share, confidence, keys, given.get("n"))
+        if "confidence" in given:
+            confidence = exact.open_probability("confidence", given["confidence"])
+        keys = exact.open_probability("key_delta", given["key_delta"]) if "key_delta" in given else None
+        if given.get("caps", "best") != "best":
+            raise InvalidParameter("caps", given["caps"], "is unknown", hint='caps="best", or rows_per_person=4')
+        caps = Caps.of(*(given.get(name) for name in ("groups_per_person", "rows_per_group", "rows_per_person")))
+        return cls(spend, given.get("margin"), share, confidence, keys, given.get("n"), caps, "caps" in given)
 
 
 def _unknown(name: str, value: object, taken: Collection[str]) -> InvalidParameter:
-    problem = "has no meaning here" if name in TERMS else "is no term of a spend"
-    hint = "" if name in TERMS else meant(name, taken)
+    problem = "has no meaning here" if name in _ALL_TERMS else "is no term of a question"
+    hint = "" if name in _ALL_TERMS else meant(name, taken)
     return InvalidParameter(name, value, problem, hint=f"{hint}the terms are {', '.join(taken)}")

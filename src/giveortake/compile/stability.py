@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
+from giveortake.compile.caps import unbounded
 from giveortake.engines.questions import Bounding
 from giveortake.exact import sqrt_up
 
@@ -18,37 +19,58 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """How a unit's rows reach the aggregates: `rows` of them at most, or bounded by `bounding`."""
+    """How a unit's rows reach the aggregates.
+
+    `rows` of them at most, by the structure of the question and the rows that count in its tables; in at most `groups`
+    groups, of at most `rows_in_group` in each. None where nothing bounds them: whatever needs that bound is refused.
+    `is_cut` says that an engine has to keep the last two, because the rest does not.
+    """
 
     rows: int | None
-    bounding: Bounding | None
+    groups: int | None
+    rows_in_group: int | None
+    is_cut: bool
     neighbours: Neighbours
     grouped: bool
     keys: int | None
 
     @classmethod
     def of(cls, question: Question, caps: Caps, neighbours: Neighbours, keys: int | None) -> Stability:
-        """Derived from the structure of the question; where that bounds nothing, the caps do."""
+        """Derived from the structure of the question, with the rows that count in its tables; caps only lower it."""
         relation = question.relation
         grouped = bool(question.keys)
-        bounding = None
-        if relation.most_rows is None:
-            groups = 1 if not grouped else caps.groups if keys is None else max(1, min(caps.groups, keys))
-            bounding = Bounding(groups, caps.rows)
-        return cls(relation.most_rows, bounding, neighbours, grouped, keys)
+        most = relation.most_rows
+        possible = _least(most, None if keys is None else max(keys, 1)) if grouped else 1
+        groups, rows = possible, most
+        if relation.person is not None:
+            groups = _least(possible, caps.groups_per_person) if grouped else 1
+            rows = _least(most, caps.rows_per_group)
+        is_cut = most is None or groups != possible or rows != most
+        return cls(most, groups, rows, is_cut, neighbours, grouped, keys)
+
+    @property
+    def bounding(self) -> Bounding | None:
+        """What an engine has to keep. Where nobody asked for rows, and persons alone are counted, one row will do."""
+        return Bounding(self.touched, self.rows_in_group or 1) if self.is_cut else None
 
     @property
     def scales(self) -> bool:
         """Whether a contribution may have to be cut to a part of itself."""
-        return self.bounding is not None
+        return self.is_cut
 
     @property
     def touched(self) -> int:
         """How many keys one unit can have."""
-        if self.bounding is not None:
-            return self.bounding.groups
-        assert self.rows is not None  # noqa: S101 (one of the two bounds rows)
-        return self.rows if self.keys is None else max(1, min(self.rows, self.keys))
+        if self.groups is None:
+            raise unbounded("groups")
+        return self.groups
+
+    @property
+    def most_in_group(self) -> int:
+        """How many rows of a unit can count in one group."""
+        if self.rows_in_group is None:
+            raise unbounded("rows")
+        return self.rows_in_group
 
     def sensitivity(self, least: int, most: int, *, binned: bool = False) -> tuple[Fraction, Fraction]:
         """L1 and L2 of sums of values between `least` and `most` steps.
@@ -65,13 +87,13 @@ class Stability:
         spread = max(most, 0) - min(least, 0)
         changed = self.neighbours == "change-one"
         alone = not self.grouped and not binned
-        if self.bounding is not None:
-            groups, rows = self.bounding.groups, self.bounding.rows
+        if self.is_cut:
             if changed and alone:
-                return Fraction(rows * spread), Fraction(rows * spread)
+                return Fraction(self.most_in_group * spread), Fraction(self.most_in_group * spread)
             twice = 2 if changed else 1
-            return Fraction(twice * groups * rows * reach), twice * rows * reach * sqrt_up(Fraction(groups))
-        assert self.rows is not None  # noqa: S101 (one of the two bounds rows)
+            l1, l2 = self._counted()
+            return twice * l1 * reach, twice * l2 * reach
+        assert self.rows is not None  # noqa: S101 (what is not cut is bounded)
         if not changed:
             return Fraction(self.rows * reach), Fraction(self.rows * reach)
         if self.rows > 1:
@@ -79,6 +101,22 @@ class Stability:
         if alone:
             return Fraction(spread), Fraction(spread)
         return Fraction(2 * reach), max(reach * sqrt_up(Fraction(2)), Fraction(spread))
+
+    def _counted(self) -> tuple[Fraction, Fraction]:
+        """L1 and L2 of how many rows of a unit count in each group, where engines cut what is more.
+
+        Guarantee: with R rows in each of G groups and n = min(s, G·R) of the s that a unit has, n in L1 and the root of
+        ⌊n/R⌋·R² + (n mod R)² in L2. Proof: a unit with c rows in each of m groups counts t = min(c, R) there, times
+        min(1, G/m) (see `giveortake.engines.questions`), and the t add up to at most min(s, m·R). If m ≤ G, they add up
+        to at most n, and squares of numbers up to R that add up to n are greatest when as many of them as possible are
+        R. If m > G, each is multiplied by G/m: what was at most min(s, m·R) is at most n then; of the squares, if
+        s ≤ G·R they were within the bound before, and else their sum is at most R·m·R·(G/m)² < G·R². ∎
+        """
+        groups, rows = self.touched, self.most_in_group
+        most = groups * rows if self.rows is None else min(self.rows, groups * rows)
+        full, rest = divmod(most, rows)
+        l2 = rows * sqrt_up(Fraction(full)) if rest == 0 else sqrt_up(Fraction(full * rows**2 + rest**2))
+        return Fraction(most), l2
 
     def of_persons(self, fineness: int) -> tuple[Fraction, Fraction]:
         """L1 and L2 of numbers of persons: one for each group that they touch."""
@@ -89,8 +127,14 @@ class Stability:
     def of_distinct(self) -> tuple[Fraction, Fraction]:
         """L1 and L2 of numbers of distinct values: one for each value that a unit has in a group."""
         twice = 2 if self.neighbours == "change-one" else 1
-        if self.bounding is not None:
-            groups, rows = self.bounding.groups, self.bounding.rows
-            return Fraction(twice * groups * rows), twice * rows * sqrt_up(Fraction(groups))
-        assert self.rows is not None  # noqa: S101 (one of the two bounds rows)
+        if self.is_cut:
+            l1, l2 = self._counted()
+            return twice * l1, twice * l2
+        assert self.rows is not None  # noqa: S101 (what is not cut is bounded)
         return Fraction(twice * self.rows), Fraction(twice * self.rows)
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    """The lesser of two bounds, where there are any."""
+    known = [each for each in (one, other) if each is not None]
+    return min(known) if known else None

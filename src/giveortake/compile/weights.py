@@ -59,11 +59,16 @@ class Design:
     basis: Basis
     shares: tuple[Fraction, ...]
 
-    def parts(self) -> Iterator[tuple[Measure, Fraction]]:
-        """Every measure, and one over the part of the spend that each of its levels has."""
-        for vector, share in zip(vectors(self.measures), self.shares, strict=True):
+    def parts(self, *, without: int | None = None) -> Iterator[tuple[Measure, Fraction]]:
+        """Every measure, and one over the part of the spend that each of its levels has.
+
+        `without` is the place of a measure that has noise already: the others share its part.
+        """
+        paid = list(zip(vectors(self.measures), self.shares, strict=True))
+        whole = sum((share for vector, share in paid if without not in vector), Fraction(0))
+        for vector, share in paid:
             for place in vector:
-                yield self.measures[place], self.measures[place].levels / share
+                yield self.measures[place], self.measures[place].levels * (whole or Fraction(1)) / share
 
 
 def vectors(measures: Sequence[Measure]) -> list[tuple[int, ...]]:
@@ -75,6 +80,12 @@ def vectors(measures: Sequence[Measure]) -> list[tuple[int, ...]]:
         else:
             found.append((place,))
     return found
+
+
+def plain_design(question: Question, stability: Stability, rules: Rules, *, pure: bool) -> Design:
+    """Every number and every sum by itself, at equal shares, as the first rules have it."""
+    plain = _Candidate(question, stability, rules, PLAIN, pure=pure)
+    return plain.design(plain.equal)
 
 
 def design(question: Question, stability: Stability, rules: Rules, *, pure: bool, basis: Basis | None = None) -> Design:
@@ -107,7 +118,7 @@ class _Candidate:
 
     def __init__(self, question: Question, stability: Stability, rules: Rules, basis: Basis, *, pure: bool) -> None:
         self.question, self.stability, self.basis = question, stability, basis
-        found = Measures(question, stability, rules, basis=basis)
+        found = Measures(question, stability, rules, pure, basis=basis)
         self._formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
         shown = {aggregate for _, output in question.outputs for aggregate in aggregates_in(output)}
         others = [found.formula(Measured(each)) for each in question.aggregates() if each not in shown]  # as HAVING's

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     import numpy as np
     import numpy.typing as npt
@@ -36,11 +37,15 @@ class Source:
 @final
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an engine may use, as far as it can be told: memory and threads of this process, seconds of a question."""
+    """What an engine may use, as far as it can be told: memory and threads of this process, seconds of a question.
+
+    `cache` is a folder for copies of what takes long to load, if there may be any.
+    """
 
     memory: str
     threads: int | None
     seconds: float | None
+    cache: Path | None = None
 
 
 class Engine(Protocol):

@@ -190,12 +190,15 @@ class Distinct:
 class Persons:
     """For every key that occurs, how many units have it, of at most `groups` keys of each.
 
-    Which of a person's keys count is decided by a hash of the person and the key: by nobody else's rows.
+    With `weights` it is a sum of weights instead: a person of m keys gives weights[m − 1] to each of them, and one of
+    more than `groups` the last weight to so many. Which of a person's keys count is decided by a hash of the person and
+    the key: by nobody else's rows. Nobody's keys are put in order who has no more than count.
     """
 
     relation: Relation
     keys: Keys
     groups: int
+    weights: tuple[int, ...] | None = None
 
 
 Asked: TypeAlias = "Tally | Bins | Distinct | Persons"

@@ -13,6 +13,7 @@ from giveortake.errors import HIDDEN, InvalidParameter, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from giveortake.engines.protocol import Backend, Engine
 
@@ -26,7 +27,9 @@ _BUILT_IN = (
 )
 
 
-def open_engine(source: Any, *, memory: str, threads: int | None, seconds: float | None) -> Engine:
+def open_engine(
+    source: Any, *, memory: str, threads: int | None, seconds: float | None, cache: Path | None = None
+) -> Engine:
     """An engine for a source, or for all of a dictionary of sources, which lie in one place then."""
     sources = list(source.values()) if isinstance(source, Mapping) else [source]
     found = {backend.name: backend for backend in map(backend_of, sources or [None])}
@@ -35,7 +38,7 @@ def open_engine(source: Any, *, memory: str, threads: int | None, seconds: float
             "source", sorted(found), "are different places: tables that are asked together lie together"
         )
     (backend,) = found.values()
-    return backend.open(sources[0] if sources else None, Limits(memory, threads, seconds))
+    return backend.open(sources[0] if sources else None, Limits(memory, threads, seconds, cache))
 
 
 def place_of(source: object) -> str:

@@ -59,14 +59,19 @@ class Expr:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __add__(self, other: Operand) -> Expr:
-        return _call("add", self, other)
+    def __add__(self, other: Operand | dt.timedelta) -> Expr:
+        return self._later(other) if isinstance(other, dt.timedelta) else _call("add", self, other)
 
     def __radd__(self, other: Operand) -> Expr:
         return _call("add", other, self)
 
-    def __sub__(self, other: Operand) -> Expr:
-        return _call("subtract", self, other)
+    def __sub__(self, other: Operand | dt.timedelta) -> Expr:
+        return self._later(-other) if isinstance(other, dt.timedelta) else _call("subtract", self, other)
+
+    def _later(self, by: dt.timedelta) -> Expr:
+        if by.microseconds:
+            raise QueryRefused("moments are moved by whole seconds", hint="timedelta(seconds=1)")
+        return self.add_seconds(by.days * 86_400 + by.seconds) if by.seconds else self.add_days(by.days)
 
     def __rsub__(self, other: Operand) -> Expr:
         return _call("subtract", other, self)
@@ -82,6 +87,9 @@ class Expr:
 
     def __rtruediv__(self, other: Operand) -> Expr:
         return _call("divide", other, self)
+
+    def __pow__(self, other: Plain) -> Expr:
+        return self.power(other)
 
     def __mod__(self, other: Operand) -> Expr:
         return _call("modulo", self, other)
@@ -181,9 +189,17 @@ class Expr:
         """The least whole number that is not below."""
         return _call("ceil", self)
 
-    def round(self) -> Expr:
-        """The nearest whole number."""
-        return _call("round", self)
+    def round(self, digits: int = 0) -> Expr:
+        """The nearest whole number, or the nearest of so many digits after the point."""
+        return _call("round", self) if digits == 0 else _call("round", self, digits)
+
+    def power(self, exponent: Plain) -> Expr:
+        """The value to a power."""
+        return _call("power", self, exponent)
+
+    def sign(self) -> Expr:
+        """−1, 0 or 1."""
+        return _call("sign", self)
 
     def sqrt(self) -> Expr:
         """The square root."""
@@ -256,6 +272,30 @@ class Expr:
     def minute(self) -> Expr:
         """The minute of a time."""
         return _call("minute", self)
+
+    def dayname(self) -> Expr:
+        """The English name of the day."""
+        return _call("dayname", self)
+
+    def monthname(self) -> Expr:
+        """The English name of the month."""
+        return _call("monthname", self)
+
+    def add_days(self, days: int) -> Expr:
+        """The day so many days later, or earlier."""
+        return _call("add_days", self, days)
+
+    def add_months(self, months: int) -> Expr:
+        """The same day so many months later, or the last one of that month."""
+        return _call("add_months", self, months)
+
+    def add_seconds(self, seconds: int) -> Expr:
+        """The moment so many seconds later, or earlier."""
+        return _call("add_seconds", self, seconds)
+
+    def date_diff(self, later: Operand, unit: str = "day") -> Expr:
+        """How many days, weeks, months, quarters or years begin from this date to a later one."""
+        return _call("date_diff", unit, self, later)
 
     def date_trunc(self, part: str) -> Expr:
         """The first day of the value's year, quarter, month or week, or its day."""

@@ -169,6 +169,10 @@ class Book:
         versions[place] = content["version"], content["fingerprint"]
         self.fingerprints.setdefault(content["fingerprint"], content["name"])
 
+    def _declared(self, number: int, content: dict[str, Any]) -> None:
+        self.datasets[content["name"]].domains = content["domains"]
+        self._version(number, content)
+
     def _version(self, _number: int, content: dict[str, Any]) -> None:
         self.datasets[content["name"]].versions.append((content["version"], content["fingerprint"]))
         if content["fingerprint"] is not None:
@@ -324,6 +328,7 @@ KINDS = frozenset(
         "approved",
         "budget",
         "dataset",
+        "declared",
         "failed",
         "forgiven",
         "ledger",

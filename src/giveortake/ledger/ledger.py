@@ -13,7 +13,7 @@ from giveortake.ledger import registering, spending
 from giveortake.ledger.canonical import canonical, digest, plain
 from giveortake.ledger.failures import Allowance, allowance
 from giveortake.ledger.spending import Reservation, Waiting
-from giveortake.ledger.standings import Standing, meant, standing_of
+from giveortake.ledger.standings import Standing, Standings, meant, standing_of
 from giveortake.ledger.tables import Registered, people_of, put
 from giveortake.ledger.trials import Trial, trial_of
 from giveortake.ledger.verifying import Verification, burn_down, verified
@@ -117,11 +117,13 @@ class Ledger:
         new_population: str | None = None,
         owner_confirms: str | None = None,
         failures: int | None = None,
+        declared: bool = True,
     ) -> Registered:
         """Put a table of people with a budget into the ledger, or find it there; other content is a new version.
 
         Whose people they are is said by `population`, one that is there, or by `new_population`, the owner's word that
-        they are others. Only on a ledger that knows nobody may both be left out; they are called `first` then.
+        they are others. Only on a ledger that knows nobody may both be left out; they are called `first` then. Domains
+        that nobody has `declared` yet are not frozen.
         """
         with self.chain.changing() as draft:
             people = people_of(draft.book, name, population, new_population, first=first)
@@ -129,7 +131,7 @@ class Ledger:
                 failures = None  # what was said first holds
             registering.population(draft, people, budget, unit, None, failures=failures)
         with self.chain.changing() as draft:  # the people are there now, and nobody else can take their name
-            said = {"protected": unit, "domains": domains}
+            said = {"protected": unit, "domains": domains, "declared": declared}
             return put(draft, name, people, fingerprint=fingerprint, owner_confirms=owner_confirms, said=said)
 
     def new_version(
@@ -344,14 +346,14 @@ class Ledger:
 
     # -- reading ----------------------------------------------------------------------------------------------
 
-    def levels(self, *, analyst: str | None = None, dataset: str | None = None) -> list[Standing]:
+    def levels(self, *, analyst: str | None = None, dataset: str | None = None) -> Standings:
         """Every level, in the order in which they were registered; or an analyst's own, on one data set or on all."""
         with self.chain.looking() as draft:
             if analyst is None:
-                return [standing_of(draft, level) for level in draft.book.levels.values()]
+                return Standings(standing_of(draft, level) for level in draft.book.levels.values())
             if dataset is not None:
                 draft.book.dataset_for(dataset, analyst)
-            return [standing_of(draft, grant.level) for grant in draft.book.grants_of(analyst, dataset)]
+            return Standings(standing_of(draft, grant.level) for grant in draft.book.grants_of(analyst, dataset))
 
     def waiting(self) -> list[int]:
         """The requests that wait for approval."""

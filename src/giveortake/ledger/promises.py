@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from giveortake.errors import InvalidParameter, LedgerMismatch, LedgerTooNew, Unprovable
 from giveortake.ledger.entries import UPGRADE
@@ -16,47 +15,23 @@ from giveortake.privacy import (
     Guarantee,
     Neighbours,
     PureDP,
-    RenyiDP,
     Unit,
+    documents,
     events,
 )
+from giveortake.privacy.documents import KINDS, promise_to_json
 
-if TYPE_CHECKING:
-    from giveortake.ledger.canonical import Json
-
-_KINDS: dict[str, type[Guarantee]] = {
-    "pure": PureDP,
-    "approx": ApproxDP,
-    "zcdp": ZCDP,
-    "gaussian": GaussianDP,
-    "renyi": RenyiDP,
-}
-_NUMBERS = {"pure": ["epsilon"], "approx": ["epsilon", "delta"], "zcdp": ["rho"], "gaussian": ["mu"]}
+__all__ = ["for_group", "promise_from_json", "promise_to_json", "protecting", "restated"]
 
 SomePromise = TypeVar("SomePromise", bound=Guarantee)
 
 
-def promise_to_json(promise: Guarantee) -> dict[str, Json]:
-    """Everything about a promise as text; fractions are written "p/q"."""
-    for kind, found in _KINDS.items():
-        if type(promise) is found:
-            numbers: dict[str, Json] = {name: _written(getattr(promise, name)) for name in _NUMBERS.get(kind, ())}
-            if isinstance(promise, RenyiDP):
-                numbers = {"curve": [[_written(order), _written(epsilon)] for order, epsilon in promise.curve]}
-            return {"promise": kind, **numbers, "unit": promise.unit.column, "neighbours": promise.neighbours}
-    raise InvalidParameter("budget", promise, "is not a promise that a budget can be kept in")
-
-
 def promise_from_json(content: dict[str, Any]) -> Guarantee:
-    """The promise that `promise_to_json` wrote."""
+    """The promise that `promise_to_json` wrote; one of a later version is refused as the ledger's."""
     kind = content["promise"]
-    if kind not in _KINDS:
+    if kind not in KINDS:
         raise LedgerTooNew(f"the ledger holds a budget of the kind {kind!r}, which is unknown here", hint=UPGRADE)
-    terms: Any = {"unit": Unit(content["unit"]), "neighbours": content["neighbours"]}
-    if kind == "renyi":
-        return RenyiDP([(Fraction(order), Fraction(epsilon)) for order, epsilon in content["curve"]], **terms)
-    numbers = [Fraction(content[name]) for name in _NUMBERS[kind]]
-    return _KINDS[kind](*numbers, **terms)
+    return documents.promise_from_json(content)
 
 
 def protecting(name: str, promise: SomePromise, protected: Unit) -> SomePromise:
@@ -116,7 +91,3 @@ def restated(promise: Guarantee) -> events.Event:
         f"no event is known that makes the promise {promise!r}",
         hint="bound what a person contributes, and declare the data set with the person as its unit",
     )
-
-
-def _written(number: Fraction) -> str:
-    return f"{number.numerator}/{number.denominator}"

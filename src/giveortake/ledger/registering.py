@@ -10,7 +10,7 @@ from giveortake.ledger.canonical import Json, canonical, plain
 from giveortake.ledger.differences import other_domains, short
 from giveortake.ledger.draft import KEYED, new_filter
 from giveortake.ledger.grants import take
-from giveortake.ledger.levels import FAILURES
+from giveortake.ledger.levels import FAILURES, DataSet
 from giveortake.ledger.promises import promise_to_json, protecting
 from giveortake.privacy import ROW, Guarantee, Unit, unit
 from giveortake.privacy.units import checked_unit
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.draft import Draft
-    from giveortake.ledger.levels import DataSet, Level
+    from giveortake.ledger.levels import Level
 
 Analysts: TypeAlias = Literal["allotted", "pooled"]
 
@@ -77,15 +77,20 @@ def dataset(
     version: str,
     owner_confirms: str | None,
     approval_above: Guarantee | None,
-) -> None:
-    """Register a table of a population, or find it registered as said."""
+    declared: bool = True,
+) -> str | None:
+    """Register a table of a population, or find it registered as said.
+
+    Domains that were not `declared` are not written down: whoever declares them later is held to nothing before, and
+    makes a new version, which is returned.
+    """
     book = draft.book
     known = book.datasets.get(named("data set", name))
     if population_name is None:
         if known is None:
             raise NotFound(f"the ledger has no data set {name!r}", hint="pass population= to register it")
         if (budget, protected, rows_per_person, domains, fingerprint, approval_above) == (None,) * 6:
-            return
+            return None
         population_name = known.population
     above = book.population(population_name)
     whom = above.unit if protected is None else _unit(protected)
@@ -94,18 +99,37 @@ def dataset(
         "name": name,
         "population": population_name,
         "rows_per_person": people,
-        "domains": plain("domains", domains),
+        "domains": plain("domains", domains) if declared else None,
         "version": named("version", version),
         "fingerprint": _keyed(draft, fingerprint),
         **_capped(budget, approval_above, whom),
     }
     _same_neighbours(budget, above)
     if known is not None:
-        _same(draft, known.level, content, "data set", ignore=("version", "fingerprint"))
+        open_yet = known.domains is None
+        kept = {"domains": None if not declared and open_yet else plain("domains", domains)}
+        ignored = ("version", "fingerprint", *(["domains"] if open_yet else []))
+        _same(draft, known, content | kept, "data set", ignore=ignored)
         _same_table(draft, known, name, fingerprint)
-        return
+        if open_yet and kept["domains"] is not None:
+            return _declare(draft, known, kept["domains"])
+        return None
     content["owner_confirms"] = _confirmed(draft, name, fingerprint, owner_confirms)
     _add(draft, "dataset", content, budget, whom)
+    return None
+
+
+def _declare(draft: Draft, known: DataSet, domains: Json) -> str:
+    """The first word on what the columns may hold: from here on it is frozen, and answers are about a new version.
+
+    Questions do not name the domains of their tables, so that an answer from before could be taken for one from after.
+    """
+    version, fingerprint = str(len(known.versions) + 1), known.versions[-1][1]
+    draft.add(
+        "declared",
+        {"name": known.level.name, "domains": domains, "version": version, "fingerprint": fingerprint},
+    )
+    return version
 
 
 def new_version(draft: Draft, name: str, version: str, fingerprint: str | None, owner_confirms: str | None) -> None:
@@ -232,9 +256,14 @@ def _add(
     draft.add(kind, content, filters)
 
 
-def _same(draft: Draft, known: Level, content: dict[str, Json], what: str, ignore: tuple[str, ...] = ()) -> None:
+def _same(
+    draft: Draft, found: Level | DataSet, content: dict[str, Json], what: str, ignore: tuple[str, ...] = ()
+) -> None:
     """Refuse a second definition that differs from the first, naming what differs."""
+    known = found.level if isinstance(found, DataSet) else found
     first: dict[str, Any] = dict(draft.stored(known.number).content)
+    if isinstance(found, DataSet):
+        first["domains"] = found.domains  # they may have been declared since
     first["budget"] = None if known.budget is None else promise_to_json(known.budget)  # it may have been changed since
     for field, value in content.items():
         if field not in ignore and canonical(first.get(field, _BEFORE_0_2.get(field))) != canonical(value):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.answers import html
 from giveortake.errors import InvalidParameter, LedgerMismatch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from fractions import Fraction
 
     from giveortake.ledger.book import Book
@@ -36,6 +38,31 @@ class Standing:
     closed: bool
     allotted: bool = False
     allotments: tuple[Guarantee, ...] = ()
+
+    def _repr_html_(self) -> str:
+        return standings_page([self])
+
+
+@final
+class Standings(list[Standing]):
+    """Several standings, which a notebook shows as one table."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return standings_page(self)
+
+
+def standings_page(standings: Iterable[Standing]) -> str:
+    """Who may spend what, and how much of it is used, as a notebook shows it."""
+    head = ("level", "name", "protects", "budget", "used")
+    return html.table(head, [_row(each) for each in standings])
+
+
+def _row(level: Standing) -> tuple[str, ...]:
+    budget = "of its people" if level.budget is None else str(level.budget).partition(" (")[0]
+    spent = "" if level.share is None else "closed" if level.closed else html.used(level.share)
+    return level.kind, level.name, level.unit.column or "row", budget, spent
 
 
 def meant(book: Book, standing: Standing) -> Level:

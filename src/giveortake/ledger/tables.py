@@ -80,13 +80,15 @@ def put(
         said |= {"fingerprint": fingerprint, "version": "1", "owner_confirms": confirmed}
         registering.dataset(draft, name, **said)
         return Registered(population, "1")
-    registering.dataset(
+    declared = registering.dataset(  # as before, or refused
         draft, name, fingerprint=None, version="1", owner_confirms=None, **said
-    )  # as before, or refused
+    )
     if registering.is_same(draft, known.versions[-1][1], fingerprint):
         registering.key_again(draft, name, fingerprint)
-        return Registered(population, known.version)
-    version = str(len(known.versions) + 1)  # a number: a name made of the content would tell neighbouring tables apart
+        return Registered(population, declared or known.version)
+    version = str(
+        len(known.versions) + 1 + (declared is not None)
+    )  # a number: a name made of the content would tell neighbouring tables apart
     registering.new_version(draft, name, version, fingerprint, confirmed)
     return Registered(population, version)
 

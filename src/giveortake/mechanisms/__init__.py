@@ -18,6 +18,7 @@ from giveortake.mechanisms.permute_and_flip import PermuteAndFlip
 from giveortake.mechanisms.randomized_response import RandomizedResponse
 from giveortake.mechanisms.releases import exponential, gaussian, histogram, laplace, margin, randomized_response
 from giveortake.mechanisms.report_noisy_max import ReportNoisyMax
+from giveortake.mechanisms.weighted_keys import WeightedKeys
 
 __all__ = [
     "AboveThreshold",
@@ -35,6 +36,7 @@ __all__ = [
     "RandomizedResponse",
     "ReportNoisyMax",
     "Sensitive",
+    "WeightedKeys",
     "exponential",
     "gaussian",
     "histogram",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, final
 
 import numpy as np
 
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
+    from giveortake.mechanisms.additive import RoundedNoise
     from giveortake.randomness import Entropy
 
 Key = TypeVar("Key")
+Found: TypeAlias = "Sensitive[tuple[list[Key], npt.NDArray[np.int64]]]"
 
 
 @final
@@ -96,17 +98,26 @@ class DiscoveredHistogram(Mechanism[Iterable[Any], dict[Any, int]]):
                 found[key] = found.get(key, 0) + count  # True and 1 are one key of a dictionary
         return found
 
-    def select(
-        self, value: Sensitive[tuple[list[Key], npt.NDArray[np.int64]]], entropy: Entropy | None = None
-    ) -> list[Key]:
+    def select(self, value: Found[Key], entropy: Entropy | None = None) -> list[Key]:
         """The keys whose noisy number of units reaches the threshold; `value` holds the keys and the numbers."""
-        keys, counts = value.open(self)
-        shown = Laplace(self.scale).release(counts, entropy) >= self.threshold
-        return [keys[place] for place in np.flatnonzero(shown)]
+        return self.shown(value, entropy)[0]
+
+    def shown(self, value: Found[Key], entropy: Entropy | None = None) -> tuple[list[Key], npt.NDArray[Any]]:
+        """These keys, and the numbers that decided."""
+        return shown_keys(Laplace(self.scale), self.threshold, *value.open(self), entropy)
 
     def margin(self, confidence: Number = Fraction(95, 100)) -> int:
         """How far a count that is shown is off at most before selection, with at least that probability."""
         return Laplace(self.scale).margin(confidence)
+
+
+def shown_keys(
+    noise: RoundedNoise, threshold: int, keys: list[Key], exact: npt.NDArray[np.int64], entropy: Entropy | None
+) -> tuple[list[Key], npt.NDArray[Any]]:
+    """The keys whose numbers reach the threshold once they have their noise, and these noisy numbers."""
+    noisy = np.asarray(noise.release(exact, entropy))
+    places = np.flatnonzero(noisy >= threshold)
+    return [keys[place] for place in places], noisy[places]
 
 
 def _lone_values(given: int | None, sensitivity: Fraction) -> int:

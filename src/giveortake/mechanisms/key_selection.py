@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, TypeVar, final
 
 from giveortake import exact
 from giveortake.errors import HIDDEN, InvalidParameter
@@ -17,7 +17,10 @@ from giveortake.randomness import bernoulli_real
 
 if TYPE_CHECKING:
     from giveortake.exact import Ball, Number
+    from giveortake.mechanisms.discovered_histogram import Found
     from giveortake.randomness import Entropy
+
+Key = TypeVar("Key")
 
 
 @final
@@ -51,6 +54,14 @@ class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
         """
         promise = ApproxDP(self.epsilon, self.delta).group(exact.whole("sensitivity", sensitivity))
         return events.DiscoveredKeys(promise.epsilon, promise.delta)
+
+    def event_of_keys(self, touched: int) -> events.DiscoveredKeys:
+        """The same by sequential composition (seed 002 Prop. 8), because the keys' coins are independent.
+
+        It is less than by group privacy: a person is alone with each key that they touch, not several times with one.
+        """
+        keys = exact.whole("touched", touched)
+        return events.DiscoveredKeys(keys * self.epsilon, keys * self.delta)
 
     def chance(self, persons: int) -> Ball:
         """πₙ, enclosed at the ambient precision, in closed form so that no ε is too small to compute it.
@@ -104,17 +115,27 @@ class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
         self, value: Mapping[Hashable, int] | Sensitive[Mapping[Hashable, int]], entropy: Entropy | None = None
     ) -> list[Hashable]:
         """The keys selected, sorted by how they print; `value` maps every key found to its number of persons."""
-        keys_by_count: dict[int, list[Hashable]] = {}
         persons = opened(value, self)
         if not isinstance(persons, Mapping):
             raise InvalidParameter("value", HIDDEN, "does not map keys to numbers of persons")
-        for key, count in persons.items():
-            if type(count) is not int or count < 0:
-                raise InvalidParameter("persons", HIDDEN, "is not a number of persons")
-            keys_by_count.setdefault(count, []).append(key)
-        coins = source(entropy)
-        shown: list[Hashable] = []
-        for count, keys in keys_by_count.items():
-            kept = bernoulli_real(partial(self.chance, count), len(keys), coins)
-            shown.extend(key for key, keep in zip(keys, kept, strict=True) if keep)
+        if any(type(count) is not int or count < 0 for count in persons.values()):
+            raise InvalidParameter("persons", HIDDEN, "is not a number of persons")
+        shown = self._shown(list(persons), list(persons.values()), entropy)
         return sorted(shown, key=lambda key: (type(key).__name__, repr(key)))
+
+    def select(self, value: Found[Key], entropy: Entropy | None = None) -> list[Key]:
+        """The keys selected, in their order; `value` holds the keys and the numbers of persons."""
+        keys, counts = value.open(self)
+        return self._shown(keys, counts.tolist(), entropy)
+
+    def _shown(self, keys: list[Key], counts: list[int], entropy: Entropy | None) -> list[Key]:
+        """One coin for each key. Keys of as many persons have the same chance, which is computed once."""
+        places_by_count: dict[int, list[int]] = {}
+        for place, count in enumerate(counts):
+            places_by_count.setdefault(count, []).append(place)
+        coins = source(entropy)
+        shown: list[int] = []
+        for count, places in places_by_count.items():
+            kept = bernoulli_real(partial(self.chance, count), len(places), coins)
+            shown.extend(place for place, keep in zip(places, kept, strict=True) if keep)
+        return [keys[place] for place in sorted(shown)]

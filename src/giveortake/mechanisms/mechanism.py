@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, final
 
 from giveortake.errors import SensitiveValue
+from giveortake.mechanisms.prefix_sums import PrefixStrategy
 from giveortake.mechanisms.trees import nodes_of
 from giveortake.randomness import SYSTEM_ENTROPY
 
@@ -70,6 +71,12 @@ class Sensitive(Generic[Private]):
     def tree(self: Sensitive[IntArray]) -> Sensitive[IntArray]:
         """An array of bins with all sums of its tree (see `trees`), sensitive as before."""
         return Sensitive(nodes_of(self._hidden))
+
+    def through(self: Sensitive[IntArray], strategy: PrefixStrategy) -> Sensitive[IntArray]:
+        """An array of bins times the matrix of a strategy for running totals, sensitive as before."""
+        if not isinstance(strategy, PrefixStrategy):
+            raise SensitiveValue(f"a {type(strategy).__name__} may not look inside a sensitive value")
+        return Sensitive(strategy.transform(self._hidden))
 
     def __repr__(self) -> str:
         return "<sensitive>"

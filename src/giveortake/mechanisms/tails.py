@@ -5,6 +5,7 @@ Noise is Laplace or normal, rounded to steps; rounding is left to the caller, wh
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -89,7 +90,17 @@ def _quantile(laplace: tuple[float, ...], normal: tuple[float, ...], miss: float
     return high
 
 
-def plausible(away: Floats, tails: Iterable[Tail], miss: float) -> npt.NDArray[np.bool_]:
+def chance(away: Floats, tails: Iterable[Tail]) -> Floats:
+    """P[|Σ noise| > away], elementwise, or an upper bound: where both families occur, each may go half of the way."""
+    laplace, normal = _scales(tails)
+    if not laplace:
+        return _normal_tail(away, normal)
+    if normal:
+        return np.minimum(_laplace_tail(away / 2, laplace) + _normal_tail(away / 2, normal), 1.0)
+    return _laplace_tail(away, laplace)
+
+
+def plausible(away: Floats, tails: Iterable[Tail], miss: float | Floats) -> npt.NDArray[np.bool_]:
     """Whether a sum of these noises may be as far as `away` from zero: P[|Σ| > away] ≥ miss, elementwise.
 
     Guarantee: what is called implausible has at most that probability. Normal noises add to a normal one, and of
@@ -100,7 +111,8 @@ def plausible(away: Floats, tails: Iterable[Tail], miss: float) -> npt.NDArray[n
     near = away <= 0
     laplace, normal = _scales(tails)
     if not laplace:
-        return near | (away <= _normal_quantile(miss) * _deviation(normal, away))
+        far: Floats = _normal_quantile(miss) * _deviation(normal, away)
+        return near | (away <= far)
     if normal:
         reach = _normal_quantile(miss / 2) * _deviation(normal, away)
         return near | (_laplace_tail(away - reach, laplace) >= miss / 2)
@@ -121,10 +133,21 @@ def _scales(tails: Iterable[Tail]) -> tuple[list[Any], list[Any]]:
     return laplace, normal
 
 
-def _normal_quantile(miss: float) -> float:
+def _normal_quantile(miss: float | Floats) -> Any:
     from statistics import NormalDist  # noqa: PLC0415 (`import giveortake` does not wait for it)
 
-    return -NormalDist().inv_cdf(miss / 2)
+    if isinstance(miss, float):
+        return -NormalDist().inv_cdf(miss / 2)
+    levels, places = np.unique(miss, return_inverse=True)
+    return np.array([-NormalDist().inv_cdf(level / 2) for level in levels.tolist()])[places]
+
+
+def _normal_tail(away: Floats, scales: Sequence[Floats]) -> Floats:
+    """P[|Σ| > t] of normal noises."""
+    t, deviation = np.maximum(away, 0.0), _deviation(scales, away)
+    far = t / np.where(deviation > 0, deviation * math.sqrt(2), 1.0)
+    within = np.array([math.erfc(each) for each in far.ravel().tolist()]).reshape(far.shape)
+    return np.where(deviation > 0, within, np.where(t > 0, 0.0, 1.0))
 
 
 def _deviation(scales: Sequence[Floats], like: Floats) -> Floats:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from giveortake.errors import QueryRefused
 from giveortake.plan.arguments import SAFE_INTEGER, Bound, any_nullable, is_int, literal_number, number_between, numbers
 from giveortake.plan.domains import Domain, Kind
+from giveortake.plan.times import MOMENTS, difference, in_days, moved
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,10 +21,20 @@ Rule: TypeAlias = "Callable[[Call, list[Domain]], Domain]"
 
 _MOST_BUCKETS = 10_000
 _LARGEST_EXPONENT = 700
+_LARGEST_POWER = 2**1000  # far below the greatest double
+MOST_POWER = 32
+MOST_DIGITS = 9
 
 
 def add(call: Call, domains: list[Domain]) -> Domain:
-    """A + b."""
+    """A + b; a day and a number of days."""
+    dated = in_days(call, domains)
+    if dated is not None:
+        return moved(dated, [domains[0] if domains[0].kind in MOMENTS else domains[1]])
+    return _total(call, domains)
+
+
+def _total(call: Call, domains: list[Domain]) -> Domain:
     a, b = numbers(call, domains)
     low = None if a.low is None or b.low is None else a.low + b.low
     high = None if a.high is None or b.high is None else a.high + b.high
@@ -33,9 +44,14 @@ def add(call: Call, domains: list[Domain]) -> Domain:
 
 
 def subtract(call: Call, domains: list[Domain]) -> Domain:
-    """A − b."""
+    """A − b; a day less a number of days, or the days between two."""
+    dated = in_days(call, domains)
+    if dated is not None and dated.name == "date_diff":
+        return difference(dated, [domains[0], *reversed(domains)])
+    if dated is not None:
+        return moved(dated, domains)
     a, b = numbers(call, domains)
-    return add(call, [a, replace(b, low=_minus(b.high), high=_minus(b.low))])
+    return _total(call, [a, replace(b, low=_minus(b.high), high=_minus(b.low))])
 
 
 def _minus(bound: Bound) -> Bound:
@@ -72,6 +88,73 @@ def modulo(call: Call, domains: list[Domain]) -> Domain:
     return Domain(Kind.INTEGER, min(max(low, -most), zero), max(min(high, most), zero), nullable=nullable)
 
 
+def power(call: Call, domains: list[Domain]) -> Domain:
+    """A to a power that is written out, missing where there is none.
+
+    Whole powers are products, which engines round alike; each factor may move a bound by as much as one operation.
+    """
+    numbers(call, domains)
+    exponent, a = _exponent(call), domains[0]
+    missing = a.nullable or ((exponent < 0 or exponent.denominator != 1) and (a.low is None or a.low <= 0))
+    if exponent.denominator != 1:
+        return _root_or_power(a, exponent, nullable=missing)
+    if not a.is_bounded or (exponent < 0 and a.low <= 0 <= a.high):  # type: ignore[operator]
+        return Domain(Kind.REAL, nullable=True)
+    low, high = a.ends()
+    corners = [end ** int(exponent) for end in (low, high)]
+    if exponent > 0 and exponent % 2 == 0 and low <= 0 <= high:
+        corners.append(Fraction(0))
+    if max(map(abs, corners)) > _LARGEST_POWER:
+        return Domain(Kind.REAL, nullable=True)
+    if is_int(a) and exponent >= 0:
+        whole = number_between(min(corners), max(corners), nullable=missing, integer=True)
+        if whole.kind is Kind.INTEGER:
+            return whole
+    slack = Fraction(int(abs(exponent)) + 1, 2**50)
+    return Domain(
+        Kind.REAL,
+        min(corners) - abs(min(corners)) * slack,
+        max(corners) + abs(max(corners)) * slack,
+        nullable=missing,
+    )
+
+
+def _exponent(call: Call) -> Fraction:
+    try:
+        exponent = literal_number(call, 1)
+    except QueryRefused as refusal:
+        raise QueryRefused(refusal.message, hint="EXP(y * LN(x)) is a power of another column") from None
+    if abs(exponent) > MOST_POWER:
+        raise QueryRefused(f"POWER takes exponents up to {MOST_POWER}", hint="EXP(y * LN(x))")
+    return exponent
+
+
+def _root_or_power(a: Domain, exponent: Fraction, *, nullable: bool) -> Domain:
+    """e^(exponent · ln a), of which a double finds the bounds, widened."""
+    zero = Fraction(0)
+    if a.high is None or (exponent < 0 and (a.low is None or a.low <= 0)):
+        return Domain(Kind.REAL, zero, nullable=True)
+    ends = [max(zero, zero if a.low is None else a.low), max(zero, a.high)]
+    logs = [float(exponent) * math.log(end) for end in ends if end > 0]
+    if any(each > _LARGEST_EXPONENT for each in logs):
+        return Domain(Kind.REAL, zero, nullable=True)
+    found = [math.exp(each) for each in logs] or [0.0]
+    low = zero if len(logs) < 2 else max(zero, _float_bound(min(found), up=False))
+    return Domain(Kind.REAL, low, _float_bound(max(found), up=True), nullable=nullable)
+
+
+def sign(call: Call, domains: list[Domain]) -> Domain:
+    """−1, 0 or 1."""
+    (a,) = numbers(call, domains)
+    low = -1 if a.low is None else _sign(a.low)
+    high = 1 if a.high is None else _sign(a.high)
+    return Domain(Kind.INTEGER, Fraction(low), Fraction(high), nullable=a.nullable)
+
+
+def _sign(number: Fraction) -> int:
+    return (number > 0) - (number < 0)
+
+
 def negate(call: Call, domains: list[Domain]) -> Domain:
     """−a."""
     (a,) = numbers(call, domains)
@@ -104,6 +187,20 @@ def rounded(rounding: Callable[[Fraction], int]) -> Rule:
         return Domain(Kind.INTEGER, Fraction(rounding(low)), Fraction(rounding(high)), nullable=a.nullable)
 
     return rule
+
+
+def rounded_to_digits(call: Call, domains: list[Domain]) -> Domain:
+    """A number made whole, or rounded to digits after the point, or before it where they are negative."""
+    if len(call.arguments) == 1:
+        return rounded(half_up)(call, domains)
+    numbers(call, domains)
+    digits, a = literal_number(call, 1), domains[0]
+    if digits.denominator != 1 or abs(digits) > MOST_DIGITS:
+        raise QueryRefused(f"ROUND takes up to {MOST_DIGITS} digits", hint="ROUND(x, 2)")
+    step = Fraction(10) ** -int(digits)
+    low = None if a.low is None else math.floor(a.low / step) * step  # a product of doubles may miss a half
+    high = None if a.high is None else math.ceil(a.high / step) * step
+    return number_between(low, high, nullable=a.nullable, integer=digits <= 0 and is_int(a))
 
 
 def half_up(number: Fraction) -> int:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from giveortake.errors import QueryRefused
-from giveortake.plan import arithmetic, choices, texts
+from giveortake.plan import arithmetic, choices, texts, times
 
 if TYPE_CHECKING:
     from giveortake.plan.arithmetic import Rule
@@ -69,7 +69,9 @@ FUNCTIONS: dict[str, Function] = {
     "abs": Function(1, 1, arithmetic.absolute, ("ABS",)),
     "floor": Function(1, 1, arithmetic.rounded(math.floor), ("FLOOR",)),
     "ceil": Function(1, 1, arithmetic.rounded(math.ceil), ("CEIL", "CEILING")),
-    "round": Function(1, 1, arithmetic.rounded(arithmetic.half_up)),
+    "round": Function(1, 2, arithmetic.rounded_to_digits),
+    "power": Function(2, 2, arithmetic.power, ("POWER", "POW")),
+    "sign": Function(1, 1, arithmetic.sign, ("SIGN",)),
     "sqrt": Function(1, 1, arithmetic.square_root, ("SQRT",)),
     "ln": Function(1, 1, arithmetic.logarithm, ("LN",)),
     "exp": Function(1, 1, arithmetic.exponential, ("EXP",)),
@@ -109,6 +111,12 @@ FUNCTIONS: dict[str, Function] = {
     "hour": Function(1, 1, texts.part(0, 23, of_time=True), ("HOUR",)),
     "minute": Function(1, 1, texts.part(0, 59, of_time=True), ("MINUTE",)),
     "date_trunc": Function(2, 2, texts.truncate),
+    "dayname": Function(1, 1, times.name_of(times.DAYS), ("DAYNAME",)),
+    "monthname": Function(1, 1, times.name_of(times.MONTHS), ("MONTHNAME",)),
+    "add_days": Function(2, 2, times.moved, ("ADD_DAYS",)),
+    "add_months": Function(2, 2, times.moved, ("ADD_MONTHS",)),
+    "add_seconds": Function(2, 2, times.moved, ("ADD_SECONDS",)),
+    "date_diff": Function(3, 3, times.difference),
     "to_real": Function(1, 1, texts.to_real),
     "to_integer": Function(1, 1, texts.to_integer),
     "to_text": Function(1, 1, texts.to_text),

@@ -41,7 +41,7 @@ _STEPS = {Filter, Derive, JoinPublic, JoinPersons, Union, PerPerson, KeepParts}
 class Origin:
     """The relations that questions may begin with, and the public tables that they may join, by name.
 
-    `uncapped` are the private tables before the custodian's bound on rows, of which bounds are found.
+    `uncapped` are the private tables before any cap on rows, of which caps and bounds are found.
     """
 
     relations: Mapping[str, Relation]
@@ -53,13 +53,13 @@ class Origin:
         cls,
         private: Iterable[PrivateTable],
         public: Iterable[PublicTable],
-        most_rows_of_person: int | None,
+        rows_in: Callable[[str], int | None],
     ) -> Origin:
-        """Whole tables."""
+        """Tables, of which `rows_in` says how many rows of a person count unless a question says otherwise."""
         tables = list(private)
         return cls(
-            MappingProxyType({each.name: Scan(each, most_rows_of_person) for each in tables}),
-            MappingProxyType({each.name: Scan(each) for each in tables}),
+            MappingProxyType({each.name: Scan(each, rows_in(each.name)) for each in tables}),
+            MappingProxyType({each.name: Scan(each, is_whole=True) for each in tables}),
             MappingProxyType({each.name: each for each in public}),
         )
 

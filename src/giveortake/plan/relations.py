@@ -112,10 +112,14 @@ class Binary(Relation):
 @final
 @dataclass(frozen=True, slots=True)
 class Scan(Relation):
-    """A private table itself. `most_rows_of_person` is the custodian's bound, which the engine enforces first."""
+    """A private table itself. The engine keeps `most_rows_of_person` rows of each person first, if that is stated.
+
+    One that `is_whole` gets no such cap: it is what caps are found of.
+    """
 
     table: PrivateTable
     most_rows_of_person: int | None = None
+    is_whole: bool = False
 
     @property
     def sources(self) -> tuple[Relation, ...]:
@@ -255,28 +259,10 @@ class JoinPersons(Binary):
                 f"there are more than {_MOST_PERSON_JOINS} joins on the person: a person's rows multiply in each",
                 hint="make one row for each person first: GROUP BY the person in a subquery",
             )
-        self._require_few_matches()
         one, other = self.left.schema[self.left.person], self.right.schema[self.right.person]
         if one.kind is not other.kind:
             raise QueryRefused("the two tables write the person differently, as values of different kinds")
         _require_names_apart([*self.left.schema, *(name for _, name in self.taken)])
-
-    def _require_few_matches(self) -> None:
-        """Refuse what would let one person with many rows make as many as the square of them."""
-        one, other = self.left.most_rows, self.right.most_rows
-        if one is None and other is None:
-            raise QueryRefused(
-                "a person may have any number of rows on both sides of the join, and all pairs of them would be made",
-                hint="make one row for each person first (GROUP BY the person in a subquery), or gt.protect(…, "
-                "rows_per_person=…)",
-            )
-        most = _MOST_REPEATED if one is None or other is None else _MOST_MATCHES
-        if (one or 1) * (other or 1) > most:
-            raise QueryRefused(
-                f"a join of {_rows_in_words(one)} and {_rows_in_words(other)} of a person multiplies them by more than "
-                f"{most:,}",
-                hint="protect the tables with a smaller rows_per_person, or make one row for each person first",
-            )
 
     @property
     def schema(self) -> dict[str, Domain]:
@@ -375,6 +361,28 @@ class KeepParts(Unary):
 
     def to_json(self) -> Any:
         return ["keep parts", self.source.to_json(), self.column, self.most]
+
+
+def require_few_matches(relation: Relation) -> None:
+    """Refuse joins that would let one person with many rows make as many as the square of them."""
+    for source in relation.sources:
+        require_few_matches(source)
+    if not isinstance(relation, JoinPersons):
+        return
+    one, other = relation.left.most_rows, relation.right.most_rows
+    if one is None and other is None:
+        raise QueryRefused(
+            "a person may have any number of rows on both sides of the join, and all pairs of them would be made",
+            hint="say how many count, rows_per_person=…, or make one row for each person first (GROUP BY the person "
+            "in a subquery)",
+        )
+    most = _MOST_REPEATED if one is None or other is None else _MOST_MATCHES
+    if (one or 1) * (other or 1) > most:
+        raise QueryRefused(
+            f"a join of {_rows_in_words(one)} and {_rows_in_words(other)} of a person multiplies them by more than "
+            f"{most:,}",
+            hint="state a smaller rows_per_person, or make one row for each person first",
+        )
 
 
 def _rows_in_words(most: int | None) -> str:

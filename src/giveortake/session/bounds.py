@@ -114,7 +114,8 @@ def bounds_check(relation: Relation, caps: Caps, by: Sequence[str], columns: Seq
         raise InvalidParameter(
             "check_bounds", "gt.ROW", "is about persons", hint="count rows outside the bounds in SQL"
         )
-    by = () if caps.total is not None else by
+    total = caps.rows_in(relation.tables()[0].name)
+    by = () if total is not None else by
     features: list[tuple[str, Expression]] = []
     inner: Relation = relation
     counted: list[tuple[str, Aggregate]] = []
@@ -135,14 +136,19 @@ def bounds_check(relation: Relation, caps: Caps, by: Sequence[str], columns: Seq
                 *((name, Aggregate(AggregateKind.MAXIMUM, Column(name))) for name, _ in counted),
             ),
         )
-        features.append(("over_groups_per_person", Call("gt", (Column("groups"), Literal(caps.groups)))))
+        if caps.groups_per_person is not None:
+            features.append(("over_groups_per_person", Call("gt", (Column("groups"), Literal(caps.groups_per_person)))))
     else:
         person = PerPerson(inner, (), (("rows", Aggregate(AggregateKind.COUNT_ROWS)), *counted))
-    if caps.total is not None:
-        features.append(("over_rows_per_person", Call("gt", (Column("rows"), Literal(caps.total)))))
-    else:
-        features.append(("over_rows_per_group", Call("gt", (Column("rows"), Literal(caps.rows)))))
+    if total is not None:
+        features.append(("over_rows_per_person", Call("gt", (Column("rows"), Literal(total)))))
+    elif caps.rows_per_group is not None:
+        features.append(("over_rows_per_group", Call("gt", (Column("rows"), Literal(caps.rows_per_group)))))
     features.extend((f"outside_{c}", Call("gt", (Column(f"outside {c}"), Literal(0)))) for c in columns)
+    if not features:
+        raise InvalidParameter(
+            "check_bounds", None, "has nothing to check: no caps are stated", hint="gt.protect(…, rows_per_person=10)"
+        )
     outputs = [("people", Measured(Aggregate(AggregateKind.COUNT_ROWS)))]
     for name, condition in features:
         one = Call("case", (condition, Literal(1), Literal(None)))

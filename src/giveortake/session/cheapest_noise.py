@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from giveortake.accounting.currencies import Currency
-    from giveortake.compile import Rules, Terms
+    from giveortake.compile import Caps, Measurement, Rules, Terms
     from giveortake.ledger import Trial
     from giveortake.plan import Question
+    from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism, Priced
 
 _MEAN_OF_PURE = 1.2534  # √(2π)/2: μ of an ε-DP release is at most this times ε; it starts a search, no more
@@ -44,24 +45,49 @@ _BELOW = 0.99998  # of where a step of the search would end: what is sought is n
 _STEPS = 40
 
 
-def price_by_margin(
-    mechanism: InteractiveMechanism, question: Question, terms: Terms, rules: Rules, trial: Trial
-) -> Priced:
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Pricing:
+    """A question whose price is sought: what is asked, of which mechanism, with which caps and by which rules."""
+
+    mechanism: InteractiveMechanism
+    question: Question
+    caps: Caps
+    rules: Rules
+
+    def at(self, spend: Spend) -> Priced:
+        """The question at a spend."""
+        return self.mechanism.price_at(self.question, self.caps, spend, rules=self.rules)
+
+    def measure(self, spend: Spend) -> Measurement:
+        """What a spend buys."""
+        return self.mechanism.measure(self.question, self.caps, spend, rules=self.rules)
+
+    def event(self, priced: Priced) -> Event:
+        """What would be charged."""
+        return self.mechanism.event([priced])
+
+    def is_paid(self, priced: Priced) -> bool:
+        """Whether it was paid for before."""
+        return self.mechanism.is_paid([priced])
+
+
+def price_by_margin(asking: Pricing, terms: Terms, trial: Trial) -> Priced:
     """The spend that reaches a margin and leaves most of the budget, of Laplace and Gaussian noise."""
-    pot = mechanism.key_pot
+    pot = asking.mechanism.key_pot
     keys = terms.key_delta if terms.key_delta is not None or pot is None else pot / 10
     pure = [account.currency for account in trial.accounts] == [Epsilon()]
     kinds = [Spend(epsilon=Fraction(1), keys=keys), *([] if pure else [Spend(mu=Fraction(1), keys=keys)])]
-    spends = [least_spend(lambda each: mechanism.measure(question, each, None, rules), kind, terms) for kind in kinds]
-    found = [mechanism.price_at(question, spend, rules=rules) for spend in spends if spend is not None]
+    spends = [least_spend(asking.measure, kind, terms) for kind in kinds]
+    found = [asking.at(spend) for spend in spends if spend is not None]
     if not found:
         raise InvalidParameter(
             "margin", terms.margin, "is not reached by any amount of noise", hint="ask for a wider margin"
         )
     for each in found:
-        if mechanism.is_paid([each]):
+        if asking.is_paid(each):
             return _again(each)
-    parts = [(trial.part_of_rest(mechanism.event([each])), each) for each in found]
+    parts = [(trial.part_of_rest(asking.event(each)), each) for each in found]
     fitting = sorted(((part, each) for part, each in parts if part is not None), key=lambda pair: pair[0])
     if not fitting:
         return found[0]
@@ -74,14 +100,12 @@ def price_by_margin(
     return replace(best, why=f"{_noise(best)}: {told}, and {_percent(fitting[1][0])} with {_other(best)}")
 
 
-def price_by_share(
-    mechanism: InteractiveMechanism, question: Question, terms: Terms, rules: Rules, trial: Trial
-) -> Priced:
+def price_by_share(asking: Pricing, terms: Terms, trial: Trial) -> Priced:
     """The spend of a share of the budget that makes the narrowest intervals, of Laplace and Gaussian noise."""
     assert terms.share is not None  # noqa: S101 (asked only then)
-    options = list(_options(mechanism, question, terms, rules, trial))
+    options = list(_options(asking, terms, trial))
     for each in options:
-        if mechanism.is_paid([each.priced]):
+        if asking.is_paid(each.priced):
             return _again(each.priced)
     left = max(Fraction(0), 1 - trial.share)
     within = [each for each in options if each.used is not None and each.used <= trial.share + terms.share]
@@ -113,9 +137,7 @@ class _Option:
     width: float
 
 
-def _options(
-    mechanism: InteractiveMechanism, question: Question, terms: Terms, rules: Rules, trial: Trial
-) -> Iterator[_Option]:
+def _options(asking: Pricing, terms: Terms, trial: Trial) -> Iterator[_Option]:
     """Of every account and either noise, the spend that costs the share of the account's limit."""
     share, pot = terms.share or Fraction(0), trial.pot
     keys = terms.key_delta if terms.key_delta is not None or pot is None else share * pot.limit
@@ -126,19 +148,19 @@ def _options(
 
             def priced(amount: Fraction, kind: Spend = kind) -> Priced:
                 spend = replace(kind, epsilon=amount) if kind.is_pure else replace(kind, mu=amount)
-                return mechanism.price_at(question, spend, rules=rules)
+                return asking.at(spend)
 
             def cost(
                 amount: Fraction, currency: Currency = account.currency, priced: Callable[[Fraction], Priced] = priced
             ) -> Fraction | None:
-                return trial.cost(mechanism.event([priced(amount)]), currency)
+                return trial.cost(asking.event(priced(amount)), currency)
 
             amount = _greatest(cost, target, _guess(account.currency, target, pure=kind.is_pure)) if target else None
             if amount is None or (amount, kind.is_pure) in seen:
                 continue
             seen.add((amount, kind.is_pure))
             made = priced(amount)
-            after = trial.after(mechanism.event([made]))
+            after = trial.after(asking.event(made))
             width = typical_width(made.made, terms.confidence, terms.n)
             yield _Option(made, target, None if after is None else after.share, width)
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 MEMORY = ":memory:"  # where a ledger is kept that forgets
 _REQUIRED = ("source", "unit", "budget")
 _PEOPLE = ("population", "new_population", "analyst", "owner_confirms")
-_TEXTS = ("unit", "neighbours", "ledger", "mark", "table", *_PEOPLE, "memory", "spool")
-_NUMBERS = ("groups_per_person", "rows_per_group", "rows_per_person", "failures", "threads", "seconds")
-_KNOWN = ("source", "budget", "domains", "public", *_TEXTS, *_NUMBERS)
+_TEXTS = ("unit", "neighbours", "caps", "ledger", "mark", "table", *_PEOPLE, "memory", "spool")
+_NUMBERS = ("groups_per_person", "rows_per_group", "failures", "threads", "seconds")
+_KNOWN = ("source", "budget", "domains", "public", "rows_per_person", *_TEXTS, *_NUMBERS)
 
 
 @final
@@ -128,6 +128,7 @@ def _configuration(file: Path, name: str, section: object) -> Configuration:
     for key in _NUMBERS:
         if key in section:
             said[key] = where.number(key, section[key])
+    said |= _rows_per_person(where, section)
     said["unit"] = unit_said(said["unit"])
     if "ledger" in said:
         said["ledger"] = _ledger(file, said["ledger"])
@@ -143,6 +144,17 @@ def _configuration(file: Path, name: str, section: object) -> Configuration:
             for each, value in listed.items()
         }
     return Configuration(file, name, said)
+
+
+def _rows_per_person(where: _Place, section: Mapping[str, Any]) -> dict[str, Any]:
+    """A number for all tables, or one for each, if it is said."""
+    value = section.get("rows_per_person")
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        return {"rows_per_person": where.number("rows_per_person", value)}
+    numbers = {name: where.number(f"rows_per_person.{name}", each) for name, each in value.items()}
+    return {"rows_per_person": numbers}
 
 
 def unit_said(text: str) -> Unit:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from giveortake import accounting, exact
 from giveortake.compile.outputs import Apply, QuantileOf
-from giveortake.compile.quantiles import rank_margin
 from giveortake.compile.releases import without_data
 from giveortake.errors import BudgetExceeded, QueryRefused
 
@@ -50,12 +49,14 @@ def typical_width(made: Measurement, confidence: Fraction, n: Number | None) -> 
 
 
 def _widths(formula: Formula, measures: Mapping[int, Combined], miss: float, number: float) -> Iterator[float]:
-    """The margins in a formula: its own, or those of its parts."""
+    """The margins in a formula: its own, or those of its parts; of a quantile that of its rank."""
     own = formula.margin(measures, miss, number)
     if own is not None:
         yield own
     elif isinstance(formula, QuantileOf):
-        yield rank_margin(measures[formula.measure], miss)
+        distribution = measures[formula.measure].distribution
+        if distribution is not None:
+            yield distribution.rank_margin(formula.quantile, miss)
     elif isinstance(formula, Apply):
         for part in formula.parts:
             yield from _widths(part, measures, miss, number)

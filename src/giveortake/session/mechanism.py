@@ -17,10 +17,12 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack, final
 
 from giveortake.answers import Answer, Stream
-from giveortake.compile import LATEST, OLDER, Terms, composed, event_of, measurement
+from giveortake.answers.cap_terms import CAP_TERMS
+from giveortake.compile import LATEST, OLDER, Rules, Terms, composed, event_of, measurement
 from giveortake.compile.keys import in_order, listed_keys, with_keys
 from giveortake.compile.postprocessing import answer_columns
 from giveortake.compile.provenance import provenance
+from giveortake.compile.selection_rules import key_delta
 from giveortake.engines import Found
 from giveortake.engines.duckdb.key_order import ordered
 from giveortake.engines.failures import failure
@@ -36,16 +38,17 @@ from giveortake.errors import (
     Unprovable,
 )
 from giveortake.exact import shown
+from giveortake.plan import Domain, Kind
 from giveortake.privacy import ApproxDP
 from giveortake.privacy.events import InPart
 from giveortake.session import stored_answers
-from giveortake.session.cheapest_noise import price_by_margin, price_by_share
+from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from giveortake.answers.spend_terms import SpendTerms
-    from giveortake.compile import Caps, Measurement, Release, Rules, Spend
+    from giveortake.compile import Caps, CustodianCaps, Measurement, Release, Spend
     from giveortake.compile.bases import Basis
     from giveortake.engines import Engine, Keys
     from giveortake.ledger import Ledger, Reservation, Standing, Trial
@@ -62,8 +65,12 @@ ENTROPY = "the operating system's generator; a guarantee assumes ideal coins, wh
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Priced:
-    """A question with its price: the measurement that a spend buys, and its keys unless they have to be found."""
+    """A question with its price: the measurement that a spend buys, and its keys unless they have to be found.
 
+    `question` is as it was asked, and the measurement's own is about the rows that count.
+    """
+
+    question: Question
     made: Measurement
     spend: Spend
     keys: Keys | None
@@ -89,7 +96,7 @@ class InteractiveMechanism:
     population: str
     version: str
     budget: Guarantee
-    caps: Caps
+    caps: CustodianCaps
     analyst: str | None
     part: Part | None = None  # of a partition, if that is all there is to see
 
@@ -147,10 +154,11 @@ class InteractiveMechanism:
 
     def price(self, question: Question, terms: Terms, rules: Rules = LATEST) -> Priced:
         """What the terms spend on a question, and what that buys. Nothing is charged, and no row is looked at."""
+        caps = self.resolve_caps(terms, rules)
         if terms.margin is not None:
-            return price_by_margin(self, question, terms, rules, self.trial())
+            return price_by_margin(Pricing(self, question, caps, rules), terms, self.trial())
         if terms.share is not None:
-            return price_by_share(self, question, terms, rules, self.trial())
+            return price_by_share(Pricing(self, question, caps, rules), terms, self.trial())
         if terms.spend is None:
             raise InvalidParameter(
                 "epsilon",
@@ -158,7 +166,15 @@ class InteractiveMechanism:
                 "is missing: say what the answer may cost",
                 hint='epsilon="0.1", or margin=50, or share="1/10"',
             )
-        return self.price_at(question, terms.spend, rules=rules)
+        return self.price_at(question, caps, terms.spend, rules=rules)
+
+    def resolve_caps(self, terms: Terms, rules: Rules = LATEST) -> Caps:
+        """The caps of a question: those that it states, and the custodian's where it states none."""
+        if terms.best_caps:
+            raise QueryRefused('caps="best" takes caps from a profile, and none was released')
+        if terms.caps.stated and self.budget.unit.column is None:
+            raise InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
+        return self.caps.of_question(terms.caps, rules)
 
     def price_as_before(self, price: Callable[[Rules], list[Priced]], key: str | None) -> list[Priced]:
         """The price by the rules by which this was paid for before, else by the latest."""
@@ -177,12 +193,14 @@ class InteractiveMechanism:
     def price_at(
         self,
         question: Question,
+        caps: Caps,
         spend: Spend,
         known: Keys | None = None,
+        *,
         rules: Rules = LATEST,
         basis: Basis | None = None,
     ) -> Priced:
-        """The same for a spend. With `known` keys, which are public then, none are looked for.
+        """The same for caps and a spend. With `known` keys, which are public then, none are looked for.
 
         With a `basis` it is measured in that, as what it is to be combined with was.
 
@@ -191,30 +209,38 @@ class InteractiveMechanism:
         """
         self.origin.require(question)
         if known is None:
-            spend = self.with_key_delta(question, spend)
-        made = self.measure(question, spend, known, rules, basis)
+            spend = self.with_key_delta(question, spend, rules)
+        made = self.measure(question, caps, spend, known, rules=rules, basis=basis)
         self.engine.require_runnable(made.asked())
-        return Priced(made, spend, made.keys() if known is None and made.selection is None else known)
+        return Priced(question, made, spend, made.keys() if known is None and made.selection is None else known)
 
     def measure(
         self,
         question: Question,
+        caps: Caps,
         spend: Spend,
         known: Keys | None = None,
+        *,
         rules: Rules = LATEST,
         basis: Basis | None = None,
     ) -> Measurement:
         """The measurement that a spend buys."""
-        return measurement(question, self.caps, self.budget.neighbours, spend, known, rules=rules, basis=basis)
+        return measurement(question, caps, self.budget.neighbours, spend, known, rules=rules, basis=basis)
 
-    def with_key_delta(self, question: Question, spend: Spend) -> Spend:
-        """The δ for finding keys, a tenth of the pot unless said otherwise; none if all keys are known."""
+    def with_key_delta(self, question: Question, spend: Spend, rules: Rules) -> Spend:
+        """The δ for finding keys, a tenth of the pot unless said otherwise; none if all keys are known.
+
+        Of a δ that is stated it is a part: half at most by the first rules, as much as serves best by the others.
+        """
         if not question.finds_keys:
             return replace(spend, keys=None)
         if spend.keys is not None or self.key_pot is None:
             return spend
         usual = self.key_pot / 10
-        return replace(spend, keys=usual if spend.delta is None else min(usual, spend.delta / 2))
+        if spend.delta is None:
+            return replace(spend, keys=usual)
+        half = min(usual, spend.delta / 2)
+        return replace(spend, keys=half if rules is Rules.FIRST else key_delta(spend, usual))
 
     @property
     def key_pot(self) -> Fraction | None:
@@ -227,7 +253,8 @@ class InteractiveMechanism:
         if self.part is None:
             return whole
         added = composed([each.made.event_if_added() for each in asked])
-        return InPart(whole, added, self.part.partition, self.part.number, self.part.touched)
+        (partition,) = {self.part.partition(each.made.caps) for each in asked}  # what is asked together has one
+        return InPart(whole, added, partition, self.part.number, self.part.touched)
 
     # -- 2. reserve ---------------------------------------------------------------------------------------------
 
@@ -238,7 +265,7 @@ class InteractiveMechanism:
         return {
             "questions": [each.made.named(each.spend) for each in asked],
             "refines": list(refines),
-            "part": None if self.part is None else self.part.name,
+            "part": None if self.part is None else self.part.name(asked[0].made.caps),
             **({} if portion is None else {"portion": portion}),
         }
 
@@ -283,10 +310,12 @@ class InteractiveMechanism:
         return type(refusal)(message, cost=refusal.cost, remaining=refusal.remaining, hint=hint)
 
     def _no_share(self, asked: Priced, refusal: str) -> BudgetExceeded:
-        left = self.ledger.affordable(self.standing()) or Fraction(0)
+        standing = self.standing()
+        left = self.ledger.affordable(standing) or Fraction(0)
         hint = f"a smaller share fits, or a pure ε of up to {shown(left, 4)}; the owner can raise the budget"
-        remaining = self.standing().remaining
-        return BudgetExceeded(f"{refusal}; nothing was charged", cost=asked.spend, remaining=remaining, hint=hint)
+        return BudgetExceeded(
+            f"{refusal}; nothing was charged", cost=asked.spend, remaining=standing.remaining, hint=hint
+        )
 
     def standing(self) -> Standing:
         """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
@@ -325,7 +354,9 @@ class InteractiveMechanism:
         try:
             with one_question():
                 if asked.keys is not None:
-                    return _Drawn(self._draw_values(asked.made, asked.keys))
+                    release = asked.made.release(self.engine, asked.keys)
+                    self._require_unchanged()
+                    return _Drawn(stored_answers.part_to_json(None, release))
                 return self._draw_found(asked.made, f"{reservation.number}-{place}")
         except GiveOrTakeError as error:
             failed = error
@@ -347,8 +378,10 @@ class InteractiveMechanism:
         count = found.count()
         if count > stored_answers.MANY:
             return _Drawn(self._draw_many_values(made, found, count), scratch)
-        rows = [row for rows in found.lists() for row in rows]
-        return _Drawn(self._draw_values(made, with_keys(made, rows), stored_answers.keys_to_json(rows)), scratch)
+        rows, counted = made.parted([row for rows in found.lists() for row in rows])
+        release = made.release(self.engine, with_keys(made, rows), counted=counted)
+        self._require_unchanged()
+        return _Drawn(stored_answers.part_to_json(stored_answers.keys_to_json(rows), release), scratch)
 
     def _draw_keys(self, made: Measurement) -> Iterator[Any]:
         """The keys that are found, `MANY` to a line, in the order of their values: the engine's would tell of rows."""
@@ -363,19 +396,18 @@ class InteractiveMechanism:
             return
         schema = made.question.relation.schema
         domains = [column.expression.domain(schema) for column in made.columns]
+        if made.selection is not None and made.selection.decides is not None:
+            domains.append(Domain(Kind.INTEGER))  # the number that decided comes with each key
         for rows in ordered(chain([first], lists), domains, self.spool.place(), stored_answers.MANY):
             yield stored_answers.keys_to_json(rows)
 
-    def _draw_values(self, made: Measurement, keys: Keys, found: list[Any] | None = None) -> Stored:
-        release = made.release(self.engine, keys)
-        self._require_unchanged()
-        return stored_answers.part_to_json(found, release)
-
     def _draw_many_values(self, made: Measurement, found: stored_answers.FoundKeys, count: int) -> Stored:
         """The same with keys and values in files: one line of them is held at a time."""
-        keys = listed_keys(made, Found(count, found.lists))
-        releases = made.releases(self.engine, keys, stored_answers.MANY)
-        lines = zip(found.lines(), releases, strict=True)
+        keys = listed_keys(made, Found(count, lambda: (made.parted(rows)[0] for rows in found.lists())))
+        counted = (made.parted(rows)[1] or {} for rows in found.lists())
+        releases = made.releases(self.engine, keys, stored_answers.MANY, counted=counted)
+        listed = (stored_answers.keys_to_json(made.parted(rows)[0]) for rows in found.lists())
+        lines = zip(listed, releases, strict=True)
         kept = self.spool.write(stored_answers.part_to_json(line, release) for line, release in lines)
         self._require_unchanged()
         return {"spool": kept}
@@ -386,8 +418,9 @@ class InteractiveMechanism:
 
     def _scratch_name(self, made: Measurement, number: str) -> str:
         """Where found keys are kept until they are settled: a name for this charge and this question alone."""
-        part = None if self.part is None else self.part.name
-        named = [self.population, self.dataset, self.version, part, made.digest(), repr(made.selection)]
+        assert made.selection is not None  # noqa: S101 (keys were found)
+        part = None if self.part is None else self.part.name(made.caps)
+        named = [self.population, self.dataset, self.version, part, made.digest(), made.selection.scratch_name]
         return f"{number}-{hashlib.sha256(json.dumps(named).encode()).hexdigest()[:24]}.keys"
 
     # -- 4. settle ----------------------------------------------------------------------------------------------
@@ -455,11 +488,13 @@ class _Release:
         """Ask once more, and combine all answers; keys that were found are public now."""
         if not all(measure.averages for measure in self.asked.made.measures):
             raise Unprovable("quantiles are not refined: their answers do not average", hint="ask anew, for more")
-        said = Terms.of(terms, confidence=self.confidence, without=("margin", "share", "key_delta", "n"))
+        said = Terms.of(terms, confidence=self.confidence, without=("margin", "share", "key_delta", "n", *CAP_TERMS))
         if said.spend is None:
             raise InvalidParameter("epsilon", None, "is missing", hint='answer.refine(epsilon="0.1")')
         made = self.asked.made  # releases are combined that were drawn by the same rules
-        again = self.mechanism.price_at(made.question, said.spend, self.keys, made.rules, made.basis)
+        again = self.mechanism.price_at(
+            self.asked.question, made.caps, said.spend, self.keys, rules=made.rules, basis=made.basis
+        )
         refines = (*self.refines, str(self.reservation.number))
         reservation, (part,) = self.mechanism.reserve_and_draw([again], key, refines, self.portion)
         keys, release = stored_answers.whole(self.mechanism.spool, again, part)

@@ -14,6 +14,7 @@ from giveortake.exact import whole
 from giveortake.plan import Call, Column, Filter, KeepParts, Literal
 
 if TYPE_CHECKING:
+    from giveortake.compile import Caps
     from giveortake.plan import Relation, Value
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.session import Session
@@ -22,19 +23,32 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part: the rows with one value of a column. `touched` is how many parts a unit can have rows in."""
+    """One part: the rows with one value of a column. `touched` is how many parts a unit can have rows in.
+
+    `identity` tells the partition from others, but for the rows that count in `table`.
+    """
 
     column: str
     value: Value
     number: int
-    partition: int
+    identity: tuple[Any, ...]
+    table: str
+    usual_caps: Caps
     touched: int
     keep: int | None
 
-    @property
-    def name(self) -> str:
-        """What tells it from other parts."""
-        return f"{self.partition}/{self.number}"
+    def partition(self, caps: Caps) -> int:
+        """The number of the partition that a question with such caps is asked in.
+
+        Which parts of a person are kept depends on the rows that count. So questions that count other rows are asked in
+        another partition, whose price adds to that of this one. If all parts are kept, it is one whatever counts.
+        """
+        rows = (self.usual_caps if self.keep is None else caps).rows_in(self.table)
+        return int.from_bytes(hashlib.sha256(json.dumps([*self.identity, rows]).encode()).digest()[:7])
+
+    def name(self, caps: Caps) -> str:
+        """What tells it from other parts, for a question with such caps."""
+        return f"{self.partition(caps)}/{self.number}"
 
     @property
     def left_out(self) -> str | None:
@@ -103,17 +117,16 @@ def parts_of(
             "of several tables would have to keep the same parts of a person in each",
             hint="partition one table, or pass parts_per_person=<the number of parts>",
         )
-    identity = [
+    identity = (
         mechanism.engine.identity,
         mechanism.dataset,
         mechanism.version,
         column,
         touched,
         keep,
-        mechanism.caps.total,
-    ]
-    number = int.from_bytes(hashlib.sha256(json.dumps(identity).encode()).digest()[:7])
-    return [Part(column, value, place, number, touched, keep) for place, value in enumerate(values)]
+    )
+    (table, *_), usual = (relation.tables()[0].name for relation in tables), mechanism.caps.caps
+    return [Part(column, value, place, identity, table, usual, touched, keep) for place, value in enumerate(values)]
 
 
 def key_of(value: Value) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack, final
 
+from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.compile import Terms
 from giveortake.session.quote import quote_of
 
@@ -11,13 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from giveortake.answers import Answer, Stream
-    from giveortake.answers.spend_terms import SpendTerms
+    from giveortake.answers.cap_terms import AskTerms
     from giveortake.plan import Question
     from giveortake.session.mechanism import InteractiveMechanism, Priced
     from giveortake.session.quote import Quote
     from giveortake.session.session import Session
-
-_OPTIONS = ("epsilon", "delta", "share")  # of a question's own text that are terms of its spend
 
 
 @final
@@ -30,6 +29,9 @@ class Query:
     or makes narrower intervals. `confidence` is that of every interval, 0.95 unless stated; `key_delta` the δ for
     finding keys in the data; `n` how many rows a group has, if that is public or was released: means are as sure as it
     is large.
+
+    How much of one person counts is capped by `rows_per_person`, `groups_per_person` and `rows_per_group`, in the place
+    of what the custodian said; the noise follows them. `caps` says `"best"` to take those of a profile.
     """
 
     def __init__(
@@ -40,26 +42,28 @@ class Query:
         self.options = dict(options)
         self._mechanism = mechanism
 
-    def quote(self, **terms: Unpack[SpendTerms]) -> Quote:
+    def quote(self, **terms: Unpack[AskTerms]) -> Quote:
         """What an answer would cost and how sure it would be. No data is touched, and nothing spent.
 
-        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `key_delta`, `n`; see the class.
+        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `key_delta`, `n`;
+        `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class.
         """
         said = self._terms(terms)
         return quote_of(self._mechanism, self._mechanism.price(self.question, said), said)
 
-    def answer(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Answer:
+    def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Answer:
         """The answer, at the cost of the whole question however many columns it has.
 
-        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `key_delta`, `n`; see the class.
-        `key` makes a retry safe: the same key and question give the same answer and are charged once. The same question
-        at the same price is free the second time.
+        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `key_delta`, `n`;
+        `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class. `key` makes a retry safe: the
+        same key and question give the same answer and are charged once. The same question at the same price is free the
+        second time.
         """
         said = self._terms(terms)
         (only,) = self._mechanism.answer([self._priced(said, key)], said.confidence, key)
         return only
 
-    def stream(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Stream:
+    def stream(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Stream:
         """The answer as a stream of answers about some keys each, for tables that are too large to be held at once.
 
         The terms and the price are those of `answer`, and so is what is kept: it is drawn once.
@@ -77,10 +81,11 @@ class Query:
         """Whether some keys are not known beforehand."""
         return self.question.finds_keys
 
-    def _terms(self, said: SpendTerms) -> Terms:
+    def _terms(self, said: AskTerms) -> Terms:
         """The terms as they were said; those of the question's own text where nothing else is."""
         stated = any(said.get(name) is not None for name in ("epsilon", "rho", "mu", "margin", "share"))
-        own = {} if stated else {name: each for name, each in self.options.items() if name in _OPTIONS}
+        names = {*CAP_TERMS, *(() if stated else ("epsilon", "delta", "share"))}
+        own = {name: each for name, each in self.options.items() if name in names}
         return Terms.of(own | {name: value for name, value in said.items() if value is not None})
 
     def __repr__(self) -> str:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake import exact
 from giveortake.compile.provenance import caps_in_words, noise_in_words
 from giveortake.compile.releases import without_data
+from giveortake.privacy import events
 from giveortake.session.margins import column_margins, share_of_budget
+from giveortake.session.pages import quote_page
 
 if TYPE_CHECKING:
     from giveortake.compile import Measurement, Terms
@@ -59,6 +61,9 @@ class Quote:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        return quote_page(self)
+
 
 def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Quote:
     """Everything that can be said before asking."""
@@ -86,13 +91,16 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
 
 def _keys(made: Measurement) -> str:
     if made.selection is not None:
-        event = made.selection.event()
-        return (
-            f"found in the data; shown when a noisy number of persons reaches {made.selection.mechanism.threshold} "
-            f"(ε = {exact.shown(event.epsilon)}, δ = {exact.shown(event.delta)})"
-        )
+        return f"found in the data; shown when {made.selection.told} ({_price_of_keys(made.selection.event())})"
     size = made.keys().size
     return f"{size:,} known beforehand, all answered" if made.columns else "none"
+
+
+def _price_of_keys(event: events.DiscoveredKeys | events.GaussianKeys) -> str:
+    delta = f"δ = {exact.shown(event.delta)}"
+    if isinstance(event, events.DiscoveredKeys):
+        return f"ε = {exact.shown(event.epsilon)}, {delta}"
+    return f"μ = {exact.shown(1 / event.noise_multiplier, 4)}, {delta}; it has no ε, and ends the sum of ε of a budget"
 
 
 def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Number | None) -> list[str]:
@@ -124,7 +132,7 @@ def _advice(made: Measurement) -> list[str]:
         )
     if made.selection is not None:
         advice.append("declaring the domain of the grouping columns saves the search for keys and its δ")
-    if any(measure.levels > 1 for measure in made.measures):
+    if any(measure.sections is not None for measure in made.measures):
         advice.append("a narrower CLAMP gives quantiles finer bins at no cost")
     return advice
 

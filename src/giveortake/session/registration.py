@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
-from giveortake.compile import Caps
+from giveortake.compile import Caps, CustodianCaps
 from giveortake.engines.registry import HERE, is_address, open_engine, place_of, table_in
 from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, meant
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
@@ -26,6 +26,7 @@ from giveortake.session.session import Session
 from giveortake.session.spool import Spool
 
 if TYPE_CHECKING:
+    from giveortake.compile.caps import CapsRole
     from giveortake.engines import Engine, Source
     from giveortake.exact import Number
     from giveortake.privacy.units import Neighbours
@@ -46,7 +47,8 @@ def protect(
     public: Mapping[str, Any] | None = None,
     groups_per_person: Number | None = None,
     rows_per_group: Number | None = None,
-    rows_per_person: Number | None = None,
+    rows_per_person: Number | Mapping[str, Number] | None = None,
+    caps: CapsRole = "default",
     name: str | None = None,
     table: str | None = None,
     population: str | None = None,
@@ -59,6 +61,7 @@ def protect(
     memory: str = "1500MB",
     threads: int | None = None,
     seconds: float | None = None,
+    cache: str | Path | None = None,
 ) -> Session:
     """Put a table, or several tables about the same people, behind a privacy budget.
 
@@ -67,10 +70,15 @@ def protect(
     `spark://…?table=trips`; a dictionary of names and sources for several tables in one place. `unit` is the column
     that names a person, in every table, or `gt.ROW`. `domains` states what columns may hold: bounds `(0, 500)`,
     categories `["north", …]`, or a dictionary of both.
-    `public` are tables that everybody may know. The three caps bound how much of one person counts.
+    `public` are tables that everybody may know.
+
+    `groups_per_person`, `rows_per_group` and `rows_per_person`, a number or `{table: number}`, cap how much of one
+    person counts where a question does not say so itself; with `caps="maximum"` no question may say more. Without any,
+    questions state their own.
 
     Answers with very many keys are kept in files in the folder `spool`, beside the ledger unless stated.
-    `memory` and `threads` are limits for what runs here, `seconds` one for every question.
+    `memory` and `threads` are limits for what runs here, `seconds` one for every question. In the folder `cache`, if it
+    is stated, a loaded copy of a large CSV file is kept for its user alone: the same file is not read as text again.
 
     Without `ledger` what was spent is kept in memory only, and forgotten with the session. `mark` says where its
     high-water mark is kept, if not in the state folder (`$GIVEORTAKE_STATE`, or the user's own). On a ledger that knows
@@ -80,8 +88,8 @@ def protect(
     whom = _unit(unit)
     checked_neighbours(neighbours)
     promise = _budget(budget, whom, neighbours)
-    caps = Caps.of(groups_per_person, rows_per_group, rows_per_person)
-    if whom == ROW and (caps.stated or caps.total is not None):
+    stated = Caps.of(groups_per_person, rows_per_group, rows_per_person)
+    if whom == ROW and stated.stated:
         raise InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
     if seconds is not None and not (_is_plain_number(seconds) and 0 < seconds <= _MOST_SECONDS):
         raise InvalidParameter("seconds", seconds, "is not a positive number of seconds")
@@ -92,10 +100,12 @@ def protect(
             "mark", str(mark), "belongs to a ledger that is opened here", hint="pass ledger=, a path"
         )
     said = dict(domains or {})
-    engine = open_engine(source, memory=memory, threads=threads, seconds=seconds)
+    kept = None if cache is None else Path(cache).absolute()
+    engine = open_engine(source, memory=memory, threads=threads, seconds=seconds, cache=kept)
     try:
         private, sources = _private_tables(engine, source, whom, said, name=name, table=table)
         open_tables = _public_tables(engine, public or {}, {each.name for each in private})
+        said_caps = CustodianCaps.of(stated, [each.name for each in private], caps)
         engine.lock()
         book = (
             ledger
@@ -115,6 +125,7 @@ def protect(
             new_population=new_population,
             owner_confirms=owner_confirms,
             failures=failures,
+            declared=bool(said),
             owned=book is not ledger,
         )
     except BaseException:
@@ -124,12 +135,12 @@ def protect(
         engine=engine,
         ledger=book,
         spool=Spool(_spool_folder(spool, ledger, called)),
-        origin=Origin.of(private, open_tables, caps.total),
+        origin=Origin.of(private, open_tables, said_caps.caps.rows_in),
         dataset=called,
         population=found.population,
         version=found.version,
         budget=_own_budget(book, called, found.population, analyst) or promise,
-        caps=caps,
+        caps=said_caps,
         analyst=analyst,
     )
     return Session(

@@ -13,6 +13,7 @@ from giveortake.exact import open_probability, shown
 from giveortake.plan import Catalog, PublicTable
 from giveortake.session.batches import share_of_each
 from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, table_before_caps
+from giveortake.session.pages import session_page
 from giveortake.session.partitions import Partition, key_of, parts_of
 from giveortake.session.query import Query
 
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from giveortake.answers import Answer
-    from giveortake.answers.spend_terms import SpendTerms
+    from giveortake.answers.cap_terms import AskTerms
+    from giveortake.compile import Rules
     from giveortake.exact import Number
     from giveortake.ledger import Entry, Standing
     from giveortake.plan import Question
     from giveortake.privacy.events import Event
-    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.mechanism import InteractiveMechanism, Priced
 
 
 @final
@@ -53,7 +55,7 @@ class Session:
         self.population = mechanism.population
         self.version = mechanism.version
         self.budget = mechanism.budget
-        self.caps = mechanism.caps
+        self.caps = mechanism.caps.caps
         self.analyst = mechanism.analyst
         self.durable = durable
         self._mechanism = mechanism
@@ -87,12 +89,12 @@ class Session:
         raise InvalidParameter("table", None, "is not named, and there are several", hint=", ".join(tables))
 
     def batch(
-        self, queries: Sequence[Query | str], *, key: str | None = None, **terms: Unpack[SpendTerms]
+        self, queries: Sequence[Query | str], *, key: str | None = None, **terms: Unpack[AskTerms]
     ) -> list[Answer]:
         """Answers to questions, in SQL or made before, that are declared together: one charge for the whole batch.
 
-        The spend is `epsilon`, or `epsilon` and `delta`, `rho` or `mu`; `key_delta`, `confidence` and `key` are those
-        of `Query.answer`.
+        The spend is `epsilon`, or `epsilon` and `delta`, `rho` or `mu`; `key_delta`, `confidence`, `key` and the caps
+        are those of `Query.answer`, and hold for every question of the batch.
         """
         said = Terms.of(terms, without=("margin", "share", "n"))
         asked = [self.sql(query) if isinstance(query, str) else query for query in queries]
@@ -106,10 +108,12 @@ class Session:
         questions = [query.question for query in asked]
         each = share_of_each(said.spend, questions)
         mechanism = self._mechanism
-        priced = mechanism.price_as_before(
-            lambda rules: [mechanism.price_at(question, each, rules=rules) for question in questions], key
-        )
-        return self._mechanism.answer(priced, said.confidence, key)
+
+        def priced(rules: Rules) -> list[Priced]:
+            caps = mechanism.resolve_caps(said, rules)
+            return [mechanism.price_at(question, caps, each, rules=rules) for question in questions]
+
+        return mechanism.answer(mechanism.price_as_before(priced, key), said.confidence, key)
 
     def partition(self, column: str, *, parts_per_person: int = 1) -> Partition:
         """Disjoint parts of the data, one for each declared value of a column: together they cost the dearest.
@@ -120,7 +124,7 @@ class Session:
         inside = self._mechanism.part
         if inside is not None:
             raise InvalidParameter(
-                "partition", inside.name, "is inside a part already", hint="partition the whole table"
+                "partition", inside.column, "is inside a part already", hint="partition the whole table"
             )
         parts = parts_of(self._mechanism, list(self.catalog.private.values()), column, parts_per_person)
         sessions = {
@@ -143,7 +147,7 @@ class Session:
         columns that questions will group by, `columns` numbers whose bounds are wanted.
         """
         wanted = open_probability("share", share)
-        together = self.caps.total is not None
+        together = self.caps.rows_per_person is not None
         search = BoundsSearch(table_before_caps(self._mechanism.origin), together, tuple(by), tuple(columns), wanted)
         asked = search.questions()
         found = self.batch([self._ask(question) for question in asked.values()], epsilon=epsilon)
@@ -225,7 +229,7 @@ class Session:
         lines.extend(f"  {name}, public" for name in self.catalog.public)
         if self.budget.unit.column is not None:
             lines.append(f"  rows without a {self.budget.unit.column} are left out")
-            lines.append(f"  {self.caps}{'' if self.caps.stated else ' (the default; see suggest_bounds)'}")
+            lines.append(f"  {self._mechanism.caps}")
         try:
             standing, left = self.standing(), self.affordable
         except LedgerUnavailable:
@@ -236,6 +240,9 @@ class Session:
         if not self.durable:
             lines.append("  the ledger is in memory: what was spent is forgotten with the session")
         return "\n".join(lines) + ">"
+
+    def _repr_html_(self) -> str:
+        return session_page(self)
 
 
 def _without_fingerprint(content: Mapping[str, Any]) -> dict[str, Any]:

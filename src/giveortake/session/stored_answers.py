@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.compile import Release
 from giveortake.compile.keys import listed_keys, with_keys
 from giveortake.engines import Found
 from giveortake.errors import LedgerDamaged
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from giveortake.compile import Release
     from giveortake.engines import Keys
     from giveortake.plan import Value
     from giveortake.session.mechanism import Priced
@@ -68,13 +68,13 @@ def whole(spool: Spool, asked: Priced, part: Stored) -> tuple[Keys, Release]:
     made = asked.made
     if "spool" not in part:
         keys = asked.keys if asked.keys is not None else with_keys(made, keys_from_json(part["keys"]))
-        return keys, Release.from_json(part["arrays"], made.noises)
+        return keys, made.read(part["arrays"])
     lists, releases = [], []
     for line in spool.read(part["spool"]):
         lists.append(keys_from_json(line["keys"]))
-        releases.append(Release.from_json(line["arrays"], made.noises))
+        releases.append(made.read(line["arrays"]))
     arrays = zip(*(release.arrays for release in releases), strict=True)
-    joined = Release(tuple(np.concatenate(each) for each in arrays), made.noises)
+    joined = made.released(tuple(np.concatenate(each) for each in arrays))
     return listed_keys(made, Found(sum(map(len, lists)), lambda: iter(lists))), joined
 
 
@@ -86,7 +86,7 @@ def some_at_a_time(spool: Spool, asked: Priced, part: Stored) -> Iterator[tuple[
     for line in spool.read(part["spool"]):
         rows = keys_from_json(line["keys"])
         keys = listed_keys(asked.made, Found(len(rows), lambda rows=rows: iter([rows])))  # type: ignore[misc]
-        yield keys, Release.from_json(line["arrays"], asked.made.noises)
+        yield keys, asked.made.read(line["arrays"])
 
 
 def keys_from_json(content: Any) -> Rows:

@@ -12,6 +12,7 @@ from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import rational
 from giveortake.plan import Call, Column, Expression, Kind, Literal
 from giveortake.plan.functions import CASTS
+from giveortake.sql import times
 from giveortake.sql.functions import COMPARISONS, OUR_OWN, PARTS, SCALARS
 from giveortake.sql.refusals import allow, refuse
 
@@ -60,6 +61,10 @@ class Rows:
             if kinds & {Kind.DATE, Kind.TIMESTAMP}:
                 arguments = [_as_date(each) for each in arguments]
         return Call(name, tuple(arguments))
+
+    def as_date(self, argument: Expression) -> Expression:
+        """A text that is written out as the date that it writes."""
+        return _as_date(argument)
 
     def column(self, node: exp.Expr) -> Expression:
         """The column that a name means."""
@@ -221,9 +226,9 @@ def _cast(rows: Rows, node: exp.Expr) -> Expression:
 def _round(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "decimals")
     decimals = node.args.get("decimals")
-    if decimals is not None and rows.expression(decimals) != Literal(0):
-        raise QueryRefused("ROUND to decimals is not answered", hint="ROUND(x), or BUCKET(x, 0.1)")
-    return Call("round", (rows.expression(node.this),))
+    digits = Literal(0) if decimals is None else rows.expression(decimals)
+    of = rows.expression(node.this)
+    return Call("round", (of,) if digits == Literal(0) else (of, digits))
 
 
 def _extract(rows: Rows, node: exp.Expr) -> Expression:
@@ -252,6 +257,8 @@ def _own(rows: Rows, node: exp.Expr) -> Expression:
     name = str(node.this).upper()
     if name == "DATE_PART" and len(node.expressions) == 2 and isinstance(node.expressions[0], exp.Literal):
         return _part(rows, str(node.expressions[0].this), node.expressions[1])
+    if name == "DATE_SUB" and len(node.expressions) == 2 and isinstance(node.expressions[1], exp.Interval):
+        return times.moved(rows, *node.expressions, back=True)
     if name not in OUR_OWN:
         refuse(node)
     return Call(OUR_OWN[name], tuple(rows.expression(each) for each in node.expressions))
@@ -275,5 +282,9 @@ _SPECIAL: dict[type, Callable[[Rows, exp.Expr], Expression]] = {
     exp.Extract: _extract,
     exp.DateTrunc: _truncate,
     exp.TimestampTrunc: _truncate,
+    exp.Add: times.sum_or_difference,
+    exp.Sub: times.sum_or_difference,
+    exp.DateAdd: times.added,
+    exp.DateDiff: times.difference,
     exp.Anonymous: _own,
 }

@@ -30,8 +30,6 @@ _TWO = ("this", "expression")
 _MANY = ("this", "expressions")
 
 _SIGNS: dict[type, Reading] = {
-    exp.Add: Reading("add", _TWO),
-    exp.Sub: Reading("subtract", _TWO),
     exp.Mul: Reading("multiply", _TWO),
     exp.Div: Reading("divide", _TWO, quiet=("typed", "safe")),
     exp.Mod: Reading("modulo", _TWO),
@@ -53,6 +51,8 @@ _OF_SEVERAL: dict[type, Reading] = {
     exp.Least: Reading("least", _MANY, quiet=("ignore_nulls",)),
     exp.Coalesce: Reading("coalesce", _MANY),
     exp.Nullif: Reading("nullif", _TWO),
+    exp.Pow: Reading("power", _TWO),
+    exp.AddMonths: Reading("add_months", _TWO),
     exp.Concat: Reading("concat", ("expressions",), quiet=("safe", "coalesce")),
     exp.Substring: Reading("substring", ("this", "start", "length")),
 }

@@ -43,12 +43,9 @@ _CLAMPED = {
     "VARIANCE",
     "STDDEV",
 }
-_CAPS = {
-    "max_groups_contributed",
-    "max_rows_contributed",
-    "group_selection_strategy",
-    "min_privacy_units_per_group",
-}
+_CAPS = ("rows_per_person", "groups_per_person", "rows_per_group")
+_OURS = {"max_groups_contributed": "groups_per_person", "max_rows_contributed": "rows_per_person"}
+_KNOWN = ("epsilon", "delta", "share", *_CAPS, "caps", "privacy_unit_column")
 
 
 @final
@@ -152,26 +149,24 @@ def _options(tokens: list[Token], start: int) -> tuple[dict[str, Fraction | str]
         part, inside = inside[:comma], inside[comma + 1 :]
         if len(part) != 3 or part[0].kind != "word" or part[1].text != "=":
             raise bad
-        name = part[0].text.lower()
+        said = part[0].text.lower()
+        name = _OURS.get(said, said)
         if name in options:
-            raise QueryRefused(f"the option {name} is given twice")
+            raise QueryRefused(f"the option {said} is given twice", hint="leave one of them out")
         options[name] = _option(name, part[2])
     return options, end + 1
 
 
 def _option(name: str, value: Token) -> Fraction | str:
-    if name in _CAPS:
-        raise QueryRefused(
-            f"the option {name} is not the analyst's: caps on what a person contributes are the custodian's",
-            hint="leave it out",
-        )
-    if name in {"epsilon", "delta", "share"} and value.kind == "number":
+    if name in {"epsilon", "delta", "share", *_CAPS} and value.kind == "number":
         return _number(value.text)
+    if name == "caps" and value.kind == "text":
+        return value.text[1:-1].replace("''", "'")
     if name == "privacy_unit_column" and value.kind in {"word", "quoted"}:
         return value.text[1:-1].replace('""', '"') if value.kind == "quoted" else value.text
-    if name in {"epsilon", "delta", "share", "privacy_unit_column"}:
+    if name in _KNOWN:
         raise QueryRefused(f"the option {name} has a value that is not understood", hint="OPTIONS(epsilon = 0.1)")
-    raise QueryRefused(f"the option {name} is not known", hint="known: epsilon, delta, share, privacy_unit_column")
+    raise QueryRefused(f"the option {name} is not known", hint=f"known: {', '.join(_KNOWN)}")
 
 
 def _number(text: str) -> Fraction:
@@ -206,7 +201,7 @@ def _clamped(tokens: list[Token], place: int) -> list[Token]:
     if function not in _CLAMPED:
         raise QueryRefused(
             f"{name} is not available in {function or 'this place'}",
-            hint="SUM(x, contribution_bounds_per_group => (0, 100)); caps on counts are the custodian's",
+            hint="SUM(x, contribution_bounds_per_group => (0, 100)); caps on counts are options: rows_per_group",
         )
     bounds, end = _pair(tokens, place + 2, name)
     if tokens[place - 1].text != "," or end >= len(tokens) or tokens[end].text != ")":

@@ -186,7 +186,7 @@ JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
 -- distinct text, ungrouped: distinct
 SELECT CAST(0 AS INTEGER) AS code,
     g.n
-FROM (SELECT count(DISTINCT v0) AS n
+FROM (SELECT count(DISTINCT CASE WHEN strlen(v0) < 64 THEN v0 ELSE sha256(v0) END) AS n
   FROM (SELECT "q" AS v0
     FROM (SELECT "q"
       FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
@@ -1609,6 +1609,43 @@ FROM (SELECT code,
 WHERE g <= 2 AND r <= 3
 GROUP BY code
 
+-- distinct by discovered: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (WITH pairs AS MATERIALIZED (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l),
+        groups AS (SELECT p,
+          count(*) AS m
+      FROM pairs
+      GROUP BY p)
+    SELECT *
+    FROM pairs
+    JOIN groups USING (p))
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k0), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
+
 -- distinct rows: tally
 SELECT code,
     sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0
@@ -2096,6 +2133,43 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- mean by discovered: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (WITH pairs AS MATERIALIZED (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l),
+        groups AS (SELECT p,
+          count(*) AS m
+      FROM pairs
+      GROUP BY p)
+    SELECT *
+    FROM pairs
+    JOIN groups USING (p))
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k0), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
+
 -- mean, ungrouped: tally
 SELECT code,
     sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
@@ -2257,6 +2331,43 @@ FROM (WITH cells AS MATERIALIZED (SELECT p,
 GROUP BY code,
     b
 
+-- median by discovered: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (WITH pairs AS MATERIALIZED (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l),
+        groups AS (SELECT p,
+          count(*) AS m
+      FROM pairs
+      GROUP BY p)
+    SELECT *
+    FROM pairs
+    JOIN groups USING (p))
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k0), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
+
 -- median, ungrouped: bins
 SELECT code,
     b,
@@ -2412,7 +2523,7 @@ FROM (SELECT count(*) AS a0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, 0), 9) AS BIGINT) - (4) END), 0) AS a1
   FROM (SELECT CASE WHEN "c" IS NULL THEN NULL ELSE CAST(least(greatest("c", 0), 9) AS BIGINT) END AS v1
     FROM (SELECT "p",
-          count(DISTINCT "q") AS "c"
+          count(DISTINCT CASE WHEN strlen("q") < 64 THEN "q" ELSE sha256("q") END) AS "c"
       FROM (SELECT *
         FROM (SELECT "p",
               "q",
@@ -2512,6 +2623,50 @@ FROM (SELECT p,
   GROUP BY p,
       code) AS t
 GROUP BY code
+
+-- per person, having: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (WITH pairs AS MATERIALIZED (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT *
+            FROM (SELECT "p",
+                  "q",
+                  count(*) AS "count"
+              FROM (SELECT "p",
+                    "q"
+                FROM (SELECT "p" AS "p",
+                      CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                      CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+                  FROM table_data AS t) AS t
+                WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
+              GROUP BY "p",
+                  "q") AS t
+            WHERE ("count" > 1)) AS t) AS r) AS l),
+        groups AS (SELECT p,
+          count(*) AS m
+      FROM pairs
+      GROUP BY p)
+    SELECT *
+    FROM pairs
+    JOIN groups USING (p))
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k0), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- persons: tally
 SELECT code,
@@ -2625,6 +2780,43 @@ FROM (SELECT p,
   GROUP BY p,
       code) AS t
 GROUP BY code
+
+-- persons by discovered: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (WITH pairs AS MATERIALIZED (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l),
+        groups AS (SELECT p,
+          count(*) AS m
+      FROM pairs
+      GROUP BY p)
+    SELECT *
+    FROM pairs
+    JOIN groups USING (p))
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k0), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- quantile of integers by declared: bins
 SELECT code,
@@ -2759,6 +2951,43 @@ FROM (WITH cells AS MATERIALIZED (SELECT p,
   JOIN groups USING (p)) AS t
 GROUP BY code,
     b
+
+-- quantile of integers by discovered: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (WITH pairs AS MATERIALIZED (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l),
+        groups AS (SELECT p,
+          count(*) AS m
+      FROM pairs
+      GROUP BY p)
+    SELECT *
+    FROM pairs
+    JOIN groups USING (p))
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k0), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- quantile of integers, ungrouped: bins
 SELECT code,
@@ -3140,6 +3369,43 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- several by discovered: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (WITH pairs AS MATERIALIZED (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l),
+        groups AS (SELECT p,
+          count(*) AS m
+      FROM pairs
+      GROUP BY p)
+    SELECT *
+    FROM pairs
+    JOIN groups USING (p))
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k0), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
+
 -- several by discovered dates: units of keys
 SELECT k0,
     count(*) AS n
@@ -3212,6 +3478,43 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- several by discovered dates: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (WITH pairs AS MATERIALIZED (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "d" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "d"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l),
+        groups AS (SELECT p,
+          count(*) AS m
+      FROM pairs
+      GROUP BY p)
+    SELECT *
+    FROM pairs
+    JOIN groups USING (p))
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(date_diff('day', DATE '1970-01-01', k0) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
+
 -- several by discovered integers: units of keys
 SELECT k0,
     count(*) AS n
@@ -3283,6 +3586,43 @@ FROM (SELECT p,
   GROUP BY p,
       code) AS t
 GROUP BY code
+
+-- several by discovered integers: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (WITH pairs AS MATERIALIZED (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "w" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "w"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  "w" AS "w"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l),
+        groups AS (SELECT p,
+          count(*) AS m
+      FROM pairs
+      GROUP BY p)
+    SELECT *
+    FROM pairs
+    JOIN groups USING (p))
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(k0 AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- several by discovered with declared: units of keys
 SELECT k0,
@@ -3372,6 +3712,54 @@ FROM (SELECT p,
   GROUP BY p,
       code) AS t
 GROUP BY code
+
+-- several by discovered with declared: weights of keys
+SELECT k0,
+    k1,
+    sum(w) AS n
+FROM (WITH counted AS (WITH pairs AS MATERIALIZED (SELECT DISTINCT p,
+          k0,
+          k1
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0,
+            r.k1 AS k1
+        FROM (SELECT "q" AS k0,
+              "r" AS k1,
+              "p" AS p
+          FROM (SELECT "p",
+                "r",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+        JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS l),
+        groups AS (SELECT p,
+          count(*) AS m
+      FROM pairs
+      GROUP BY p)
+    SELECT *
+    FROM pairs
+    JOIN groups USING (p))
+  SELECT k0,
+      k1,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      k1,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        k1,
+        row_number() OVER (PARTITION BY p ORDER BY abs((((((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k0), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k1), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST, k1 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0,
+    k1
 
 -- several by month: tally
 SELECT code,
@@ -3587,6 +3975,43 @@ FROM (SELECT p,
   GROUP BY p,
       code) AS t
 GROUP BY code
+
+-- sum away from zero by discovered: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (WITH pairs AS MATERIALIZED (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l),
+        groups AS (SELECT p,
+          count(*) AS m
+      FROM pairs
+      GROUP BY p)
+    SELECT *
+    FROM pairs
+    JOIN groups USING (p))
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k0), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- sum away from zero, ungrouped: tally
 SELECT code,
@@ -3914,6 +4339,43 @@ FROM (SELECT p,
   GROUP BY p,
       code) AS t
 GROUP BY code
+
+-- variance by discovered: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (WITH pairs AS MATERIALIZED (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l),
+        groups AS (SELECT p,
+          count(*) AS m
+      FROM pairs
+      GROUP BY p)
+    SELECT *
+    FROM pairs
+    JOIN groups USING (p))
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k0), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- variance, ungrouped: tally
 SELECT code,

@@ -1509,6 +1509,38 @@ FROM (SELECT code,
 WHERE g <= 2 AND r <= 3
 GROUP BY code
 
+-- distinct by discovered: weights of keys
+SELECT k0,
+    sum(CAST(w AS BIGINT)) AS n
+FROM (WITH counted AS (SELECT t.*,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5(k0), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
+
 -- distinct rows: tally
 SELECT code,
     sum(CAST(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE PRECISION) / (1 * m)) AS BIGINT) END AS BIGINT)) AS a0
@@ -1952,6 +1984,38 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- mean by discovered: weights of keys
+SELECT k0,
+    sum(CAST(w AS BIGINT)) AS n
+FROM (WITH counted AS (SELECT t.*,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5(k0), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
+
 -- mean, ungrouped: tally
 SELECT code,
     sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE PRECISION)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE PRECISION) / (c))) AS BIGINT) END AS BIGINT)) AS a0,
@@ -2076,6 +2140,38 @@ FROM (SELECT t.*,
           b) AS t) AS t) AS t
 GROUP BY code,
     b
+
+-- median by discovered: weights of keys
+SELECT k0,
+    sum(CAST(w AS BIGINT)) AS n
+FROM (WITH counted AS (SELECT t.*,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5(k0), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- median, ungrouped: bins
 SELECT code,
@@ -2304,6 +2400,45 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- per person, having: weights of keys
+SELECT k0,
+    sum(CAST(w AS BIGINT)) AS n
+FROM (WITH counted AS (SELECT t.*,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT *
+            FROM (SELECT "p",
+                  "q",
+                  count(*) AS "count"
+              FROM (SELECT "p",
+                    "q"
+                FROM (SELECT "p" AS "p",
+                      nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                      CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+                  FROM table_data AS t) AS t
+                WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
+              GROUP BY "p",
+                  "q") AS t
+            WHERE ("count" > CAST('1' AS BIGINT))) AS t) AS r) AS l) AS t)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5(k0), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
+
 -- persons: tally
 SELECT code,
     sum(CAST(1 AS BIGINT)) AS a0
@@ -2389,6 +2524,38 @@ FROM (SELECT p,
   GROUP BY p,
       code) AS t
 GROUP BY code
+
+-- persons by discovered: weights of keys
+SELECT k0,
+    sum(CAST(w AS BIGINT)) AS n
+FROM (WITH counted AS (SELECT t.*,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5(k0), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- quantile of integers by declared: bins
 SELECT code,
@@ -2487,6 +2654,38 @@ FROM (SELECT t.*,
           b) AS t) AS t) AS t
 GROUP BY code,
     b
+
+-- quantile of integers by discovered: weights of keys
+SELECT k0,
+    sum(CAST(w AS BIGINT)) AS n
+FROM (WITH counted AS (SELECT t.*,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5(k0), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- quantile of integers, ungrouped: bins
 SELECT code,
@@ -2814,6 +3013,38 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- several by discovered: weights of keys
+SELECT k0,
+    sum(CAST(w AS BIGINT)) AS n
+FROM (WITH counted AS (SELECT t.*,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5(k0), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
+
 -- several by discovered dates: units of keys
 SELECT k0,
     count(*) AS n
@@ -2864,6 +3095,38 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- several by discovered dates: weights of keys
+SELECT k0,
+    sum(CAST(w AS BIGINT)) AS n
+FROM (WITH counted AS (SELECT t.*,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "d" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "d"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN "d" BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN "d" END AS "d"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(k0 - DATE '1970-01-01' AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
+
 -- several by discovered integers: units of keys
 SELECT k0,
     count(*) AS n
@@ -2913,6 +3176,38 @@ FROM (SELECT p,
   GROUP BY p,
       code) AS t
 GROUP BY code
+
+-- several by discovered integers: weights of keys
+SELECT k0,
+    sum(CAST(w AS BIGINT)) AS n
+FROM (WITH counted AS (SELECT t.*,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "w" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "w"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  "w" AS "w"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(CAST(k0 AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- several by discovered with declared: units of keys
 SELECT k0,
@@ -2976,6 +3271,49 @@ FROM (SELECT p,
   GROUP BY p,
       code) AS t
 GROUP BY code
+
+-- several by discovered with declared: weights of keys
+SELECT k0,
+    k1,
+    sum(CAST(w AS BIGINT)) AS n
+FROM (WITH counted AS (SELECT t.*,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0,
+          k1
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0,
+            r.k1 AS k1
+        FROM (SELECT "q" AS k0,
+              "r" AS k1,
+              "p" AS p
+          FROM (SELECT "p",
+                "r",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r",
+                  CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+        JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS l) AS t)
+  SELECT k0,
+      k1,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      k1,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        k1,
+        row_number() OVER (PARTITION BY p ORDER BY abs((((((((((coalesce(CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5(k0), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5(k1), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST, k1 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0,
+    k1
 
 -- several by month: tally
 SELECT code,
@@ -3147,6 +3485,38 @@ FROM (SELECT p,
   GROUP BY p,
       code) AS t
 GROUP BY code
+
+-- sum away from zero by discovered: weights of keys
+SELECT k0,
+    sum(CAST(w AS BIGINT)) AS n
+FROM (WITH counted AS (SELECT t.*,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5(k0), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- sum away from zero, ungrouped: tally
 SELECT code,
@@ -3454,6 +3824,38 @@ FROM (SELECT p,
   GROUP BY p,
       code) AS t
 GROUP BY code
+
+-- variance by discovered: weights of keys
+SELECT k0,
+    sum(CAST(w AS BIGINT)) AS n
+FROM (WITH counted AS (SELECT t.*,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                  CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5(k0), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- variance, ungrouped: tally
 SELECT code,

@@ -1420,6 +1420,39 @@ FROM (SELECT code,
 WHERE g <= 2 AND r <= 3
 GROUP BY code
 
+-- distinct by discovered: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (SELECT *,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              r.k0 AS k0
+          FROM (SELECT `q` AS k0,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `q`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
+
 -- distinct rows: tally
 SELECT code,
     sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m) AS BIGINT) END) AS a0
@@ -1859,6 +1892,39 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- mean by discovered: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (SELECT *,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              r.k0 AS k0
+          FROM (SELECT `q` AS k0,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `q`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
+
 -- mean, ungrouped: tally
 SELECT code,
     sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c)) AS BIGINT) END) AS a0,
@@ -1982,6 +2048,39 @@ FROM (SELECT *,
           b) AS cells) AS placed) AS t
 GROUP BY code,
     b
+
+-- median by discovered: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (SELECT *,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              r.k0 AS k0
+          FROM (SELECT `q` AS k0,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `q`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- median, ungrouped: bins
 SELECT code,
@@ -2199,6 +2298,46 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- per person, having: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (SELECT *,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              r.k0 AS k0
+          FROM (SELECT `q` AS k0,
+                `p` AS p
+            FROM (SELECT *
+              FROM (SELECT `p`,
+                    `q`,
+                    count(*) AS `count`
+                FROM (SELECT `p`,
+                      `q`
+                  FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                        CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                        CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                    FROM table_data AS t) AS t
+                  WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+                GROUP BY `p`,
+                    `q`) AS t
+              WHERE (`count` > 1)) AS t) AS r) AS lines) AS l) AS pairs)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
+
 -- persons: tally
 SELECT code,
     sum(1) AS a0
@@ -2286,6 +2425,39 @@ FROM (SELECT p,
   GROUP BY p,
       code) AS t
 GROUP BY code
+
+-- persons by discovered: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (SELECT *,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              r.k0 AS k0
+          FROM (SELECT `q` AS k0,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `q`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- quantile of integers by declared: bins
 SELECT code,
@@ -2383,6 +2555,39 @@ FROM (SELECT *,
           b) AS cells) AS placed) AS t
 GROUP BY code,
     b
+
+-- quantile of integers by discovered: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (SELECT *,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              r.k0 AS k0
+          FROM (SELECT `q` AS k0,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `q`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- quantile of integers, ungrouped: bins
 SELECT code,
@@ -2707,6 +2912,39 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- several by discovered: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (SELECT *,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              r.k0 AS k0
+          FROM (SELECT `q` AS k0,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `q`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
+
 -- several by discovered dates: units of keys
 SELECT k0,
     count(*) AS n
@@ -2758,6 +2996,39 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- several by discovered dates: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (SELECT *,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              r.k0 AS k0
+          FROM (SELECT `d` AS k0,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `d`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(unix_date(k0) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
+
 -- several by discovered integers: units of keys
 SELECT k0,
     count(*) AS n
@@ -2808,6 +3079,39 @@ FROM (SELECT p,
   GROUP BY p,
       code) AS t
 GROUP BY code
+
+-- several by discovered integers: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (SELECT *,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              r.k0 AS k0
+          FROM (SELECT `w` AS k0,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `w`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CAST(`w` AS BIGINT) AS `w`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(k0 AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- several by discovered with declared: units of keys
 SELECT k0,
@@ -2872,6 +3176,50 @@ FROM (SELECT p,
   GROUP BY p,
       code) AS t
 GROUP BY code
+
+-- several by discovered with declared: weights of keys
+SELECT k0,
+    k1,
+    sum(w) AS n
+FROM (WITH counted AS (SELECT *,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0,
+          k1
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              r.k0 AS k0,
+              r.k1 AS k1
+          FROM (SELECT `q` AS k0,
+                `r` AS k1,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `r`,
+                  `q`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+          JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS lines) AS l) AS pairs)
+  SELECT k0,
+      k1,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      k1,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        k1,
+        row_number() OVER (PARTITION BY p ORDER BY abs((((((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k1 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST, k1 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0,
+    k1
 
 -- several by month: tally
 SELECT code,
@@ -3047,6 +3395,39 @@ FROM (SELECT p,
   GROUP BY p,
       code) AS t
 GROUP BY code
+
+-- sum away from zero by discovered: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (SELECT *,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              r.k0 AS k0
+          FROM (SELECT `q` AS k0,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `q`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- sum away from zero, ungrouped: tally
 SELECT code,
@@ -3345,6 +3726,39 @@ FROM (SELECT p,
   GROUP BY p,
       code) AS t
 GROUP BY code
+
+-- variance by discovered: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (SELECT *,
+        count(*) OVER (PARTITION BY p) AS m
+    FROM (SELECT DISTINCT p,
+          k0
+      FROM (SELECT /*+ REPARTITION(p) */ *
+        FROM (SELECT r.p AS p,
+              r.k0 AS k0
+          FROM (SELECT `q` AS k0,
+                `p` AS p
+            FROM (SELECT `p`,
+                  `q`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- variance, ungrouped: tally
 SELECT code,

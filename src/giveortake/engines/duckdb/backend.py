@@ -25,7 +25,7 @@ class DuckDBBackend:
     def open(self, source: object, limits: Limits) -> Engine:
         from giveortake.engines.duckdb.engine import DuckDBEngine  # noqa: PLC0415 (brings DuckDB)
 
-        return DuckDBEngine(memory=limits.memory, threads=limits.threads, seconds=limits.seconds)
+        return DuckDBEngine(memory=limits.memory, threads=limits.threads, seconds=limits.seconds, cache=limits.cache)
 
 
 DUCKDB = DuckDBBackend()

@@ -124,6 +124,10 @@ class DuckDBDialect(Dialect):
     def is_ascii(self, text: str) -> str:
         return f"strlen({text}) = length({text})"
 
+    def brief(self, text: str) -> str:
+        """The text itself if it has fewer bytes than the digits of its SHA-256; these if it has not."""
+        return f"CASE WHEN strlen({text}) < 64 THEN {text} ELSE sha256({text}) END"
+
     def trim(self, text: str) -> str:
         return f"trim({text}, ' ')"
 
@@ -168,6 +172,15 @@ class DuckDBDialect(Dialect):
 
     def days(self, date: str) -> str:
         return f"date_diff('day', DATE '1970-01-01', {date})"
+
+    def add_days(self, time: str, by: int, kind: Kind) -> str:
+        return f"({time} + {by})" if kind is Kind.DATE else f"({time} + to_days({by}))"
+
+    def add_months(self, time: str, by: int, kind: Kind) -> str:
+        return f"CAST({time} + to_months({by}) AS {_TYPES[kind]})"
+
+    def add_seconds(self, moment: str, by: int) -> str:
+        return f"({moment} + to_seconds({by}))"
 
     # -- choices and equality -----------------------------------------------------------------------------------
 

@@ -9,34 +9,38 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from giveortake.engines.duckdb import sorted_tallies, statements
+from giveortake.engines.duckdb import sorted_keys, sorted_tallies, statements
 from giveortake.engines.duckdb.constants import parameters, sql_type
 from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.dialect import DuckDBDialect
+from giveortake.engines.duckdb.loaded_copies import LoadedCopies
 from giveortake.engines.duckdb.public_tables import content_of
 from giveortake.engines.duckdb.scratch import ScratchFolder
 from giveortake.engines.duckdb.tables import Loaded, load
+from giveortake.engines.duckdb.wide_rows import Tables, WideRows, ranked_or_grouped
 from giveortake.engines.failures import failure, out_of_time
 from giveortake.engines.questions import WIDEST
 from giveortake.engines.sql.dialect import single_quoted
-from giveortake.engines.sql.engine import SQLEngine
+from giveortake.engines.sql.engine import SQLEngine, in_order_of_keys, places_of
 from giveortake.engines.sql.hashes import mark
 from giveortake.engines.sql.relations import bounded_name
 from giveortake.engines.sql.statements import Coded
-from giveortake.plan import Kind
+from giveortake.plan import KeepParts, Kind, PerPerson
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     import duckdb
     import numpy.typing as npt
 
     from giveortake.engines.protocol import FoundUnits, Source
     from giveortake.engines.public_tables import PublicContent
-    from giveortake.engines.questions import Asked, Persons, Tally
+    from giveortake.engines.questions import Asked, Distinct, Persons, Tally
     from giveortake.plan import Domain, Relation, Scan, Value
 
 _AT_ONCE = 1 << 17  # values that become Python's, or are made of Python's, before the time is looked at
+_WIDE_AT_ONCE = 1 << 10  # the same, of long texts
 _LONGEST = 200_000  # characters of a question; DuckDB plans these in some seconds
 
 
@@ -44,7 +48,14 @@ _LONGEST = 200_000  # characters of a question; DuckDB plans these in some secon
 class DuckDBEngine(SQLEngine):
     """Tables of one session in a private, in-memory DuckDB."""
 
-    def __init__(self, *, memory: str = "1500MB", threads: int | None = None, seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        memory: str = "1500MB",
+        threads: int | None = None,
+        seconds: float | None = None,
+        cache: Path | None = None,
+    ) -> None:
         import duckdb  # noqa: PLC0415 (a heavy library, needed from here on)
 
         super().__init__(DuckDBDialect(), longest=_LONGEST, seconds=seconds)
@@ -58,10 +69,15 @@ class DuckDBEngine(SQLEngine):
         if threads is not None:
             self._run(f"SET threads = {threads}")
         self._threads = threads or os.cpu_count()
+        self._copies = None if cache is None else LoadedCopies(cache)
         self._loaded: dict[str, Loaded] = {}
         self._tables: dict[object, str] = {}
         self._numbers = count()
         self._bounded: set[str] = set()
+        self._made: list[Relation] = []
+        self._wide = WideRows(
+            self._printer, Tables(self._rows, self._one_by_one, self._execute, self._make, self._forget)
+        )
 
     @property
     def identity(self) -> str:
@@ -74,7 +90,7 @@ class DuckDBEngine(SQLEngine):
 
         `kinds` types untyped files; without it, as for public tables, what their cells look like does.
         """
-        loaded = load(self._connection, name, source, kinds, table)
+        loaded = load(self._connection, name, source, kinds, table, copies=self._copies)
         self._loaded[name] = loaded
         self._sources[name] = loaded.text
         return loaded.source
@@ -133,6 +149,8 @@ class DuckDBEngine(SQLEngine):
         nobody's rows decide for others by deciding which way it goes.
         """
         schema = persons.relation.schema
+        if self._wide.has_wide_keys(persons):
+            return in_order_of_keys(self._wide.keys(persons, self._declared(persons), self._weights(persons.weights)))
         domains = [column.expression.domain(schema) for column in persons.keys.columns]
         values = [
             self._occurring(persons.relation, column.expression) if column.values is None else _in_order(column.values)
@@ -146,9 +164,20 @@ class DuckDBEngine(SQLEngine):
             tuple(len(each) for each in values),
         )
         sorted_out = self._sorted_persons(persons, coded)
-        codes, counts = sorted_out or self._columns(statements.persons_statement(self._printer, persons, coded))
+        codes, counts = sorted_out or self._columns(
+            statements.persons_statement(self._printer, persons, coded, self._weights(persons.weights))
+        )
         order = np.argsort(codes)
         return _decoded(codes[order], values), counts[order]
+
+    def _distinct(self, distinct: Distinct) -> npt.NDArray[np.int64]:
+        if not self._wide.has_wide_values(distinct):
+            return super()._distinct(distinct)
+        dense = np.zeros(distinct.keys.size, dtype=np.int64)
+        with self._coded(distinct.keys, distinct.relation.schema) as coded:
+            for code, number in self._wide.numbers(distinct, coded):
+                dense[places_of(distinct.keys, np.array([code]))] = number
+        return dense
 
     def _sorted_persons(self, persons: Persons, coded: Coded) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
         if not self._names_persons_by_number(persons.relation):
@@ -160,8 +189,8 @@ class DuckDBEngine(SQLEngine):
         numbers, codes, hashes = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
         if numbers.size < 2 or numbers.dtype.kind not in "iu":
             return None
-        return sorted_tallies.first_keys(
-            persons.groups,
+        return sorted_keys.key_totals(
+            persons,
             numbers,
             codes,
             hashes,
@@ -222,6 +251,9 @@ class DuckDBEngine(SQLEngine):
                 self._forget(table)
             raise
 
+    def _make(self, table: str, select: str) -> None:
+        self._fill(table, select, [None])
+
     def _forget(self, listed: str) -> None:
         self._run(f"DROP TABLE {listed}")  # also when the time is over
 
@@ -231,8 +263,33 @@ class DuckDBEngine(SQLEngine):
     def _make_few_rows(self, scan: Scan) -> None:
         table = self._sources[bounded_name(scan)]
         if table not in self._bounded:
-            self._execute(f"CREATE TABLE {table} AS {self._printer.few_rows(scan)}")
+            if self._wide.has_wide_rows(scan):
+                self._wide.make_few_rows(scan, table)
+            else:
+                self._make(table, self._printer.few_rows(scan))
             self._bounded.add(table)
+
+    def _prepare(self, relation: Relation) -> None:
+        super()._prepare(relation)
+        self._make_wide_relations(relation)
+
+    def _remembered(self, asked: Asked, compute: Callable[[], Any]) -> Any:
+        with self._lock:
+            try:
+                return super()._remembered(asked, compute)
+            finally:
+                for relation in self._made:
+                    self._forget(self._sources.pop(relation))
+                self._made.clear()
+
+    def _make_wide_relations(self, relation: Relation) -> None:
+        """Make tables of relations with rows that DuckDB cannot group or rank; they are there for one question."""
+        for each in ranked_or_grouped(relation):
+            if isinstance(each, KeepParts | PerPerson) and each not in self._sources and self._wide.is_wide(each):
+                made = f"made_{next(self._numbers)}"
+                self._wide.make_relation(each, made)
+                self._sources[each] = made
+                self._made.append(each)
 
     def _require_own_limits(self, asked: Asked) -> None:
         """DuckDB has none that a question could reach."""
@@ -249,6 +306,17 @@ class DuckDBEngine(SQLEngine):
             if self._time.is_over:
                 raise TimeoutError
         return rows
+
+    def _one_by_one(self, text: str, take: Callable[[Iterator[Any]], Any]) -> Any:
+        """What is taken of rows that are long, of which few are held at a time."""
+
+        def read(cursor: duckdb.DuckDBPyConnection) -> Iterator[Any]:
+            while some := cursor.fetchmany(_WIDE_AT_ONCE):
+                yield from some
+                if self._time.is_over:
+                    raise TimeoutError
+
+        return self._guarded(text, None, lambda cursor: take(read(cursor)))
 
     def _columns(self, text: str) -> list[npt.NDArray[np.int64]]:
         found = self._guarded(f"SELECT * FROM ({text})", None, lambda cursor: cursor.fetchnumpy())

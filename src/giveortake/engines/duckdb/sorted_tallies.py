@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 FEWEST_ROWS, MOST_ROWS = 1 << 17, 1 << 24  # fewer are not worth it; more would take too much memory
 _MOST_BYTES = 1 << 29
-_BLOCK = 1 << 16
+BLOCK = 1 << 16
 _LESS = 0.9999999999999964  # as in the statement
 _EXACT = 1 << 53
 
@@ -42,7 +42,7 @@ def suits(tally: Tally, rows: int) -> bool:
     )
 
 
-def _unlimited() -> None:
+def unlimited() -> None:
     """Time enough."""
 
 
@@ -53,7 +53,7 @@ def bounded_sums(
     steps: dict[int, Integers],
     *,
     threads: int | None = None,
-    check: Callable[[], None] = _unlimited,
+    check: Callable[[], None] = unlimited,
 ) -> list[npt.NDArray[Any]] | None:
     """For each summand an array with a sum for each key; None if persons are spread too widely to be packed.
 
@@ -61,20 +61,20 @@ def bounded_sums(
     called between steps, and raises once the time is over.
     """
     assert tally.bounding is not None  # noqa: S101 (asked only then)
-    packed = _packed(persons, codes, tally.keys.product)
+    found_order = packed(persons, codes, tally.keys.product)
     check()
-    if packed is None:
+    if found_order is None:
         return None
-    order, shift = packed
+    order, shift = found_order
     found = [np.zeros(tally.keys.size, dtype=np.int64) for _ in tally.summands]
-    blocks = _blocks(order, shift, tally.keys.product, max(_BLOCK, tally.keys.size))
-    for sums in _of_each(blocks, partial(_block_sums, tally, tally.bounding, shift, steps), threads, check):
+    blocks = person_blocks(order, shift, tally.keys.product, max(BLOCK, tally.keys.size))
+    for sums in of_each(blocks, partial(_block_sums, tally, tally.bounding, shift, steps), threads, check):
         for index, each in enumerate(sums):
             found[index] += each
     return found
 
 
-def _of_each(
+def of_each(
     blocks: Iterator[npt.NDArray[np.int64]],
     work: Callable[[npt.NDArray[np.int64]], Made],
     threads: int | None,
@@ -95,11 +95,11 @@ def _block_sums(
     tally: Tally, bounding: Bounding, shift: int, steps: dict[int, Integers], block: npt.NDArray[np.int64]
 ) -> list[npt.NDArray[np.int64]]:
     key = block >> shift
-    starts = _starts(key)
+    starts = starts_of(key)
     person, code = np.divmod(key[starts], tally.keys.product)
-    c = _lengths(starts, key.size)
+    c = lengths_of(starts, key.size)
     few = tally.keys.size <= bounding.groups
-    m = np.ones_like(c) if few else _repeated(_lengths(_starts(person), person.size))
+    m = np.ones_like(c) if few else _repeated(lengths_of(starts_of(person), person.size))
     places = _places(tally.keys, code)
     lines = block & ((1 << shift) - 1)
     found = []
@@ -109,54 +109,7 @@ def _block_sums(
     return found
 
 
-def first_keys(
-    groups: int,
-    persons: Integers,
-    codes: Integers,
-    hashes: Integers,
-    product: int,
-    *,
-    threads: int | None = None,
-    check: Callable[[], None] = _unlimited,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-    """The codes that occur among each person's first `groups` by hash and code, and how many persons have each."""
-    packed = _packed(persons, codes, product)
-    check()
-    if packed is None:
-        return None
-    order, shift = packed
-    blocks = _blocks(order, shift, product, _BLOCK // 2)
-    kept = np.concatenate(
-        list(_of_each(blocks, partial(_first_of_block, groups, shift, hashes, product), threads, check))
-    )
-    kept.sort()
-    starts = _starts(kept)
-    return kept[starts], _lengths(starts, kept.size)
-
-
-def _first_of_block(
-    groups: int, shift: int, hashes: Integers, product: int, block: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    key = block >> shift
-    starts = _starts(key)
-    person, code = np.divmod(key[starts], product)
-    lengths = _lengths(_starts(person), person.size)
-    if int(lengths.max()) <= groups:
-        return code
-    hashed = hashes[block[starts] & ((1 << shift) - 1)].astype(np.int64)
-    number = np.repeat(np.arange(lengths.size), lengths)
-    if person.size <= 1 << 16:  # person, hash and place in one number; places are in the order of codes
-        places = ((number << 47) + (hashed << 16) + np.arange(person.size)).copy()
-        places.sort()
-        places &= (1 << 16) - 1
-    else:
-        places = np.lexsort((hashed, number))
-    rank = np.arange(person.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    kept: npt.NDArray[np.int64] = code[places[rank < groups]]
-    return kept
-
-
-def _packed(persons: Integers, codes: Integers, product: int) -> tuple[npt.NDArray[np.int64], int] | None:
+def packed(persons: Integers, codes: Integers, product: int) -> tuple[npt.NDArray[np.int64], int] | None:
     """Person, code and number of row as one number each, sorted, and how many bits the number of the row has."""
     shift = max(persons.size - 1, 1).bit_length()
     least, most = int(persons.min()), int(persons.max())
@@ -167,14 +120,14 @@ def _packed(persons: Integers, codes: Integers, product: int) -> tuple[npt.NDArr
     order *= product
     order += codes
     order <<= shift
-    for start in range(0, order.size, _BLOCK):
-        part = order[start : start + _BLOCK]
+    for start in range(0, order.size, BLOCK):
+        part = order[start : start + BLOCK]
         part += np.arange(start, start + part.size)
     order.sort()
     return order, shift
 
 
-def _blocks(order: npt.NDArray[np.int64], shift: int, product: int, rows: int) -> Iterator[npt.NDArray[np.int64]]:
+def person_blocks(order: npt.NDArray[np.int64], shift: int, product: int, rows: int) -> Iterator[npt.NDArray[np.int64]]:
     """Stretches of about so many rows; no person is in two of them."""
     firsts = ((order[::rows] >> shift) // product * product) << shift
     borders = np.unique(np.append(np.searchsorted(order, firsts), order.size))
@@ -182,7 +135,7 @@ def _blocks(order: npt.NDArray[np.int64], shift: int, product: int, rows: int) -
         yield order[start:end]
 
 
-def _starts(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def starts_of(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Where stretches of equal values begin."""
     changed = np.empty(values.size, dtype=np.bool_)
     changed[0] = True
@@ -190,7 +143,8 @@ def _starts(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.flatnonzero(changed)
 
 
-def _lengths(starts: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+def lengths_of(starts: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+    """How long each of these stretches is."""
     return np.diff(starts, append=size)
 
 

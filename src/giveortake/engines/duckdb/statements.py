@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from giveortake.engines.sql.hashes import hash_of, mark
+from giveortake.engines.sql.key_weights import total_weight, weights_given
 from giveortake.engines.sql.statements import rows_of, steps_of
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ def number_of_rows_statement(printer: Printer, relation: Relation) -> str:
     return f"SELECT count(*) FROM ({printer.relation(relation, ())}) AS t"
 
 
-def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
-    """One row for each key that occurs: code, number of units that it was kept for.
+def persons_statement(printer: Printer, persons: Persons, coded: Coded, weights: str | None = None) -> str:
+    """One row for each key that occurs: code, number of units that it was kept for, or the sum of their weights.
 
     Of a person the first so many keys count, by a hash of the person and the key's `marks`, which its values alone
     decide. Codes do not: they are places in lists that other people's rows make longer. Hash and code are one number,
@@ -47,6 +48,10 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
     kind, bits = ("BIGINT", 32) if coded.is_small else ("HUGEINT", 63)
     ordered = f"(CAST({_key_hash(printer, persons, coded)} AS {kind}) << {bits}) + {code}"
     pairs = f"SELECT DISTINCT r.p AS p, {ordered} AS ordered FROM {rows}"
+    if weights is not None:
+        given = weights_given(printer, persons, pairs, names="ordered", order="ordered", table=weights)
+        place = f"CAST(ordered & {2**bits - 1} AS BIGINT)"
+        return f"SELECT {place} AS code, {total_weight(printer, persons)} FROM ({given}) AS g GROUP BY {place}"
     first = f"list_slice(list_sort(list(ordered)), 1, {persons.groups})"
     kept = f"CASE WHEN count(*) <= {persons.groups} THEN list(ordered) ELSE {first} END"
     chosen = f"SELECT unnest({kept}) & {2**bits - 1} AS code FROM ({pairs}) AS t GROUP BY p"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.engines.duckdb.csv_files import load_csv
+from giveortake.engines.duckdb.loaded_copies import SMALLEST, LoadedCopies, Original
 from giveortake.engines.protocol import Source
 from giveortake.engines.sql.dialect import double_quoted as identifier
 from giveortake.engines.sql.dialect import single_quoted
@@ -61,11 +63,13 @@ def load(
     source: object,
     kinds: Mapping[str, Kind] | None,
     table: str | None,
+    *,
+    copies: LoadedCopies | None = None,
 ) -> Loaded:
     """Make a source readable by the connection. Its types are what they are from here on."""
     if isinstance(source, str | Path):
         path = Path(source)
-        return _told_without_content(path, lambda: _from_path(connection, name, path, kinds, table))
+        return _told_without_content(path, lambda: _from_path(connection, name, path, kinds, table, copies=copies))
     if isinstance(source, Sequence) and source and all(isinstance(each, str | Path) for each in source):
         paths = [Path(each) for each in source]
         return _told_without_content(f"{len(paths)} files", lambda: _from_parquet(connection, name, paths))
@@ -98,7 +102,13 @@ def _told_without_content(source: object, read: Callable[[], Loaded]) -> Loaded:
 
 
 def _from_path(
-    connection: duckdb.DuckDBPyConnection, name: str, path: Path, kinds: Mapping[str, Kind] | None, table: str | None
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    path: Path,
+    kinds: Mapping[str, Kind] | None,
+    table: str | None,
+    *,
+    copies: LoadedCopies | None,
 ) -> Loaded:
     if _is_pattern(path) and path.exists():
         raise InvalidParameter(
@@ -115,7 +125,7 @@ def _from_path(
         raise NotFound(f"there is no file {shown(path)}")
     match path.suffix.lower():
         case ".csv" | ".tsv" | ".txt":
-            return _from_csv(connection, name, path, kinds)
+            return _from_csv(connection, name, path, kinds, copies)
         case ".parquet" | ".pq":
             return _from_parquet(connection, name, [path])
         case ".duckdb" | ".db" | ".ddb":
@@ -169,14 +179,26 @@ def _require_readable(connection: duckdb.DuckDBPyConnection, text: str, columns:
         )
 
 
-def _from_csv(connection: duckdb.DuckDBPyConnection, name: str, path: Path, kinds: Mapping[str, Kind] | None) -> Loaded:
+def _from_csv(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    path: Path,
+    kinds: Mapping[str, Kind] | None,
+    copies: LoadedCopies | None,
+) -> Loaded:
     """Every cell is text until the custodian says what it is. Of public tables, what the cells look like does."""
     absolute = str(path.resolve())
     fingerprint = _digest_files([absolute])
     if kinds is None:
         return _copied(connection, name, f"SELECT * FROM read_csv({single_quoted(absolute)})", fingerprint)
     stored = _stored_name(name)
-    load_csv(connection, stored, path, "\t" if path.suffix.lower() == ".tsv" else ",", kinds)
+    separator = "\t" if path.suffix.lower() == ".tsv" else ","
+    original = Original(absolute, fingerprint, json.dumps([separator, sorted(kinds.items())]))
+    worth_it = copies if path.stat().st_size >= SMALLEST else None
+    if worth_it is None or not worth_it.load(connection, stored, original):
+        load_csv(connection, stored, path, separator, kinds)
+        if worth_it is not None and _digest_files([absolute]) == fingerprint:  # nobody wrote it meanwhile
+            worth_it.keep(connection, stored, original)
     return Loaded(_source(connection, name, stored, fingerprint), stored)
 
 

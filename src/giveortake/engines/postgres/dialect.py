@@ -136,6 +136,9 @@ class PostgresDialect(Dialect):
     def is_ascii(self, text: str) -> str:
         return f"octet_length({text}) = char_length({text})"
 
+    def brief(self, text: str) -> str:
+        return text
+
     def trim(self, text: str) -> str:
         return f"btrim({text}, ' ')"
 
@@ -180,6 +183,15 @@ class PostgresDialect(Dialect):
 
     def days(self, date: str) -> str:
         return f"CAST({date} - DATE '1970-01-01' AS BIGINT)"
+
+    def add_days(self, time: str, by: int, kind: Kind) -> str:
+        return f"({time} + ({by}))" if kind is Kind.DATE else f"({time} + INTERVAL '{by} days')"
+
+    def add_months(self, time: str, by: int, kind: Kind) -> str:
+        return f"CAST({time} + INTERVAL '{by} months' AS {TYPES[kind]})"
+
+    def add_seconds(self, moment: str, by: int) -> str:
+        return f"({moment} + INTERVAL '{by} seconds')"
 
     # -- choices and equality -----------------------------------------------------------------------------------
 

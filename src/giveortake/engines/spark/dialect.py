@@ -135,6 +135,9 @@ class SparkDialect(Dialect):
     def is_ascii(self, text: str) -> str:
         return f"octet_length({text}) = char_length({text})"
 
+    def brief(self, text: str) -> str:
+        return text
+
     def trim(self, text: str) -> str:
         return f"trim(BOTH ' ' FROM {text})"
 
@@ -192,6 +195,15 @@ class SparkDialect(Dialect):
 
     def days(self, date: str) -> str:
         return f"CAST(unix_date({date}) AS BIGINT)"
+
+    def add_days(self, time: str, by: int, kind: Kind) -> str:
+        return f"date_add({time}, {by})" if kind is Kind.DATE else f"({time} + INTERVAL '{by}' DAY)"
+
+    def add_months(self, time: str, by: int, kind: Kind) -> str:
+        return f"add_months({time}, {by})" if kind is Kind.DATE else f"({time} + INTERVAL '{by}' MONTH)"
+
+    def add_seconds(self, moment: str, by: int) -> str:
+        return f"({moment} + make_dt_interval(0, 0, 0, {by}))"
 
     # -- choices and equality -----------------------------------------------------------------------------------
 

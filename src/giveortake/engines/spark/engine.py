@@ -163,8 +163,7 @@ class SparkEngine(SQLEngine):
         again because a worker was lost.
         """
         self._prepare(persons.relation)
-        text = statements.found_statement(self._printer, persons, self._declared(persons))
-        with self._kept(text) as kept:
+        with self._kept(self._found_statement(persons)) as kept:
             parts = max(1, -(-self._guarded(kept, lambda frame: frame.count()) // _AT_ONCE))
             keys = ", ".join(f"k{index}" for index in range(len(persons.keys.columns)))
             for part in range(parts):

@@ -211,6 +211,13 @@ class Dialect(ABC):
         return f"CASE WHEN {self.octets(text)} <= {most} OR {self.length(text)} <= {most} THEN {text} END"
 
     @abstractmethod
+    def brief(self, text: str) -> str:
+        """What stands for a text where texts are only told apart: equal if and only if the texts are.
+
+        It is short on engines that hold long ones badly. No two texts are known that it takes for one.
+        """
+
+    @abstractmethod
     def trim(self, text: str) -> str:
         """A text without the spaces around it."""
 
@@ -269,6 +276,18 @@ class Dialect(ABC):
     @abstractmethod
     def days(self, date: str) -> str:
         """The days from 1970-01-01 to a date."""
+
+    @abstractmethod
+    def add_days(self, time: str, by: int, kind: Kind) -> str:
+        """A date or moment so many days later, which is known to be between the years 1 and 9999."""
+
+    @abstractmethod
+    def add_months(self, time: str, by: int, kind: Kind) -> str:
+        """The same day so many months later, likewise; the last one of the month where that has no such day."""
+
+    @abstractmethod
+    def add_seconds(self, moment: str, by: int) -> str:
+        """A moment so many seconds later, likewise."""
 
     # -- choices and equality -----------------------------------------------------------------------------------
 

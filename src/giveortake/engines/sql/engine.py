@@ -172,9 +172,12 @@ class SQLEngine(ABC):
         return dense
 
     def _persons(self, persons: Persons) -> FoundUnits:
-        rows = self._rows(statements.found_statement(self._printer, persons, self._declared(persons)))
-        rows.sort(key=lambda row: [(value is None, value) for value in row[:-1]])
-        return [tuple(row[:-1]) for row in rows], np.array([row[-1] for row in rows], dtype=np.int64)
+        return in_order_of_keys(self._rows(self._found_statement(persons)))
+
+    def _found_statement(self, persons: Persons) -> str:
+        return statements.found_statement(
+            self._printer, persons, self._declared(persons), self._weights(persons.weights)
+        )
 
     def _remembered(self, asked: Asked, compute: Callable[[], Any]) -> Any:
         with self._lock:
@@ -223,6 +226,13 @@ class SQLEngine(ABC):
             if column.values is not None
         }
 
+    def _weights(self, weights: tuple[int, ...] | None) -> str | None:
+        """A table (m, w): how much each of m keys of a person weighs."""
+        if weights is None:
+            return None
+        whole = Domain(Kind.INTEGER)
+        return self._constants((("m", whole), ("w", whole)), list(enumerate(weights, 1)))
+
     def _dictionary(self, values: tuple[Value, ...], domain: Domain) -> str:
         """A table (value, code): each value and its place."""
         rows = [(value, code) for code, value in enumerate(values)] or [(None, -1)]
@@ -253,6 +263,12 @@ class SQLEngine(ABC):
             tuple(len(values) for values in columns),
             None if keys.wanted is None else self._wanted(keys.wanted),
         )
+
+
+def in_order_of_keys(rows: list[tuple[Any, ...]]) -> FoundUnits:
+    """Rows that end with a number of units, by their keys; what is missing comes last."""
+    rows.sort(key=lambda row: [(value is None, value) for value in row[:-1]])
+    return [tuple(row[:-1]) for row in rows], np.array([int(row[-1]) for row in rows], dtype=np.int64)
 
 
 def places_of(keys: Keys, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

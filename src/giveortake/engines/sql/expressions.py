@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, final
 from giveortake.errors import QueryRefused
 from giveortake.exact import exact_decimal
 from giveortake.plan import Call, Column, Domain, Expression, Kind, Literal
+from giveortake.plan.times import DAYS, MONTHS, before_moving, in_days
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ LONGEST_EXPRESSION = 1_600_000  # characters; some expressions repeat their argu
 _COMPARISONS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _NUMBER = "[+-]?([0-9]{1,100}([.][0-9]{0,100})?|[.][0-9]{1,100})([eE][+-]?[0-9]{1,2})?"
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_COMPARING = frozenset({"greatest", "least", "sign"})  # to which NaN is a number like others
 _LAST_CASED = 0x530  # Latin, Greek and Cyrillic letters; engines differ in others
 
 
@@ -52,7 +54,9 @@ class Expressions:
                 return prefix + self._dialect.identifier(expression.name)
             case Literal():
                 return self._dialect.literal(expression.value)
-            case Call() if expression.name in ARITHMETIC:
+            case Call() if (dated := _in_days(expression, schema)) is not None:
+                return self.write(dated, schema, table)
+            case Call() if expression.name in NUMBERS:
                 number = self._number(expression, schema, table)
                 is_whole = expression.domain(schema).kind is Kind.INTEGER
                 return _not_too_long(self._dialect.whole(number) if is_whole else self._dialect.usual_number(number))
@@ -67,12 +71,14 @@ class Expressions:
         dialect = self._dialect
         operands = []
         for argument in call.arguments:
-            if isinstance(argument, Call) and argument.name in ARITHMETIC:
+            if isinstance(argument, Call) and argument.name in NUMBERS and _in_days(argument, schema) is None:
                 inner = self._number(argument, schema, table)
-                carried = dialect.carries_nan and call.name not in {"greatest", "least"}
+                carried = dialect.carries_nan and call.name not in _COMPARING
                 operands.append(inner if carried else dialect.usual_number(inner))
             else:
                 operands.append(dialect.real(self.write(argument, schema, table), argument.domain(schema).kind))
+        if call.name in BY_CONSTANT and len(operands) == 2:
+            return _not_too_long(BY_CONSTANT[call.name](dialect, operands[0], _constant(call, 1)))
         return _not_too_long(ARITHMETIC[call.name](dialect, operands))
 
     def _call(self, call: Call, printed: list[str], kinds: list[Kind], domain: Domain) -> str:
@@ -91,6 +97,11 @@ class Expressions:
                 return self._converted(name, printed[0], kinds[0])
             case "like" | "ilike":
                 return self._like(call, printed[0])
+            case "add_days" | "add_months" | "add_seconds":
+                return self._moved(call, printed[0], kinds[0])
+            case "date_diff":
+                days = [self._converted("to_date", *each) for each in zip(printed[1:], kinds[1:], strict=True)]
+                return dialect.once(days, lambda v: _difference(dialect, _unit(call), v[0], v[1]))
             case _ if name in _COMPARISONS:
                 one, other = self._alike(printed, kinds)
                 return f"({one} {_COMPARISONS[name]} {other})"
@@ -153,6 +164,24 @@ class Expressions:
                 return f"CAST({dialect.truth_as_number(text)} AS BIGINT)"
         return dialect.whole(_rounded(dialect, dialect.real(text, kind)))
 
+    def _moved(self, call: Call, time: str, kind: Kind) -> str:
+        """What can be moved and stays between the years 1 and 9999 is moved; no engine is asked to leave them."""
+        by = int(_constant(call, 1))
+        first, last = (self._dialect.literal(end) for end in before_moving(call.name, by, kind))
+        return self._dialect.once(
+            [time],
+            lambda v: f"CASE WHEN {v[0]} BETWEEN {first} AND {last} THEN {self._later(call.name, v[0], by, kind)} END",
+        )
+
+    def _later(self, name: str, time: str, by: int, kind: Kind) -> str:
+        match name:
+            case "add_days":
+                return self._dialect.add_days(time, by, kind)
+            case "add_months":
+                return self._dialect.add_months(time, by, kind)
+            case _:
+                return self._dialect.add_seconds(time, by)
+
     def _date(self, text: str) -> str:
         day = self._dialect.usual_time(self._dialect.parsed_date(text), Kind.DATE)
         return f"CASE WHEN {self._dialect.matches(text, _DATE)} THEN {day} END"
@@ -191,6 +220,83 @@ def _rounded(dialect: Dialect, real: str) -> str:
     return dialect.floor(dialect.add(real, dialect.double(0.5)))
 
 
+def _rounded_to(dialect: Dialect, real: str, digits: Fraction) -> str:
+    """Rounded to digits after the point, or before it, by operations that engines round alike."""
+    tenth = dialect.double(Fraction(10) ** int(abs(digits)))
+    scaled = dialect.multiply(real, tenth) if digits >= 0 else dialect.divide(real, tenth)
+    steps = _rounded(dialect, scaled)
+    return dialect.divide(steps, tenth) if digits >= 0 else dialect.multiply(steps, tenth)
+
+
+def _power(dialect: Dialect, real: str, exponent: Fraction) -> str:
+    """Whole powers by squaring, from the highest bit on; others by logarithms, and of 0 as the exponent's sign says."""
+    if exponent.denominator != 1:
+        beyond = "NULL" if exponent < 0 else dialect.double(0.0)
+        logarithm = "ln(CASE WHEN {0} > 0 THEN {0} END)"
+        return dialect.once(
+            [real],
+            lambda v: (
+                f"CASE WHEN {v[0]} = 0 THEN {beyond} ELSE "
+                f"{dialect.exp(dialect.multiply(logarithm.format(v[0]), dialect.double(exponent)))} END"
+            ),
+        )
+    whole = dialect.once([real], lambda v: _product(dialect, v[0], abs(int(exponent))))
+    return whole if exponent >= 0 else dialect.divide(dialect.double(1.0), whole)
+
+
+def _product(dialect: Dialect, real: str, factors: int) -> str:
+    if factors < 2:
+        return real if factors else f"CASE WHEN {real} IS NOT NULL THEN {dialect.double(1.0)} END"
+    half = dialect.once([_product(dialect, real, factors // 2)], lambda v: dialect.multiply(v[0], v[0]))
+    return dialect.multiply(half, real) if factors % 2 else half
+
+
+def _sign(dialect: Dialect, real: str) -> str:
+    one, none = dialect.double(1.0), dialect.double(0.0)
+    return dialect.once(
+        [real],
+        lambda v: f"CASE WHEN {v[0]} > 0 THEN {one} WHEN {v[0]} < 0 THEN (- {one}) WHEN {v[0]} = 0 THEN {none} END",
+    )
+
+
+def _name(dialect: Dialect, number: str, names: tuple[str, ...]) -> str:
+    listed = " ".join(f"WHEN {place} THEN {dialect.text(name)}" for place, name in enumerate(names, 1))
+    return f"CASE {number} {listed} END"
+
+
+def _difference(dialect: Dialect, unit: str, first: str, last: str) -> str:
+    """How many units begin after one day, up to another."""
+    if unit == "week":
+        weeks = " - ".join(dialect.days(dialect.date_trunc("'week'", day)) for day in (last, first))
+        return f"CAST(({weeks}) / 7 AS BIGINT)"
+    places: dict[str, Callable[[str], str]] = {
+        "day": dialect.days,
+        "month": lambda day: f"({dialect.year(day)} * 12 + {dialect.month(day)})",
+        "quarter": lambda day: f"({dialect.year(day)} * 4 + {dialect.quarter(day)})",
+        "year": dialect.year,
+    }
+    return f"({places[unit](last)} - {places[unit](first)})"
+
+
+def _in_days(call: Call, schema: Schema) -> Call | None:
+    """A sum or difference of dates as the function that it means."""
+    if call.name not in {"add", "subtract"}:
+        return None
+    return in_days(call, [argument.domain(schema) for argument in call.arguments])
+
+
+def _constant(call: Call, position: int) -> Fraction:
+    value = call.arguments[position]
+    assert isinstance(value, Literal) and isinstance(value.value, int | Fraction)  # noqa: S101, PT018 (checked)
+    return Fraction(value.value)
+
+
+def _unit(call: Call) -> str:
+    unit = call.arguments[0]
+    assert isinstance(unit, Literal)  # noqa: S101 (checked)
+    return str(unit.value)
+
+
 def _extreme(dialect: Dialect, name: str, printed: list[str]) -> str:
     """The greatest or least of numbers, none of which may be missing."""
     return dialect.once(
@@ -215,12 +321,15 @@ ARITHMETIC: Mapping[str, Callable[[Dialect, list[str]], str]] = {
     "floor": lambda dialect, a: dialect.floor(*a),
     "ceil": lambda dialect, a: dialect.ceil(*a),
     "round": lambda dialect, a: _rounded(dialect, *a),
+    "sign": lambda dialect, a: _sign(dialect, *a),
     "sqrt": lambda dialect, a: dialect.once(a, lambda v: f"sqrt(CASE WHEN {v[0]} >= 0 THEN {v[0]} END)"),
     "ln": lambda dialect, a: dialect.once(a, lambda v: f"ln(CASE WHEN {v[0]} > 0 THEN {v[0]} END)"),
     "exp": lambda dialect, a: dialect.exp(*a),
     "greatest": lambda dialect, a: _extreme(dialect, "greatest", a),
     "least": lambda dialect, a: _extreme(dialect, "least", a),
 }
+BY_CONSTANT: Mapping[str, Callable[[Dialect, str, Fraction], str]] = {"power": _power, "round": _rounded_to}
+NUMBERS = ARITHMETIC.keys() | BY_CONSTANT.keys()
 PLAIN: Mapping[str, Callable[[Dialect, list[str]], str]] = {
     "in": lambda _, a: f"({a[0]} IN ({', '.join(a[1:])}))",
     "and": lambda _, a: f"({a[0]} AND {a[1]})",
@@ -246,11 +355,14 @@ PLAIN: Mapping[str, Callable[[Dialect, list[str]], str]] = {
     "hour": lambda dialect, a: dialect.hour(*a),
     "minute": lambda dialect, a: dialect.minute(*a),
     "date_trunc": lambda dialect, a: dialect.date_trunc(*a),
+    "dayname": lambda dialect, a: _name(dialect, dialect.dayofweek(*a), DAYS),
+    "monthname": lambda dialect, a: _name(dialect, dialect.month(*a), MONTHS),
     "to_text": lambda dialect, a: dialect.to_text(*a),
 }
 PRINTED = frozenset(
-    {*_COMPARISONS, *ARITHMETIC, *PLAIN}
+    {*_COMPARISONS, *NUMBERS, *PLAIN}
     | {"clamp", "bucket", "nullif", "to_real", "to_integer", "to_date", "like", "ilike"}
+    | {"add_days", "add_months", "add_seconds", "date_diff"}
 )
 
 

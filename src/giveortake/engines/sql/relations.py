@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 class Printer:
     """Writes relations in a dialect's words, the same for all engines.
 
-    `sources` says how each table is read. A column of real numbers has no NaN in it (they are missing), dates lie
-    between the years 1 and 9999, texts have a greatest length, and rows without a person are left out: all of that is
-    settled where tables are read.
+    `sources` says how each table is read, and each relation that was made into a table before. A column of real
+    numbers has no NaN in it (they are missing), dates lie between the years 1 and 9999, texts have a greatest length,
+    and rows without a person are left out: all of that is settled where tables are read.
     """
 
     def __init__(self, dialect: Dialect, sources: Mapping[object, str]) -> None:
@@ -54,6 +54,9 @@ class Printer:
         """A SELECT of its columns, or of those that are needed: perhaps with others, and always with one at least."""
         wanted = _wanted(relation, relation.schema if needed is None else needed)
         self.dialect.require_columns(wanted)
+        prepared = self._sources.get(relation)
+        if prepared is not None:
+            return f"SELECT {self._names(wanted)} FROM {prepared} AS t"
         match relation:
             case Scan():
                 return self._scan(relation, wanted)
@@ -116,17 +119,24 @@ class Printer:
 
     def few_rows(self, scan: Scan) -> str:
         """A table with at most so many rows of each person, chosen by what is in them; rows of nobody are left out."""
-        columns = self._names(name for name, _ in scan.table.columns)
-        person = self.dialect.identifier(str(scan.table.person))
-        named = [(self.dialect.identifier(name), domain.kind) for name, domain in scan.table.columns]
-        hashed = hash_of(*(mark(self.dialect, column, kind) for column, kind in named))
-        order = ", ".join([hashed, *(f"{column} NULLS LAST" for column, _ in named)])
-        rank = _unused("row_rank", (name for name, _ in scan.table.columns))
+        named = [self.dialect.identifier(name) for name, _ in scan.table.columns]
+        columns, person = ", ".join(named), self.dialect.identifier(str(scan.table.person))
+        order = ", ".join([self.hash_of_row(scan), *(f"{column} NULLS LAST" for column in named)])
+        rank = unused("row_rank", (name for name, _ in scan.table.columns))
         ranks = f"row_number() OVER (PARTITION BY {person} ORDER BY {order}) AS {rank}"
-        read = self.read_all(scan.table.columns, scan.table.person)
-        stored = f"SELECT {read} FROM {self._sources[scan.table.name]} AS t"
-        ranked = f"SELECT {columns}, {ranks} FROM ({stored}) AS t WHERE {person} IS NOT NULL"
+        ranked = f"SELECT {columns}, {ranks} FROM ({self.stored(scan)}) AS t WHERE {person} IS NOT NULL"
         return f"SELECT {columns} FROM ({ranked}) AS t WHERE {rank} <= {scan.most_rows_of_person}"
+
+    def stored(self, scan: Scan) -> str:
+        """All rows and columns of a table as it is stored."""
+        return (
+            f"SELECT {self.read_all(scan.table.columns, scan.table.person)} FROM {self._sources[scan.table.name]} AS t"
+        )
+
+    def hash_of_row(self, scan: Scan) -> str:
+        """The number that orders a person's rows, of what is in them."""
+        named = ((self.dialect.identifier(name), domain.kind) for name, domain in scan.table.columns)
+        return hash_of(*(mark(self.dialect, column, kind) for column, kind in named))
 
     def _names(self, names: Iterable[str]) -> str:
         return ", ".join(self.dialect.identifier(name) for name in names)
@@ -193,11 +203,11 @@ class Printer:
         keys = [str(relation.person), *relation.keys]
         read = [*keys, *(column for _, each in used if each.of is not None for column in each.of.columns())]
         groups = [name(key) for key in keys]
-        features = [f"{self._feature(each, schema)} AS {name(named)}" for named, each in used]
+        features = [f"{self.feature(each, schema)} AS {name(named)}" for named, each in used]
         inner = self.relation(relation.source, read)
         return f"SELECT {', '.join([*groups, *features])} FROM ({inner}) AS t GROUP BY {', '.join(groups)}"
 
-    def _feature(self, feature: Aggregate, schema: Schema) -> str:
+    def feature(self, feature: Aggregate, schema: Schema) -> str:
         """An exact aggregate of one person's rows. Sums run over whole steps, so that the order does not matter."""
         if feature.of is None:
             return "count(*)"
@@ -208,7 +218,8 @@ class Printer:
             case AggregateKind.COUNT_VALUES:
                 return f"count({of})"
             case AggregateKind.COUNT_DISTINCT:
-                return f"count(DISTINCT {of})"
+                is_text = feature.of.domain(schema).kind is Kind.TEXT
+                return f"count(DISTINCT {dialect.brief(of) if is_text else of})"
             case AggregateKind.MINIMUM:
                 return dialect.real(f"min({of})")
             case AggregateKind.MAXIMUM:
@@ -225,7 +236,7 @@ class Printer:
             mark(self.dialect, person, relation.schema[str(relation.person)].kind),
             mark(self.dialect, column, relation.schema[relation.column].kind),
         )
-        rank = _unused("part_rank", relation.schema)
+        rank = unused("part_rank", relation.schema)
         ranks = f"dense_rank() OVER (PARTITION BY {person} ORDER BY {hashed}, {column} NULLS LAST) AS {rank}"
         source = self.relation(relation.source, {*wanted, str(relation.person), relation.column})
         inner = f"SELECT t.*, {ranks} FROM ({source}) AS t"
@@ -243,7 +254,7 @@ def bounded_name(scan: Scan) -> tuple[str, int | None]:
     return scan.table.name, scan.most_rows_of_person
 
 
-def _unused(name: str, taken: Iterable[str]) -> str:
+def unused(name: str, taken: Iterable[str]) -> str:
     """A name that no column has, in whatever case."""
     known = {each.casefold() for each in taken}
     while name in known:

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from giveortake.engines.questions import Bins, Persons, Tally
+from giveortake.engines.sql import key_weights
 from giveortake.engines.sql.hashes import hash_of, mark
 from giveortake.engines.sql.steps import bin_index, quantised
 from giveortake.plan import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from giveortake.engines.questions import Asked, Bounding, Distinct, Keys, Summand
+    from giveortake.engines.sql.dialect import Dialect
     from giveortake.engines.sql.relations import Printer
     from giveortake.plan import Expression, Relation
 
@@ -208,7 +210,8 @@ def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> st
     keys = coded.names()
     if distinct.bounding is None:
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
-        grouped = f"SELECT {', '.join([*keys, 'count(DISTINCT v0) AS n'])} FROM ({inner}) AS r{group}"
+        value = told_apart(printer.dialect, "v0", distinct.of.domain(distinct.relation.schema).kind)
+        grouped = f"SELECT {', '.join([*keys, f'count(DISTINCT {value}) AS n'])} FROM ({inner}) AS r{group}"
         return f"SELECT {coded.code()} AS code, g.n FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
     rows, groups = distinct.bounding.rows, distinct.bounding.groups
     schema = distinct.relation.schema
@@ -225,30 +228,23 @@ def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> st
     return f"SELECT code, count(DISTINCT v) AS n FROM ({ranked}) AS t WHERE g <= {groups} AND r <= {rows} GROUP BY code"
 
 
-def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, str]) -> str:
+def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, str], weights: str | None = None) -> str:
     """One row for each key that occurs: its values, and the number of units that it was kept for.
 
     Of a person the first so many keys count, by a hash of the person and the key's values, which nobody else decides.
-    `declared` has a table of the values of each column whose values are known; others do not count.
+    `declared` has a table of the values of each column whose values are known; others do not count. `weights` is the
+    table of weights, if units are weighed.
     """
-    inner = rows_of(printer, persons)
-    count = len(persons.keys.columns)
-    keys = [f"k{index}" for index in range(count)]
-    joined = f"({inner}) AS r"
-    for index, table in declared.items():
-        nullable = None in (persons.keys.columns[index].values or ())
-        joined += f" JOIN {table} AS d{index} ON {_equal(printer, f'r.k{index}', f'd{index}.value', nullable)}"
+    joined = known_rows(printer, persons, declared)
+    keys = [f"k{index}" for index in range(len(persons.keys.columns))]
     listed = ", ".join(f"r.{key} AS {key}" for key in keys)
     names = ", ".join(keys)
     if persons.relation.person is None:
         return f"SELECT {names}, count(*) AS n FROM (SELECT {listed} FROM {joined}) AS t GROUP BY {names}"
-    schema = persons.relation.schema
-    marks = [
-        mark(printer.dialect, key, persons.keys.columns[i].expression.domain(schema).kind) for i, key in enumerate(keys)
-    ]
-    hashed = hash_of(mark(printer.dialect, "p", schema[str(persons.relation.person)].kind), *marks)
-    order = ", ".join([hashed, *(f"{key} NULLS LAST" for key in keys)])
     lines = f"SELECT r.p AS p, {listed} FROM {joined}"
+    if weights is not None:
+        return key_weights.weighted_statement(printer, persons, lines, weights)
+    order = key_weights.order_of_keys(printer, persons)
     ranked = (
         f"SELECT {names}, row_number() OVER (PARTITION BY p ORDER BY {order}) AS place "
         f"FROM (SELECT DISTINCT p, {names} FROM ({printer.dialect.by_person(lines)}) AS l) AS t"
@@ -256,32 +252,61 @@ def found_statement(printer: Printer, persons: Persons, declared: Mapping[int, s
     return f"SELECT {names}, count(*) AS n FROM ({ranked}) AS t WHERE place <= {persons.groups} GROUP BY {names}"
 
 
+def known_rows(printer: Printer, persons: Persons, declared: Mapping[int, str]) -> str:
+    """The rows r of a question about keys, without those that have another value than the known ones."""
+    joined = f"({rows_of(printer, persons)}) AS r"
+    for index, table in declared.items():
+        nullable = None in (persons.keys.columns[index].values or ())
+        joined += f" JOIN {table} AS d{index} ON {_equal(printer, f'r.k{index}', f'd{index}.value', nullable)}"
+    return joined
+
+
 def rows_of(printer: Printer, asked: Asked) -> str:
     """The rows that a question is about. This is the part of its statement that grows with what the question says."""
-    values: list[Expression | None]
     match asked:
         case Tally():
-            values = [each.of for each in asked.summands]
             person = asked.bounding is not None or any(each.counts_persons for each in asked.summands)
+            values = [each.of for each in asked.summands]
+            return select_rows(printer, asked.relation, asked.keys, values, told_apart if person else None)
+        case Bins():
+            return select_rows(
+                printer, asked.relation, asked.keys, [asked.of], told_apart if asked.bounding is not None else None
+            )
         case Persons():
-            values, person = [], True
+            return select_rows(printer, asked.relation, asked.keys, [], _named)
         case _:
-            values, person = [asked.of], asked.bounding is not None
-    return select_rows(printer, asked.relation, asked.keys, values, person=person)
+            return select_rows(
+                printer, asked.relation, asked.keys, [asked.of], _named if asked.bounding is not None else None
+            )
+
+
+def told_apart(dialect: Dialect, column: str, kind: Kind) -> str:
+    """A column that is needed only to tell whether two values are the same."""
+    return dialect.brief(column) if kind is Kind.TEXT else column
+
+
+def _named(_dialect: Dialect, column: str, _kind: Kind) -> str:
+    """A column that is needed as it is, for a hash of it."""
+    return column
 
 
 def select_rows(
-    printer: Printer, relation: Relation, keys: Keys, values: Sequence[Expression | None], *, person: bool
+    printer: Printer,
+    relation: Relation,
+    keys: Keys,
+    values: Sequence[Expression | None],
+    person: Callable[[Dialect, str, Kind], str] | None,
 ) -> str:
-    """The rows of a relation as keys k0, k1 …, values v0, v1 … and the person p."""
+    """The rows of a relation as keys k0, k1 …, values v0, v1 … and, written by `person`, the person p."""
     schema = relation.schema
     columns = [f"{printer.expression(each.expression, schema)} AS k{i}" for i, each in enumerate(keys.columns)]
     columns += [f"{printer.expression(each, schema)} AS v{i}" for i, each in enumerate(values) if each is not None]
-    if person and relation.person is not None:
-        columns.append(f"{printer.dialect.identifier(relation.person)} AS p")
+    if person is not None and relation.person is not None:
+        name = printer.dialect.identifier(relation.person)
+        columns.append(f"{person(printer.dialect, name, schema[relation.person].kind)} AS p")
     computed = [*(each.expression for each in keys.columns), *(each for each in values if each is not None)]
     read = {column for each in computed for column in each.columns()}
-    if person and relation.person is not None:
+    if person is not None and relation.person is not None:
         read.add(relation.person)
     text = f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation, read)}) AS t"
     return printer.fenced(text, computed)

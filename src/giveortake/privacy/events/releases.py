@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from giveortake.exact import whole
+from giveortake.exact import open_probability, whole
 from giveortake.privacy import concentrated
 from giveortake.privacy.approximate import ApproxDP
 from giveortake.privacy.events.event import Event, exact, registered
@@ -214,6 +214,34 @@ class DiscoveredKeys(Event):
 
     def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> ApproxDP:
         return ApproxDP(self.epsilon, self.delta, unit=unit, neighbours=neighbours)
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class GaussianKeys(Event):
+    """Keys found in the data and shown because their weight, with normal noise, reaches a threshold.
+
+    `noise_multiplier` is σ per L2 sensitivity of all weights together; `delta` bounds the chance that a key is shown
+    which no other unit has.
+
+    Guarantee [GGKSW20]: except with probability δ a release is that of 1/noise_multiplier-GDP (`WeightedKeys` has the
+    proof). Filters charge μ² and δ apart. It has no ε of its own: the promise here is one point of its curve, at twice
+    δ.
+    """
+
+    kind: ClassVar[str] = "gaussian-keys"
+    noise_multiplier: Fraction
+    delta: Fraction
+
+    def __init__(self, noise_multiplier: Number, delta: Number) -> None:
+        chance = open_probability("delta", delta)
+        store(self, noise_multiplier=exact("noise_multiplier", noise_multiplier), delta=exact("delta", chance))
+
+    def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> ApproxDP:
+        terms: Any = {"unit": unit, "neighbours": neighbours}
+        values = GaussianDP(1 / self.noise_multiplier, **terms).approximate(min(self.delta, (1 - self.delta) / 2))
+        return ApproxDP(values.epsilon, values.delta + self.delta, **terms)
 
 
 @registered

@@ -1,0 +1,117 @@
+"""How much of a person counts: a value that questions carry, and that answers show in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.errors import InvalidParameter
+from giveortake.exact import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from giveortake.exact import Number
+
+_MOST = 10**9  # of any cap; engines compute with them in 64 bits
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """Caps on one person's contribution; None where nothing is capped. Each of them only lowers what counts.
+
+    At most `rows_per_person` rows count, in each table or in the tables that are named, chosen before any filter by a
+    hash of what they hold; of those at most `rows_per_group` in each of at most `groups_per_person` groups.
+
+    >>> str(Caps(4, 3)), str(Caps(rows_per_group=1))
+    ('at most 3 rows of a person in each of at most 4 groups', 'at most 1 row of a person')
+    >>> str(Caps(rows_per_person={"flights": 600, "planes": 1}))
+    'at most 600 rows of a person in flights and 1 in planes, chosen before any filter'
+    """
+
+    groups_per_person: int | None = None
+    rows_per_group: int | None = None
+    rows_per_person: int | Mapping[str, int] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        groups_per_person: Number | None = None,
+        rows_per_group: Number | None = None,
+        rows_per_person: Number | Mapping[str, Number] | None = None,
+    ) -> Caps:
+        """The caps as they were said, checked."""
+        if isinstance(rows_per_person, Mapping):
+            rows: Any = {name: _cap(f"rows_per_person[{name!r}]", each) for name, each in rows_per_person.items()}
+            if not rows:
+                raise InvalidParameter("rows_per_person", {}, "names no table", hint='{"flights": 600}')
+        else:
+            rows = _cap("rows_per_person", rows_per_person)
+        return cls(_cap("groups_per_person", groups_per_person), _cap("rows_per_group", rows_per_group), rows)
+
+    @property
+    def stated(self) -> bool:
+        """Whether there is any cap."""
+        return not (self.groups_per_person is None and self.rows_per_group is None and self.rows_per_person is None)
+
+    def rows_in(self, table: str) -> int | None:
+        """How many rows of a person count in a table."""
+        if isinstance(self.rows_per_person, Mapping):
+            return self.rows_per_person.get(table)
+        return self.rows_per_person
+
+    def to_json(self) -> dict[str, Any]:
+        """The caps there are, by their names."""
+        rows = self.rows_per_person
+        found = {
+            "rows_per_person": dict(rows) if isinstance(rows, Mapping) else rows,
+            "groups_per_person": self.groups_per_person,
+            "rows_per_group": self.rows_per_group,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+    def __str__(self) -> str:
+        within = _within(self.groups_per_person, self.rows_per_group)
+        if self.rows_per_person is None:
+            return within or "everything of a person counts"
+        return "; of these ".join(each for each in (f"{self._rows()}, chosen before any filter", within) if each)
+
+    def _rows(self) -> str:
+        if not isinstance(self.rows_per_person, Mapping):
+            return f"at most {_rows(self.rows_per_person or 0)} of a person"
+        (first, most), *others = self.rows_per_person.items()
+        return _listed(
+            [f"at most {_rows(most)} of a person in {first}", *(f"{each:,} in {name}" for name, each in others)]
+        )
+
+
+def _within(groups: int | None, rows: int | None) -> str:
+    if rows is None:
+        return "" if groups is None else f"at most {_groups(groups)} of a person"
+    if groups is None:
+        return f"at most {_rows(rows)} of a person"
+    return f"at most {_rows(rows)} of a person in each of at most {_groups(groups)}"
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"
+
+
+def _groups(count: int) -> str:
+    return f"{count:,} group{'' if count == 1 else 's'}"
+
+
+def _listed(parts: Iterable[str]) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _cap(name: str, value: Number | None) -> int | None:
+    if value is None:
+        return None
+    cap = whole(name, value)
+    if cap > _MOST:
+        raise InvalidParameter(name, value, f"is more than {_MOST:,}", hint="leave it out if nothing is to be capped")
+    return cap

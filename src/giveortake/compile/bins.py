@@ -1,0 +1,203 @@
+"""How many values fall into bins, measured so that quantiles follow: one measure for each of the rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil, floor, log2
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
+
+import numpy as np
+
+from giveortake import engines
+from giveortake.compile.measures import MeasureOfValues, fineness_of
+from giveortake.compile.quantiles import BinaryTree, RunningTotals
+from giveortake.compile.releases import Combined
+from giveortake.exact import sqrt_up
+from giveortake.mechanisms.consistent_trees import ConsistentTree
+from giveortake.mechanisms.square_root import SquareRoot
+from giveortake.mechanisms.trees import levels_of, size_of
+from giveortake.plan import Kind
+from giveortake.privacy import events
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from giveortake.compile.inquiry import Inquiry
+    from giveortake.compile.stability import Stability
+    from giveortake.mechanisms import Sensitive
+    from giveortake.mechanisms.additive import RoundedNoise
+    from giveortake.mechanisms.prefix_sums import PrefixStrategy
+    from giveortake.mechanisms.tails import Tail
+    from giveortake.plan import Domain, Expression
+    from giveortake.privacy.events import Event
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+DEPTH = 10  # levels of the tree of bins by the first rules, so 1,024 bins at most
+MOST = {False: 1024, True: 1000}  # bins at most with Gaussian and with pure noise: a tree of ten by ten by ten is full
+_NARROWEST = Fraction(1, 2**60)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PrefixSums(MeasureOfValues):
+    """How many values fall into bins from `low` on, through the matrix of a strategy for running totals.
+
+    A value may count in parts of 1 / `fineness`. None is above `high`.
+    """
+
+    fineness: int
+    strategy: PrefixStrategy
+    low: Fraction
+    width: Fraction
+    high: Fraction
+    whole: bool
+
+    kind: ClassVar[str] = "prefix sums"
+    averages: ClassVar[bool] = False
+
+    @classmethod
+    def within(cls, stability: Stability, of: Expression, domain: Domain, *, pure: bool) -> PrefixSums:
+        """Bins between the bounds of a domain; whole numbers are never split between bins.
+
+        Guarantee: in all keys together, a unit that is added or removed moves the matrix times the bins as far as it
+        moves numbers of rows, times the longest column (see `PrefixStrategy`). One that is changed moves it twice as
+        far in L1, and √2 times in L2: what it had and what it has now are vectors that are not negative.
+        """
+        low, high = domain.ends()
+        whole = domain.kind is Kind.INTEGER
+        if whole:
+            low, high = Fraction(ceil(low)), Fraction(floor(high))
+            values = max(int(high - low) + 1, 1)
+            width = Fraction(-(-values // MOST[pure]))
+            size = -(-values // int(width))
+        else:
+            size = MOST[pure]
+            width = max((high - low) / size, _NARROWEST)
+        strategy = ConsistentTree.over(size) if pure else SquareRoot(size)
+        fine = fineness_of(stability)
+        l1, l2 = replace(stability, neighbours="add-remove").sensitivity(0, fine, binned=True)
+        if stability.neighbours == "change-one":
+            l1, l2 = 2 * l1, sqrt_up(Fraction(2)) * l2
+        return cls(l1 * strategy.l1, l2 * strategy.l2, of, fine, strategy, low, width, high, whole)
+
+    @property
+    def granularity(self) -> Fraction:
+        return Fraction(1, self.fineness)
+
+    @property
+    def name(self) -> str:
+        return f"running totals {self.of_what}"
+
+    @property
+    def sections(self) -> tuple[int, ...]:
+        return self.strategy.sections
+
+    def ask(self, inquiry: Inquiry, index: int) -> None:
+        bins = self.strategy.size
+        question = engines.Bins(
+            inquiry.relation, inquiry.keys, self.of, self.low, self.width, bins, inquiry.bounding, self.fineness
+        )
+        inquiry.add(index, question)
+
+    def prepared(self, exact: Sensitive[Any]) -> Sensitive[Any]:
+        return exact.through(self.strategy)
+
+    def event(self, noise: RoundedNoise) -> Event:
+        single = noise.event_within(self.l1, self.l2)
+        return single if self.levels == 1 else events.Repeated(single, self.levels)
+
+    def described(self, noise: RoundedNoise) -> str:
+        told = noise.told(self.granularity / self.strategy.fineness)
+        over = f"{told}, on running totals over {self.strategy.size:,} bins"
+        return over if self.levels == 1 else f"{told}, on each of {self.levels} levels of a tree of bins"
+
+    def of_no_keys(self) -> npt.NDArray[np.int64]:
+        return np.zeros((0, sum(self.sections)), dtype=np.int64)
+
+    def combined(
+        self, steps: Floats, tails: tuple[Tail, ...], only: tuple[npt.NDArray[Any], RoundedNoise] | None
+    ) -> Combined:
+        unit = float(self.granularity)
+        (tail,) = tails  # what does not average is never released twice for one answer
+        ends = float(self.low), float(self.width), float(self.high)
+        totals = RunningTotals(self.strategy, steps, tail.times(1 / unit), unit, *ends, self.whole)
+        return Combined(np.zeros(len(steps)), tails, unit / 2, distribution=totals)
+
+    def to_json(self) -> list[Any]:
+        matrix = [*self.strategy.to_json(), str(self.high)]
+        return self._written(self.of, fineness=self.fineness, bins=(matrix, self.low, self.width))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BinCounts(MeasureOfValues):
+    """How many values fall into each of 2^`depth` bins, and all sums of their tree: level by level.
+
+    A value may count in parts of 1 / `fineness`.
+    """
+
+    fineness: int
+    depth: int
+    low: Fraction
+    width: Fraction
+
+    kind: ClassVar[str] = "bins"
+    averages: ClassVar[bool] = False
+
+    @classmethod
+    def within(cls, stability: Stability, of: Expression, domain: Domain) -> BinCounts:
+        """Bins between the bounds of a domain: one for each whole number if there are few, else 1,024."""
+        low, high = domain.ends()
+        if domain.kind is Kind.INTEGER and high - low < 2**DEPTH:
+            low, width, depth = Fraction(ceil(low)), Fraction(1), max(1, ceil(log2(int(high - low) + 1)))
+        else:
+            width, depth = max((high - low) / 2**DEPTH, Fraction(1, 2**60)), DEPTH
+        fine = fineness_of(stability)
+        return cls(*stability.sensitivity(0, fine, binned=True), of, fine, depth, low, width)
+
+    @property
+    def granularity(self) -> Fraction:
+        return Fraction(1, self.fineness)
+
+    @property
+    def sections(self) -> tuple[int, ...]:
+        return tuple(2 ** (level + 1) for level in range(self.depth))
+
+    def ask(self, inquiry: Inquiry, index: int) -> None:
+        question = engines.Bins(
+            inquiry.relation,
+            inquiry.keys,
+            self.of,
+            self.low,
+            self.width,
+            2**self.depth,
+            inquiry.bounding,
+            self.fineness,
+        )
+        inquiry.add(index, question)
+
+    def prepared(self, exact: Sensitive[Any]) -> Sensitive[Any]:
+        return exact.tree()
+
+    def event(self, noise: RoundedNoise) -> Event:
+        single = noise.event_within(self.l1, self.l2)
+        return single if self.depth == 1 else events.Repeated(single, self.depth)
+
+    def described(self, noise: RoundedNoise) -> str:
+        told = noise.told(self.granularity)
+        return told if self.depth == 1 else f"{told}, on each of {self.depth} levels of a tree of bins"
+
+    def of_no_keys(self) -> npt.NDArray[np.int64]:
+        return np.zeros((0, size_of(self.depth)), dtype=np.int64)
+
+    def combined(
+        self, steps: Floats, tails: tuple[Tail, ...], only: tuple[npt.NDArray[Any], RoundedNoise] | None
+    ) -> Combined:
+        unit = float(self.granularity)
+        tree = BinaryTree(levels_of(steps * unit), tails, unit / 2, float(self.low), float(self.width))
+        return Combined(np.zeros(len(steps)), tails, unit / 2, distribution=tree)
+
+    def to_json(self) -> list[Any]:
+        return self._written(self.of, fineness=self.fineness, bins=(self.depth, self.low, self.width))

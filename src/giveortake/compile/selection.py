@@ -1,0 +1,248 @@
+"""How keys are found in the data: what an engine is asked for, the noise, the threshold, and the price of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+
+from giveortake import exact
+from giveortake.engines import Persons
+from giveortake.mechanisms import DiscoveredHistogram, Gaussian, KeySelection, Laplace, WeightedKeys
+from giveortake.mechanisms.weighted_keys import weights
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from giveortake.engines import Keys
+    from giveortake.mechanisms import Sensitive
+    from giveortake.mechanisms.additive import RoundedNoise
+    from giveortake.plan import Relation, Value
+    from giveortake.privacy.events import DiscoveredKeys, GaussianKeys
+    from giveortake.randomness import Entropy
+
+    Units = Sensitive[tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]]
+
+
+Norm: TypeAlias = Literal["l1", "l2", "greatest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection(ABC):
+    """A way to find keys. Of each unit at most `touched` keys count; `sensitivity` is in the mechanism's own terms.
+
+    `decides` is the place of the measure that the deciding number is the answer to: then keys come with it.
+    """
+
+    mechanism: Any
+    touched: int
+    sensitivity: int
+    decides: int | None = None
+
+    @abstractmethod
+    def event(self) -> DiscoveredKeys | GaussianKeys:
+        """What it costs."""
+
+    @abstractmethod
+    def as_added(self) -> Self:
+        """The same as it looks when a unit is added or removed."""
+
+    @abstractmethod
+    def named(self) -> list[Any]:
+        """What it adds to a question's name. This is a stored format; the first rules' way adds nothing."""
+
+    @abstractmethod
+    def moves(self) -> list[tuple[str, Fraction, Norm]]:
+        """How far one unit moves what decides: all keys together, and each."""
+
+    @property
+    @abstractmethod
+    def changed(self) -> int:
+        """How many keys one unit brings or takes away at most."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> Fraction:
+        """The scale of what stands between units and what is shown."""
+
+    @property
+    @abstractmethod
+    def told(self) -> str:
+        """What has to happen for a key to be shown."""
+
+    @property
+    @abstractmethod
+    def least(self) -> int:
+        """How many units a key needs for an even chance, at the least."""
+
+    @property
+    def scratch_name(self) -> str:
+        """What tells the file of found keys from others until they are settled."""
+        return repr(self)
+
+    def question(self, relation: Relation, keys: Keys) -> Persons:
+        """What an engine is asked."""
+        return Persons(relation, keys, self.touched)
+
+    def draw(self, units: Units, entropy: Entropy | None = None) -> list[tuple[Value, ...]]:
+        """The keys that are shown."""
+        shown: list[tuple[Value, ...]] = self.mechanism.select(units, entropy)
+        return shown
+
+    def noise(self, fineness: int) -> RoundedNoise:
+        """The noise of the number that decided, in parts of 1 / `fineness`; asked only where it is an answer."""
+        raise NotImplementedError(f"{type(self).__name__} has no number to show")
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted(Selection):
+    """A way whose deciding number may be the answer."""
+
+    def draw(self, units: Units, entropy: Entropy | None = None) -> list[tuple[Value, ...]]:
+        """The keys that are shown, each followed by its noisy number if that is an answer."""
+        if self.decides is None:
+            shown: list[tuple[Value, ...]] = self.mechanism.select(units, entropy)
+            return shown
+        keys, numbers = self.mechanism.shown(units, entropy)
+        return [(*key, number) for key, number in zip(keys, numbers.tolist(), strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _OfUnits(Selection):
+    """A way that counts units: `sensitivity` is how many keys one unit moves, each by one."""
+
+    def moves(self) -> list[tuple[str, Fraction, Norm]]:
+        one: Norm = "greatest"
+        return [("units of all keys", Fraction(self.sensitivity), "l1"), ("units of one key", Fraction(1), one)]
+
+    @property
+    def changed(self) -> int:
+        return self.sensitivity
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NoisyCounts(_Counted, _OfUnits):
+    """Laplace noise on the number of units; one unit moves the numbers of all keys together by `sensitivity`."""
+
+    mechanism: DiscoveredHistogram
+
+    def event(self) -> DiscoveredKeys:
+        return self.mechanism.event(self.sensitivity, lone_values=self.touched)
+
+    def as_added(self) -> NoisyCounts:
+        return replace(self, sensitivity=self.touched)
+
+    def named(self) -> list[Any]:
+        if self.decides is None:
+            return []
+        mechanism = self.mechanism
+        return ["one count", str(mechanism.scale), mechanism.threshold, self.touched, self.decides]
+
+    @property
+    def scale(self) -> Fraction:
+        return self.mechanism.scale
+
+    @property
+    def told(self) -> str:
+        return f"a noisy number of persons reaches {self.mechanism.threshold}"
+
+    @property
+    def least(self) -> int:
+        return self.mechanism.threshold
+
+    @property
+    def scratch_name(self) -> str:
+        """As 0.1 wrote it, where it is 0.1's way."""
+        if self.decides is not None:
+            return repr(self)
+        return f"Selection(mechanism={self.mechanism!r}, touched={self.touched!r}, sensitivity={self.sensitivity!r})"
+
+    def noise(self, fineness: int) -> Laplace:
+        return Laplace(self.mechanism.scale * fineness)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OptimalChances(_OfUnits):
+    """Each key with the greatest chance that its number of units allows; one unit touches `sensitivity` keys."""
+
+    mechanism: KeySelection
+
+    def event(self) -> DiscoveredKeys:
+        return self.mechanism.event_of_keys(self.sensitivity)
+
+    def as_added(self) -> OptimalChances:
+        return replace(self, sensitivity=self.touched)
+
+    def named(self) -> list[Any]:
+        return ["optimal chances", str(self.mechanism.epsilon), str(self.mechanism.delta), self.touched]
+
+    @property
+    def scale(self) -> Fraction:
+        return 1 / self.mechanism.epsilon
+
+    @property
+    def told(self) -> str:
+        return f"enough persons have it (of {self.least} persons the chance is even)"
+
+    @property
+    def least(self) -> int:
+        return self.mechanism.margin("0.5")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NoisyWeights(_Counted):
+    """Gaussian noise on weights that each unit shares out; `sensitivity` is 2 under change-one, else 1."""
+
+    mechanism: WeightedKeys
+
+    def event(self) -> GaussianKeys:
+        return self.mechanism.event(self.sensitivity)
+
+    def as_added(self) -> NoisyWeights:
+        return replace(self, sensitivity=1)
+
+    def named(self) -> list[Any]:
+        mechanism = self.mechanism
+        decides = [] if self.decides is None else [self.decides]
+        return ["noisy weights", str(mechanism.sigma), mechanism.threshold, mechanism.length, self.touched, *decides]
+
+    def question(self, relation: Relation, keys: Keys) -> Persons:
+        if self.touched == 1:
+            return Persons(relation, keys, 1)
+        return Persons(relation, keys, self.touched, weights(self.mechanism.length, self.touched))
+
+    def moves(self) -> list[tuple[str, Fraction, Norm]]:
+        together = self.mechanism.sigma / self.event().noise_multiplier
+        one: Norm = "greatest"
+        return [("weights of all keys", together, "l2"), ("weights of one key", Fraction(self.mechanism.length), one)]
+
+    @property
+    def changed(self) -> int:
+        return self.touched * self.sensitivity
+
+    @property
+    def scale(self) -> Fraction:
+        return self.mechanism.sigma
+
+    @property
+    def told(self) -> str:
+        if self.touched == 1:
+            return f"a noisy number of persons reaches {self.mechanism.threshold}"
+        return (
+            f"its noisy weight reaches {float(self.mechanism.threshold / self.mechanism.length):.4g}, "
+            "of which a person with m keys gives 1/√m to each"
+        )
+
+    @property
+    def least(self) -> int:
+        return exact.ceiling(Fraction(self.mechanism.threshold, self.mechanism.length))
+
+    def noise(self, fineness: int) -> Gaussian:
+        return Gaussian(self.mechanism.sigma * fineness)

@@ -1,0 +1,224 @@
+"""Which way of finding keys a question gets, and how much of the spend: by the rules and the spend, never by a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import log, sqrt
+from statistics import NormalDist
+from typing import TYPE_CHECKING, final
+
+from giveortake import exact
+from giveortake.compile.measures import PersonCount, RowCount
+from giveortake.compile.outputs import Linear, QuantileOf, Ratio
+from giveortake.compile.rules import Rules
+from giveortake.compile.selection import NoisyCounts, NoisyWeights, OptimalChances
+from giveortake.compile.spends import Spend
+from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.mechanisms import DiscoveredHistogram, KeySelection, WeightedKeys
+from giveortake.privacy import gaussian_mu
+
+if TYPE_CHECKING:
+    from giveortake.compile.measures import Measure
+    from giveortake.compile.outputs import Formula
+    from giveortake.compile.selection import Selection
+    from giveortake.compile.stability import Stability
+    from giveortake.compile.weights import Design
+    from giveortake.plan import Question
+
+DEGREE = 50  # keys of a person that count when keys are found by weights: fewer ignore more, more raise the threshold
+LENGTH = 1 << 16  # of a person's weights together; each of 50 keys gets 9,268 of it, cut by less than one
+MEAN_OF_PURE = Fraction(12534, 10000)  # μ of an ε-DP release is at most this times ε: √(2π)/2, rounded up
+_PARTS = 64  # shares of a spend are rounded to
+_DELTAS = tuple(Fraction(part, 16) for part in range(1, 9))  # shares of δ that are tried for finding keys
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeySearch:
+    """A question whose keys have to be found, and what is measured at those that are."""
+
+    question: Question
+    stability: Stability
+    measures: tuple[Measure, ...]
+    formulas: tuple[tuple[str, Formula], ...]
+
+    @classmethod
+    def of(cls, question: Question, stability: Stability, chosen: Design) -> KeySearch:
+        """The keys of a question that is measured by a design."""
+        return cls(question, stability, chosen.measures, chosen.formulas)
+
+    def selection(self, spend: Spend, rules: Rules) -> tuple[Selection, Spend | None]:
+        """How keys are found, and what is left for the values; None if the number that decides is all there is."""
+        relation = self.question.relation
+        if relation.person is None and relation.most_rows != 1:
+            raise QueryRefused(
+                "keys are not found in a union of a table with itself", hint="declare the domain of the grouping column"
+            )
+        if spend.keys is None:
+            raise InvalidParameter(
+                "delta",
+                None,
+                "is missing: showing keys that are found in the data has a small chance to reveal one",
+                hint="use an ApproxDP budget, whose pot pays for it, or declare the domain of the grouping columns",
+            )
+        if spend.delta is not None and spend.keys >= spend.delta:
+            raise InvalidParameter("key_delta", spend.keys, "is not below delta", hint="leave some of δ for the values")
+        if rules is Rules.FIRST:
+            return self._first(spend, spend.keys)
+        return self._pure(spend, spend.keys) if spend.is_pure else self._gaussian(spend, spend.keys)
+
+    # -- 0.1's way ----------------------------------------------------------------------------------------------
+
+    def _first(self, spend: Spend, delta: Fraction) -> tuple[Selection, Spend]:
+        """An equal share for the search and for every measure, Laplace noise whatever the spend."""
+        share = Fraction(1, len(self.measures) + 1)
+        if spend.epsilon is not None:
+            epsilon = spend.epsilon * share
+            rest = replace(spend, epsilon=spend.epsilon - epsilon)
+            if spend.delta is not None:
+                rest = replace(rest, delta=spend.delta - delta)
+        elif spend.rho is not None:
+            epsilon = exact.sqrt_down(2 * spend.rho * share)
+            rest = replace(spend, rho=spend.rho * (1 - share))
+        else:
+            assert spend.mu is not None  # noqa: S101 (one of the three is there)
+            epsilon = exact.sqrt_down(spend.mu**2 * share) / MEAN_OF_PURE
+            rest = replace(spend, mu=exact.sqrt_down(spend.mu**2 * (1 - share)))
+        return self._noisy_counts(epsilon, delta), rest
+
+    # -- a pure ε -----------------------------------------------------------------------------------------------
+
+    def _pure(self, spend: Spend, delta: Fraction) -> tuple[Selection, Spend | None]:
+        """One Laplace count for both purposes where it can serve both; else whichever way needs fewer persons."""
+        assert spend.epsilon is not None  # noqa: S101 (it is pure)
+        count = self._deciding_count()
+        if count is not None:
+            epsilon = spend.epsilon / self._levels()
+            left = spend.epsilon - epsilon
+            return self._noisy_counts(epsilon, delta, count), replace(spend, epsilon=left) if left else None
+        per_key = float(delta) / self.stability.touched
+        share = self._share(-log(2 * per_key) if per_key < 0.1 else 1.0, sqrt(2) * self._levels() * self._rows())
+        epsilon = spend.epsilon * share
+        counts = self._noisy_counts(epsilon, delta)
+        keys = self.stability.touched * self._sides()
+        chances = OptimalChances(KeySelection(epsilon / keys, delta / keys), self.stability.touched, keys)
+        best = min((counts, chances), key=lambda way: way.least)
+        return best, replace(spend, epsilon=spend.epsilon - epsilon)
+
+    def _noisy_counts(self, epsilon: Fraction, delta: Fraction, decides: int | None = None) -> NoisyCounts:
+        touched = self.stability.touched
+        sensitivity = touched * self._sides()
+        mechanism = DiscoveredHistogram.calibrated(
+            epsilon=epsilon, delta=delta, sensitivity=sensitivity, lone_values=touched
+        )
+        return NoisyCounts(mechanism, touched, sensitivity, decides)
+
+    # -- Gaussian noise -----------------------------------------------------------------------------------------
+
+    def _gaussian(self, spend: Spend, delta: Fraction) -> tuple[Selection, Spend | None]:
+        """Weights that persons share out; of one key a person, the number of persons, which may be the answer."""
+        rest = spend if spend.delta is None else replace(spend, delta=spend.delta - delta)
+        square = rest.gaussian() ** 2
+        count = self._deciding_count() if self.decides(pure=False) else None
+        degree = 1 if count is not None else self._degree()
+        if count is not None:
+            share = Fraction(1, self._levels())
+        else:
+            share = self._share(
+                NormalDist().inv_cdf(1 - max(float(delta), 1e-15) / degree) ** 2, self._levels() * self._rows() ** 2
+            )
+        mechanism = WeightedKeys.calibrated(
+            mu=exact.sqrt_down(square * share),
+            delta=delta,
+            length=1 if degree == 1 else LENGTH,
+            degree=degree,
+            sensitivity=self._sides(),
+        )
+        left = Spend(mu=exact.sqrt_down(square * (1 - share)), keys=delta) if share < 1 else None
+        return NoisyWeights(mechanism, degree, self._sides(), count), left
+
+    def _degree(self) -> int:
+        """How many keys of a unit count while keys are looked for: more than are measured afterwards."""
+        return DEGREE if self.stability.rows is None else min(DEGREE, self.stability.rows)
+
+    # -- shares -------------------------------------------------------------------------------------------------
+
+    def _share(self, height: float, noise: float) -> Fraction:
+        """The share of the spend that finds keys, at least as large as each measure's.
+
+        A share s lowers the threshold and raises the noise of the values. As much finds keys as leaves the standard
+        deviation of a number of rows, whose caps are used to the full by one row a person, as large as the least number
+        of persons at which a key is shown: with thresholds `height` / s and noise `noise` / (1 − s), in the units
+        in which the spend adds up (ε, or μ²), s / (1 − s) = height / noise.
+        """
+        wanted = Fraction(round(_PARTS * height / (height + noise)), _PARTS)
+        return max(Fraction(1, self._levels() + 1), min(wanted, Fraction(_PARTS - 1, _PARTS)))
+
+    def _levels(self) -> int:
+        return sum(each.levels for each in self.measures if not each.joined)
+
+    def _rows(self) -> int:
+        """How many rows of a person count in a group, where rows are measured and not persons."""
+        bounding = self.stability.bounding
+        if bounding is None or all(isinstance(each, PersonCount) for each in self.measures):
+            return 1
+        return bounding.rows
+
+    def _sides(self) -> int:
+        return 2 if self.stability.neighbours == "change-one" else 1
+
+    # -- the number that decides --------------------------------------------------------------------------------
+
+    def decides(self, *, pure: bool) -> bool:
+        """Whether one number may serve both purposes."""
+        return self._deciding_count() is not None and (pure or self.stability.touched == 1)
+
+    def _deciding_count(self) -> int | None:
+        """The place of a measure that is the number of units of a key, and an answer as it is."""
+        for place, measure in enumerate(self.measures):
+            if self._counts_units(measure) and all(_is_alone(place, formula) for _, formula in self.formulas):
+                return place
+        return None
+
+    def _counts_units(self, measure: Measure) -> bool:
+        match measure:
+            case PersonCount():
+                return True
+            case RowCount():
+                bounding = self.stability.bounding
+                return self.stability.rows == 1 if bounding is None else bounding.rows == 1
+            case _:
+                return False
+
+
+def _is_alone(place: int, formula: Formula) -> bool:
+    """Whether a measure is the whole of a formula, or no part of it; a formula of an unknown kind may hold every one.
+
+    Only then the law of a number that decided is known.
+    """
+    match formula:
+        case Linear():
+            return place not in formula.weights or (formula.weights == {place: 1} and formula.constant == 0)
+        case Ratio():
+            return place not in {*formula.over.weights, *formula.under.weights}
+        case QuantileOf():
+            return formula.measure != place
+        case _:
+            return False
+
+
+def key_delta(spend: Spend, most: Fraction) -> Fraction:
+    """How much of a stated δ finds keys, `most` at most: as much as lowers the threshold of weights most.
+
+    The threshold is about z(δ_keys) / μ(ε, δ − δ_keys): both factors are public.
+    """
+    if spend.delta is None or spend.epsilon is None:
+        return most
+    epsilon, delta = spend.epsilon, spend.delta
+
+    def height(part: Fraction) -> float:
+        chance = max(float(part * delta) / DEGREE, 1e-15)
+        return NormalDist().inv_cdf(1 - chance) / float(gaussian_mu(epsilon, delta * (1 - part)))
+
+    return min(most, min(_DELTAS, key=height) * delta)

@@ -1,0 +1,184 @@
+"""Domains of days and moments that are moved by a constant, of what lies between two, and of their names."""
+
+from __future__ import annotations
+
+import datetime as dt
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from giveortake.errors import QueryRefused
+from giveortake.plan.arguments import CSV_HINT, any_nullable, kinds_only, literal_number, literal_text, require_written
+from giveortake.plan.domains import Domain, Kind, Value
+from giveortake.plan.expressions import Call, Literal
+
+if TYPE_CHECKING:
+    from giveortake.plan.arithmetic import Rule
+
+MOMENTS = frozenset({Kind.DATE, Kind.TIMESTAMP})
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+UNITS = {  # the function that moves by a unit, and by how much
+    "day": ("add_days", 1),
+    "week": ("add_days", 7),
+    "month": ("add_months", 1),
+    "quarter": ("add_months", 3),
+    "year": ("add_months", 12),
+    "hour": ("add_seconds", 3600),
+    "minute": ("add_seconds", 60),
+    "second": ("add_seconds", 1),
+}
+DIFFERENCES = ("day", "week", "month", "quarter", "year")
+_FIRST, _LAST = dt.date.min.toordinal(), dt.date.max.toordinal()
+_MOST = {  # by which something between the years 1 and 9999 can be moved and stay there
+    "add_days": _LAST - _FIRST,
+    "add_months": 12 * (dt.MAXYEAR - dt.MINYEAR + 1) - 1,
+    "add_seconds": (_LAST - _FIRST + 1) * 86_400 - 1,
+}
+
+
+def name_of(names: tuple[str, ...]) -> Rule:
+    """The name of a day or a month: one of few texts, so that all keys are known."""
+
+    def rule(call: Call, domains: list[Domain]) -> Domain:
+        require_written(call)
+        (a,) = kinds_only(call, domains, *MOMENTS)
+        listed: tuple[Value, ...] = (*names, None) if a.nullable else names
+        return Domain(Kind.TEXT, categories=listed, nullable=a.nullable, made=max(map(len, names)))
+
+    return rule
+
+
+def moved(call: Call, domains: list[Domain]) -> Domain:
+    """A day or moment moved by a constant; what leaves the years 1 to 9999 is missing."""
+    require_written(call)
+    step, a = literal_number(call, 1), domains[0]
+    kinds = (Kind.TIMESTAMP,) if call.name == "add_seconds" else (Kind.DATE, Kind.TIMESTAMP)
+    if a.kind not in kinds:
+        raise QueryRefused(
+            f"{call.name.upper()} needs {' or '.join(kinds)} values, and got {a.kind} values",
+            hint=CSV_HINT if a.kind is Kind.TEXT else "days, weeks, months and years are added to dates",
+        )
+    if step.denominator != 1 or abs(step) > _MOST[call.name]:
+        raise QueryRefused(f"{call.name.upper()} needs a whole number that stays between the years 1 and 9999")
+    if a.kind is Kind.TIMESTAMP:
+        return Domain(Kind.TIMESTAMP, nullable=True)
+    by = int(step)
+    if a.categories is not None:
+        known = [None if each is None else _moved(call.name, each, by) for each in a.categories]  # type: ignore[arg-type]
+        return Domain(Kind.DATE, categories=tuple(dict.fromkeys(known)), nullable=a.nullable or None in known)
+    if a.low is None or a.high is None:
+        return Domain(Kind.DATE, nullable=True)
+    ends = [_moved(call.name, dt.date.fromordinal(int(end)), by) for end in (a.low, a.high)]
+    low, high = (_FIRST if end is None and by < 0 else _LAST if end is None else end.toordinal() for end in ends)
+    return Domain(Kind.DATE, Fraction(low), Fraction(high), nullable=a.nullable or None in ends)
+
+
+def _moved(name: str, day: dt.date, by: int) -> dt.date | None:
+    """The day, or none; a month that is too short for it ends on its last one."""
+    if name == "add_days":
+        found = day.toordinal() + by
+        return dt.date.fromordinal(found) if _FIRST <= found <= _LAST else None
+    year, month = divmod(day.year * 12 + day.month - 1 + by, 12)
+    if not dt.MINYEAR <= year <= dt.MAXYEAR:
+        return None
+    return dt.date(year, month + 1, min(day.day, _days_in(year, month + 1)))
+
+
+def _days_in(year: int, month: int) -> int:
+    if month == 12:
+        return 31
+    return (dt.date(year, month + 1, 1) - dt.timedelta(1)).day
+
+
+def before_moving(name: str, by: int, kind: Kind) -> tuple[dt.date, dt.date]:
+    """The first and the last day or moment that may be moved so and stay between the years 1 and 9999."""
+    if name == "add_months":
+        first, last = max(12, 12 - by), min(12 * (dt.MAXYEAR + 1), 12 * (dt.MAXYEAR + 1) - by) - 1
+        low = dt.date(first // 12, first % 12 + 1, 1)
+        high = dt.date(last // 12, last % 12 + 1, _days_in(last // 12, last % 12 + 1))
+    elif name == "add_days":
+        low, high = (dt.date.fromordinal(end) for end in (max(_FIRST, _FIRST - by), min(_LAST, _LAST - by)))
+    else:
+        step = dt.timedelta(seconds=abs(by))
+        earliest, latest = dt.datetime.min, dt.datetime.max
+        return (earliest, latest - step) if by >= 0 else (earliest + step, latest)
+    if kind is Kind.DATE:
+        return low, high
+    return dt.datetime.combine(low, dt.time.min), dt.datetime.combine(high, dt.time.max)
+
+
+def difference(call: Call, domains: list[Domain]) -> Domain:
+    """How many days, weeks, months, quarters or years begin between two dates; bounded if both dates are."""
+    require_written(call)
+    unit = literal_text(call, 0)
+    if unit not in DIFFERENCES:
+        raise QueryRefused(f"DATE_DIFF does not count {unit[:40].upper()}S", hint=f"it counts {', '.join(DIFFERENCES)}")
+    for domain in domains[1:]:
+        if domain.kind not in MOMENTS:
+            raise QueryRefused("DATE_DIFF needs dates", hint=CSV_HINT if domain.kind is Kind.TEXT else None)
+    ends = [_ends(domain) for domain in domains[1:]]
+    nullable = any_nullable(domains)
+    if ends[0] is None or ends[1] is None:
+        return Domain(Kind.INTEGER, nullable=nullable)
+    (first, last), (least, greatest) = (tuple(_place(unit, end) for end in pair) for pair in (ends[0], ends[1]))
+    return Domain(Kind.INTEGER, Fraction(least - last), Fraction(greatest - first), nullable=nullable)
+
+
+def _ends(domain: Domain) -> tuple[dt.date, dt.date] | None:
+    if domain.categories is not None:
+        days = [dt.date(each.year, each.month, each.day) for each in domain.categories if isinstance(each, dt.date)]
+        return (min(days), max(days)) if days else None
+    if domain.kind is not Kind.DATE or domain.low is None or domain.high is None:
+        return None
+    return dt.date.fromordinal(int(domain.low)), dt.date.fromordinal(int(domain.high))
+
+
+def _place(unit: str, day: dt.date) -> int:
+    """The number of the day's unit, counted from any beginning."""
+    match unit:
+        case "day":
+            return day.toordinal()
+        case "week":
+            return (day.toordinal() - 1) // 7  # the first day of the year 1 was a Monday
+        case "month":
+            return 12 * day.year + day.month
+        case "quarter":
+            return 4 * day.year + (day.month - 1) // 3
+        case _:
+            return day.year
+
+
+def in_days(call: Call, domains: list[Domain]) -> Call | None:
+    """What + and - mean beside dates: days are added, and between two dates are days. None if there are no dates."""
+    kinds = [domain.kind for domain in domains]
+    if not MOMENTS & set(kinds) or len(kinds) != 2:
+        return None
+    one, other = call.arguments
+    if call.name == "subtract" and kinds == [Kind.DATE, Kind.DATE]:
+        return Call("date_diff", (Literal("day"), other, one))
+    if call.name == "add" and kinds[1] is Kind.DATE:
+        one, other, kinds = other, one, kinds[::-1]
+    if kinds[0] is not Kind.DATE or not isinstance(other, Literal) or not _is_whole(other.value):
+        raise QueryRefused(
+            "to a date, whole days that are written out are added",
+            hint="day + 7, day - INTERVAL 1 MONTH, DATE_DIFF('day', a, b)",
+        )
+    by = int(Fraction(other.value))  # type: ignore[arg-type]
+    return Call("add_days", (one, Literal(by if call.name == "add" else -by)))
+
+
+def _is_whole(value: Value) -> bool:
+    return isinstance(value, int | Fraction) and not isinstance(value, bool) and Fraction(value).denominator == 1

@@ -1,0 +1,105 @@
+"""How sessions and quotes look in a notebook."""
+
+from __future__ import annotations
+
+import datetime as dt
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from giveortake import exact
+from giveortake.answers import html
+from giveortake.answers.numbers import shown
+from giveortake.errors import LedgerUnavailable
+from giveortake.plan import Kind
+
+if TYPE_CHECKING:
+    from giveortake.plan import Domain
+    from giveortake.session.quote import Quote
+    from giveortake.session.session import Session
+
+_MOST_LISTED = 6  # categories of a column
+
+
+def session_page(session: Session) -> str:
+    """The promise, what is left of it, and the tables with what is declared about their columns."""
+    whom = session.budget.unit.column
+    said = [("promise", str(session.budget))]
+    if whom is not None:
+        said.append(("counts", f"{session.caps}; rows without a {whom} are left out"))
+    if not session.durable:
+        said.append(("ledger", "in memory: what was spent is forgotten with the session"))
+    tables = [
+        html.card(f"{name}{f', of each {whom}' if whom else ''}", html.table(("column", "holds"), _columns(relation)))
+        for name, relation in session.catalog.private.items()
+    ]
+    public = [html.facts([("public", ", ".join(session.catalog.public))])] if session.catalog.public else []
+    return html.card(f"Session {session.name}", html.facts(said), _left(session), *tables, *public)
+
+
+def quote_page(quote: Quote) -> str:
+    """What an answer would cost, how sure each column would be, and what would make it cheaper."""
+    percent = exact.shown(100 * quote.confidence)
+    margins = html.table(("column", f"give or take, with {percent} %"), _margins(quote))
+    share = "" if quote.share is None else f", {exact.shown(100 * quote.share, 3)} % of a fresh budget"
+    said = [
+        ("cost", f"{quote.spend} for the whole answer{share}"),
+        ("admitted", "yes" if quote.admitted else "no: what is left does not pay for it"),
+        *_continued("noise", [f"{name}: {noise}" for name, noise in quote.noise.items()]),
+        ("groups", quote.keys),
+        *([] if quote.contributions is None else [("counts", quote.contributions)]),
+        *_continued("note", list(quote.remarks)),
+        *_continued("cheaper", list(quote.advice)),
+    ]
+    return html.card("Quote: nothing is spent", margins, html.facts(said))
+
+
+def shown_margin(margin: float | str | None) -> str:
+    """The margin of a column before it is asked for.
+
+    >>> shown_margin(12.345678), shown_margin("37.5 / n"), shown_margin(None)
+    ('± 12.35', '± 37.5 / n', 'depends on the data')
+    """
+    if margin is None:
+        return "depends on the data"
+    return f"± {margin}" if isinstance(margin, str) else f"± {margin:,.4g}"
+
+
+def _margins(quote: Quote) -> list[tuple[str, str]]:
+    return [(name, shown_margin(margin)) for name, margin in quote.margins.items()]
+
+
+def _continued(label: str, lines: list[str]) -> list[tuple[str, str]]:
+    return [(label if not place else "", line) for place, line in enumerate(lines)]
+
+
+def _left(session: Session) -> str:
+    try:
+        standing, left = session.standing(), session.affordable
+    except LedgerUnavailable:
+        return html.facts([("budget", "its ledger is closed")])
+    if standing.share is None or left is None:
+        return ""
+    return html.table(("used", "left"), [(html.used(standing.share), f"a pure ε of up to {exact.shown(left, 3)}")])
+
+
+def _columns(relation: object) -> list[tuple[str, str]]:
+    schema: dict[str, Domain] = relation.schema  # type: ignore[attr-defined]  # (every relation has one)
+    return [(name, _holds(domain)) for name, domain in schema.items()]
+
+
+def _holds(domain: Domain) -> str:
+    """What is declared about a column, in words."""
+    if domain.categories is not None:
+        listed = [
+            exact.shown(each) if isinstance(each, Fraction) else shown(each)
+            for each in domain.categories[:_MOST_LISTED]
+        ]
+        more = len(domain.categories) - len(listed)
+        return f"{domain.kind.value}: {', '.join(listed)}{f' and {more:,} more' if more else ''}"
+    if domain.low is not None and domain.high is not None:
+        ends = [domain.low, domain.high]
+        written = [
+            dt.date.fromordinal(int(end)).isoformat() if domain.kind is Kind.DATE else exact.shown(end) for end in ends
+        ]
+        return f"{domain.kind.value} from {written[0]} to {written[1]}"
+    return f"{domain.kind.value}"

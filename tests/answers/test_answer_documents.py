@@ -1,0 +1,185 @@
+"""Answers as files and texts for others: what is read equals what was written, and no text of the data is markup."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.answers import Answer, Column, Estimate
+from giveortake.errors import InvalidParameter
+
+INF = math.inf
+EVERY_KIND = Answer(
+    [
+        Column("region", ["north", None, "=1+1"]),
+        Column("day", [dt.date(2013, 1, 1), None, dt.date(2013, 1, 3)]),
+        Column("at", [dt.datetime(2013, 1, 1, 5), None, None]),
+        Column("late", [True, None, False]),
+        Column("nothing", [None, None, None]),
+        Column("empty", [None, None, None], kind="date"),
+        Column("n", [3, 2**70, None], [1, 2**69, None], [5, 2**71, None]),
+        Column("share", [0.5, math.nan, 1.0], [0.0, -INF, 0.9], [1.0, INF, INF]),
+        Column("price", [Decimal("1.50"), None, Decimal(2)], [Decimal("1.0"), None, 1], [Decimal(2), None, 3]),
+    ],
+    guarantee=gt.ApproxDP("1/3", "1e-9", unit=gt.unit("person")),
+    cost=gt.GaussianDP("0.1", neighbours="change-one"),
+    release_id="r-1",
+    confidence="0.9",
+    citations=("[DMNS06]",),
+    recipe={"spend": "ε = 0.1", "contributions": "at most 4 rows of a person"},
+    entropy="the system's",
+    notes=("a note",),
+)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        EVERY_KIND,
+        Answer([Column("n", [1], [0], [2])], cost=Fraction(1, 7), recipe=("first", "second")),
+        Answer([Column("k", [], kind="text"), Column("n", [], [], [], kind="integer")]),
+        Answer([Column("n", [1], [0], [2])], guarantee=gt.ZCDP("0.1"), cost=gt.RenyiDP({2: "0.1", 8: "0.5"})),
+        Estimate(0.31, 0.28, 0.34, name="share", guarantee=gt.PureDP(1)),
+    ],
+    ids=["every kind", "a number as its cost", "empty", "concentrated and Rényi", "an estimate"],
+)
+def test_an_answer_that_was_written_as_json_is_read_whole(answer: Answer | Estimate) -> None:
+    found = type(answer).from_json(answer.to_json())
+    assert found == answer
+    assert [column.kind for column in found.columns] == [column.kind for column in answer.columns]
+    assert repr(found) == repr(answer)
+    assert found.to_json() == answer.to_json()
+
+
+def test_an_answer_of_a_session_is_read_whole() -> None:
+    table = pl.DataFrame({"who": range(50), "region": ["a", "b"] * 25})
+    with gt.protect(
+        table, unit="who", budget=gt.PureDP(9), domains={"region": ["a", "b"]}, name="t", rows_per_person=1
+    ) as s:
+        answer = s.sql("SELECT region, COUNT(*) AS n FROM t GROUP BY region").answer(epsilon=1)
+    assert Answer.from_json(answer.to_json()) == answer
+
+
+def test_a_promise_that_no_budget_is_kept_in_is_read_as_its_text() -> None:
+    promise = gt.ComputationalDP(1, "1e-6")
+    found = Answer.from_json(Answer([Column("n", [1], [0], [2])], guarantee=promise).to_json())
+    assert found.guarantee == str(promise)
+
+
+def changed(**fields: Any) -> str:
+    return json.dumps(json.loads(EVERY_KIND.to_json()) | fields)
+
+
+NO_ANSWERS = dict(
+    enumerate(
+        [
+            "",
+            "[]",
+            "3",
+            "{}",
+            "[" * 100_000,
+            '{"format": 1}',
+            changed(format=2),
+            changed(kind="estimate"),
+            changed(kinds=[["region", "colour"]]),
+            changed(kinds=[]),
+            changed(kinds=5),
+            changed(intervals=["region"]),
+            changed(intervals=["absent"]),
+            changed(not_finite={"share_high": {"7": "inf"}}),
+            changed(not_finite={"share_high": {"1": "12"}}),
+            changed(columns={}),
+            changed(confidence="2"),
+            changed(confidence=None),
+            changed(release_id=5),
+            changed(notes=None),
+            changed(recipe=7),
+            changed(promises={"guarantee": {"promise": "magic"}}),
+            changed(
+                promises={"guarantee": {"promise": "pure", "epsilon": "1e999999999", "unit": None, "neighbours": "x"}}
+            ),
+            changed(promises={"cost": "1e999999999"}),
+            changed(promises={"colour": None}),
+            EVERY_KIND.to_json().replace('"2013-01-01"', '"the first"'),
+            EVERY_KIND.to_json().replace('"1.50"', '"one"'),
+            EVERY_KIND.to_json().replace('"north"', "7"),
+            EVERY_KIND.to_json()[:-5],
+        ]
+    )
+)
+
+
+@pytest.mark.parametrize("text", NO_ANSWERS.values(), ids=NO_ANSWERS)
+def test_what_is_no_answer_in_json_is_refused_by_a_sentence(text: str) -> None:
+    with pytest.raises(InvalidParameter):
+        Answer.from_json(text)
+
+
+def test_a_parquet_file_holds_the_table_with_its_intervals(tmp_path: Path) -> None:
+    answer = Answer([Column("day", [dt.date(2013, 1, 1)]), Column("n", [3.0], [-INF], [INF])])
+    answer.to_parquet(tmp_path / "answer.parquet")
+    assert pl.read_parquet(tmp_path / "answer.parquet").rows(named=True) == answer.rows()
+    with pytest.raises(InvalidParameter, match="cannot be written"):
+        answer.to_parquet(tmp_path / "absent" / "answer.parquet")
+
+
+def test_pandas_makes_a_table_of_an_answer_by_itself() -> None:
+    answer = Answer([Column("k", ["a", "b"]), Column("n", [1, 2], [0, 1], [2, 3])])
+    pd.testing.assert_frame_equal(pd.DataFrame(answer), answer.to_pandas())
+    assert [row["n"] for row in answer] == [1, 2]
+    assert pl.DataFrame(answer).columns == ["k", "n", "n_low", "n_high"]
+
+
+def test_markdown_has_every_row_and_what_was_promised_below() -> None:
+    rows = 30
+    answer = Answer(
+        [
+            Column("region", [f"r{row}" for row in range(rows)]),
+            Column("n", [1204] * rows, [1190] * rows, [1218] * rows),
+        ],
+        cost=gt.PureDP("0.1"),
+        notes=("a note",),
+    )
+    lines = answer.to_markdown().splitlines()
+    assert lines[:3] == ["| region | n |", "| :--- | ---: |", "| r0 | 1,204 ± 14 |"]
+    assert len(lines) == rows + 5
+    assert lines[-2].startswith("30 rows · intervals hold with 95 % each · cost ε = 0.1 (pure)")
+    assert lines[-1] == "a note"
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a|b", r"a\|b"),
+        ("<script>", r"\<script\>"),
+        ("[x](javascript:alert(1))", r"\[x\](javascript\:alert(1))"),
+        ("http://evil.example", r"http\://evil.example"),
+        ("www.evil.example", r"www\.evil.example"),
+        ("**bold** _it_ `code`", r"\*\*bold\*\* \_it\_ \`code\`"),
+        ("a\nb", r"a\\nb"),
+        ("&lt;", r"\&lt;"),
+    ],
+)
+def test_no_text_of_the_data_is_markup_in_markdown(text: str, escaped: str) -> None:
+    lines = Answer([Column(text, [text])], notes=(text,)).to_markdown().splitlines()
+    assert lines[0] == lines[2] == f"| {escaped} |"
+    assert lines[-1] == escaped
+
+
+def test_html_has_every_row_and_escapes_every_text() -> None:
+    answer = Answer([Column("<b>", [f"<i>{row}" for row in range(30)]), Column("n", [1] * 30, [0] * 30, [2] * 30)])
+    page = answer.to_html()
+    assert page.count("<tr>") == 31
+    assert "more rows" not in page
+    assert "<i>" not in page
+    assert answer._repr_html_().count("<tr>") == 21

@@ -1,0 +1,166 @@
+"""Long texts: the same rows, keys and values count as of short ones, and one person's texts make no question fail."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import polars as pl
+import pytest
+
+import giveortake as gt
+from evil_tables import Table, random_row, random_rows, random_visits
+from giveortake.compile.keys import with_keys
+from giveortake.engines.duckdb import choices
+from giveortake.session import Session
+from inside import engine_of, measured
+from query_shapes import shapes_of
+from replay import MODES, SPEND, Mode, exact_integers, exact_units
+
+PREFIX = "a very long beginning " * 20
+ALWAYS, NEVER = -1, 10**9
+
+
+def long_texts() -> Table:
+    """Persons with few and many rows, whose texts are short, or long and alike up to their ends."""
+    luck = random.Random("wide")  # noqa: S311 (which rows are tried need not be secret)
+    rows = [row for person in range(12) for row in random_rows(luck, person)]
+    rows += [random_row(luck, 77) for _ in range(300)] + [random_row(luck, None) for _ in range(5)]
+    for row in rows:
+        row["q"] = luck.choice(["", PREFIX, PREFIX.upper()]) + row["q"] if row["q"] is not None else None
+        row["r"] = luck.choice([row["r"], row["r"], PREFIX + str(luck.randrange(3))])
+    return Table(tuple(rows), tuple(visit for person in range(12) for visit in random_visits(luck, person)))
+
+
+WIDE = long_texts()
+
+
+def exact(session: Session, text: str) -> Any:
+    """The keys with their units and the integers of a question, before noise."""
+    made = measured(session, text, SPEND)
+    engine = engine_of(session)
+    if made.selection is None:
+        return [array.tolist() for array in exact_integers(made, engine)]
+    units = exact_units(made, engine)
+    return units, [array.tolist() for array in exact_integers(made, engine, with_keys(made, units))]
+
+
+def either_way(monkeypatch: pytest.MonkeyPatch, ask: Callable[[], Any]) -> tuple[Any, Any]:
+    """What is found by sorting texts, and by what stands for them."""
+    found = []
+    for narrow in (NEVER, ALWAYS):
+        monkeypatch.setattr(choices, "NARROW", narrow)
+        found.append(ask())
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("mode", [MODES[1], MODES[2]], ids=lambda mode: mode.name)
+def test_the_same_rows_keys_and_values_count(mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask() -> dict[str, Any]:
+        shapes = shapes_of(by_person=True, few_rows=mode.few_rows)
+        with mode.session(WIDE) as session:
+            return {name: exact(session, shapes[name]) for name in sorted(shapes)[:: 3 if mode.few_rows else 1]}
+
+    one, other = either_way(monkeypatch, ask)
+    assert one == other
+
+
+def test_the_same_parts_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    caps = {"groups_per_person": 2, "rows_per_group": 3}
+    table = pl.DataFrame([{"p": row["p"], "r": row["r"], "q": row["q"]} for row in WIDE.rows])
+    table = table.with_columns(pl.when(pl.col("r").is_in(["north", "south"])).then("r").otherwise(pl.lit(PREFIX) + "r"))
+
+    def ask() -> list[Any]:
+        with protect(table, domains={"r": ["north", "south"]}, **caps) as session:
+            parts = session.partition("r", parts_per_person=2)
+            return [exact(parts[each], "SELECT COUNT(*) AS n FROM t") for each in ("north", "south")]
+
+    one, other = either_way(monkeypatch, ask)
+    assert one == other
+    assert all(found[0][0] > 0 for found in one)
+
+
+# -- texts that share a hash ------------------------------------------------------------------------------------------
+
+PRIME, SCRAMBLE, OF_PERSON, OF_PART = 2**31 - 1, 1_583_458_089, 14_348_907, 11_184_811  # of `hashes`
+WITH_ANY = -OF_PART * pow(SCRAMBLE, -1, PRIME) % PRIME  # a whole number that makes every hash zero, in the last place
+OF_NOBODY = (-OF_PERSON * pow(OF_PART, -1, PRIME) - OF_PERSON) * pow(SCRAMBLE, -1, PRIME) % PRIME  # such a person
+
+
+@pytest.mark.parametrize("prefix", ["", PREFIX], ids=["short", "long"])
+def test_of_equal_hashes_the_content_decides(prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question, or a row, can give all of a person's parts one hash; then the first by their values count."""
+    luck = random.Random("ties")  # noqa: S311 (which rows are tried need not be secret)
+    texts = [f"{prefix}{number:04}" for number in range(40)] * 2
+    luck.shuffle(texts)
+    table = pl.DataFrame({"p": [OF_NOBODY] * 80 + [3, 4], "q": [*texts, *texts[:2]], "z": [WITH_ANY] * 82})
+
+    def ask(**caps: int) -> list[Any]:
+        with protect(table, domains={"z": (0, 2**31)}, **caps) as session:
+            return [
+                exact(session, "SELECT q, z, COUNT(*) AS n FROM t GROUP BY q, z"),
+                exact(session, "SELECT COUNT(DISTINCT q) AS n FROM t"),
+                exact(session, f"SELECT COUNT(DISTINCT q) AS n FROM t WHERE q < '{prefix}0007'"),
+            ]
+
+    for caps in ({"groups_per_person": 7, "rows_per_group": 7}, {"rows_per_person": 7}):
+        one, other = either_way(monkeypatch, partial(ask, **caps))
+        assert one == other
+        first = [f"{prefix}{number:04}" for number in (range(7) if "rows_per_group" in caps else [0, 0, 1, 1, 2, 2, 3])]
+        assert {key for (key, _), units in other[0][0].items() if units} >= set(first)
+
+
+def test_no_more_texts_are_held_than_may_count() -> None:
+    lines = [(number, f"{place:03}".encode(), f"{place:03}".encode()) for place in range(99) for number in (1, 2)]
+    random.Random("lines").shuffle(lines)  # noqa: S311 (the order of lines need not be secret)
+    held = choices.least(iter([*lines, *lines]), {1: 2, 2: 5})
+    assert sorted(held) == [(1, b"000"), (1, b"001"), *((2, f"{place:03}".encode()) for place in range(5))]
+
+
+# -- one heavy person -------------------------------------------------------------------------------------------------
+
+HEAVY = 10_000  # rows of one person, each with a text of its own
+LITTLE = "40MB"
+QUESTIONS = [
+    "SELECT COUNT(*) AS n FROM t",
+    "SELECT q, COUNT(*) AS n FROM t GROUP BY q",
+    "SELECT COUNT(DISTINCT q) AS n FROM t",
+    "SELECT COUNT(*) AS n FROM (SELECT DISTINCT p, q FROM t)",
+    "SELECT AVG(CLAMP(n, 0, 9)) AS n FROM (SELECT p, COUNT(DISTINCT q) AS n FROM t GROUP BY p)",
+]
+
+
+def protect(source: Any, **more: Any) -> Session:
+    return gt.protect(source, **{"unit": "p", "budget": gt.ApproxDP(10**8, "1e-5"), "name": "t", **more})
+
+
+def persons(heavy: int) -> pl.DataFrame:
+    """Many persons with little text, and one with as much as 4,096 characters in each of their rows."""
+    texts = [f"k{number % 50}" for number in range(2_000)]
+    texts += [f"{number} {hashlib.sha256(str(number).encode()).hexdigest() * 64}"[:4096] for number in range(heavy)]
+    return pl.DataFrame({"p": [*(number % 500 for number in range(2_000)), *[1000] * heavy], "q": texts})
+
+
+def kinds(table: pl.DataFrame, **caps: int) -> list[str]:
+    """What became of each question."""
+    found = []
+    with protect(table, memory=LITTLE, threads=1, failures=99, **caps) as session:
+        for text in QUESTIONS:
+            question = session.sql(text)
+            delta: dict[str, Any] = {"key_delta": "1e-9"} if question.question.finds_keys else {}
+            try:
+                question.answer(epsilon=1, **delta)
+                found.append("answered")
+            except gt.errors.QueryFailed as failed:
+                found.append(f"failed: {failed.cause}")
+    return found
+
+
+@pytest.mark.parametrize(
+    "caps", [{"groups_per_person": 40, "rows_per_group": 5}, {"rows_per_person": 150}], ids=["caps", "few rows"]
+)
+def test_one_person_with_much_text_makes_no_question_fail(caps: dict[str, int]) -> None:
+    assert kinds(persons(0), **caps) == kinds(persons(HEAVY), **caps) == ["answered"] * len(QUESTIONS)

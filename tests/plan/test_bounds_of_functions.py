@@ -1,0 +1,130 @@
+"""Bounds that are derived through functions hold every value, and known keys are all there are."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import pytest
+
+from giveortake.engines.duckdb.dialect import DuckDBDialect
+from giveortake.engines.sql.expressions import Expressions
+from giveortake.plan import Call, Column, Domain, Expression, Kind, Literal
+
+LUCK = random.Random("bounds")  # noqa: S311 (which values are tried need not be secret)
+FIRST, LAST = dt.date(1, 1, 1), dt.date(9999, 12, 31)
+REAL = {"a": Domain(Kind.REAL, Fraction(-3), Fraction(7)), "b": Domain(Kind.REAL, Fraction(1, 3), Fraction(40))}
+NUMBERS = [-3.0, -2.5, -1.0, -1e-300, 0.0, 0.145, 0.5, 1.0, 2.005, 6.999999, 7.0]
+POSITIVE = [1 / 3, 0.5, 1.0, 1.7, 2.675, 33.3, 40.0]
+
+
+def _values(expression: Expression, schema: dict[str, Domain], rows: dict[str, list[Any]]) -> list[Any]:
+    with duckdb.connect() as connection:
+        kinds = {Kind.REAL: "DOUBLE", Kind.DATE: "DATE", Kind.INTEGER: "BIGINT"}
+        columns = ", ".join(f"{name} {kinds[schema[name].kind]}" for name in rows)
+        connection.execute(f"CREATE TABLE t ({columns})")
+        marks = ", ".join("?" for _ in rows)
+        connection.executemany(f"INSERT INTO t VALUES ({marks})", list(zip(*rows.values(), strict=True)))
+        text = Expressions(DuckDBDialect()).write(expression, schema)
+        return [value for (value,) in connection.execute(f"SELECT {text} FROM t").fetchall()]
+
+
+def _require_inside(values: list[Any], domain: Domain) -> None:
+    present = [value for value in values if value is not None]
+    assert present
+    assert domain.nullable or len(present) == len(values)
+    known = domain.keys()
+    if known is not None and domain.kind is Kind.DATE:
+        assert set(present) <= set(known)
+    for value in present:
+        place = Fraction(value.toordinal() if isinstance(value, dt.date) else value)
+        assert domain.low is None or domain.low <= place
+        assert domain.high is None or place <= domain.high
+
+
+@pytest.mark.parametrize(
+    "exponent", [0, 1, 2, 3, 4, 7, 32, -1, -2, -5, Fraction(1, 2), Fraction(-1, 2), Fraction(7, 3)]
+)
+@pytest.mark.parametrize(("name", "values"), [("a", NUMBERS), ("b", POSITIVE)])
+def test_powers_stay_between_their_bounds(name: str, values: list[float], exponent: int | Fraction) -> None:
+    call = Call("power", (Column(name), Literal(exponent)))
+    _require_inside(_values(call, REAL, {name: values}), call.domain(REAL))
+
+
+@pytest.mark.parametrize("digits", [1, 2, 9, -1, -2])
+@pytest.mark.parametrize(("name", "values"), [("a", NUMBERS), ("b", POSITIVE)])
+def test_rounded_numbers_stay_between_their_bounds(name: str, values: list[float], digits: int) -> None:
+    call = Call("round", (Column(name), Literal(digits)))
+    _require_inside(_values(call, REAL, {name: values}), call.domain(REAL))
+
+
+@pytest.mark.parametrize(("name", "values"), [("a", NUMBERS), ("b", POSITIVE)])
+def test_signs_stay_between_their_bounds(name: str, values: list[float]) -> None:
+    call = Call("sign", (Column(name),))
+    _require_inside(_values(call, REAL, {name: values}), call.domain(REAL))
+
+
+def _days(first: dt.date, last: dt.date) -> tuple[Domain, list[dt.date]]:
+    low, high = first.toordinal(), last.toordinal()
+    days = [first, last, *(dt.date.fromordinal(LUCK.randint(low, high)) for _ in range(40))]
+    return Domain(Kind.DATE, Fraction(low), Fraction(high), nullable=False), days
+
+
+STRETCHES = [
+    (dt.date(2024, 1, 29), dt.date(2024, 3, 31)),
+    (FIRST, dt.date(3, 3, 3)),
+    (dt.date(9998, 6, 5), LAST),
+    (FIRST, LAST),
+]
+
+
+@pytest.mark.parametrize("stretch", STRETCHES)
+@pytest.mark.parametrize("by", [1, -1, 13, -25, 400, -30_000, 100_000])
+@pytest.mark.parametrize("name", ["add_days", "add_months"])
+def test_moved_days_are_those_of_duckdb_and_stay_between_their_bounds(
+    name: str, by: int, stretch: tuple[dt.date, dt.date]
+) -> None:
+    domain, days = _days(*stretch)
+    call = Call(name, (Column("d"), Literal(by)))
+    moved = _values(call, {"d": domain}, {"d": days})
+    with duckdb.connect() as connection:
+        unit = "days" if name == "add_days" else "months"
+        plain = [
+            connection.execute(f"SELECT CAST(CAST(? AS DATE) + to_{unit}({by}) AS VARCHAR)", [day]).fetchall()[0][0]
+            for day in days
+        ]
+    within = [
+        dt.date.fromisoformat(text) if len(text) == 10 else None
+        for text in (each[:10] if len(each) == 19 else each for each in plain)
+    ]
+    assert moved == within
+    if any(day is not None for day in moved):
+        _require_inside(moved, call.domain({"d": domain}))
+
+
+@pytest.mark.parametrize("unit", ["day", "week", "month", "quarter", "year"])
+def test_differences_of_days_are_those_of_duckdb_and_stay_between_their_bounds(unit: str) -> None:
+    for one in STRETCHES:
+        for other in STRETCHES:
+            (first, starts), (last, ends) = _days(*one), _days(*other)
+            schema = {"a": first, "b": last}
+            call = Call("date_diff", (Literal(unit), Column("a"), Column("b")))
+            found = _values(call, schema, {"a": starts, "b": ends})
+            pairs = list(zip(starts, ends, strict=True))
+            if unit == "week":  # which begins on Monday here; DuckDB counts from a Thursday
+                plain = [(b.toordinal() - 1) // 7 - (a.toordinal() - 1) // 7 for a, b in pairs]
+            else:
+                with duckdb.connect() as connection:
+                    text = f"SELECT date_diff('{unit}', ?, ?)"
+                    plain = [connection.execute(text, pair).fetchall()[0][0] for pair in pairs]
+            assert found == plain
+            _require_inside(found, call.domain(schema))
+
+
+def test_known_days_stay_known_when_they_are_moved() -> None:
+    domain = Domain(Kind.DATE, categories=(dt.date(2024, 1, 31), dt.date(2024, 1, 30), None))
+    call = Call("add_months", (Column("d"), Literal(1)))
+    assert call.domain({"d": domain}).keys() == (dt.date(2024, 2, 29), None)

@@ -1,0 +1,144 @@
+"""Charts of answers: the form follows the key, no row is lost, and what has no end is drawn without one."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+from typing import Any
+
+import pytest
+import vl_convert
+
+import giveortake as gt
+from giveortake.answers import Answer, Column
+from giveortake.plot.theme import altair
+
+INF = math.inf
+YEAR = [dt.date(2013, 1, 1) + dt.timedelta(day) for day in range(365)]
+SCREEN = 700  # pixels of height that a small screen has for a page
+
+
+def estimate(values: list[float], margin: float = 5, name: str = "n") -> Column:
+    return Column(name, values, [value - margin for value in values], [value + margin for value in values])
+
+
+def answer_by(keys: list[Any], values: list[float] | None = None, **said: Any) -> Answer:
+    numbers = [float(row) for row in range(len(keys))] if values is None else values
+    return Answer([Column("key", keys), estimate(numbers)], **said)
+
+
+def rows_of(chart: Any) -> list[dict[str, Any]]:
+    return list(chart.to_dict()["data"]["values"])
+
+
+def marks_of(chart: Any) -> list[str]:
+    return [layer["mark"]["type"] for layer in chart.to_dict()["layer"]]
+
+
+def height_in_pixels(chart: Any) -> float:
+    svg = vl_convert.vegalite_to_svg(json.dumps(chart.to_dict()))
+    return float(svg.partition('height="')[2].partition('"')[0])
+
+
+def test_dates_are_a_line_with_a_band_on_a_time_axis_that_is_the_same_in_every_time_zone() -> None:
+    chart = answer_by(YEAR).plot()
+    assert marks_of(chart)[:2] == ["area", "line"]
+    across = chart.to_dict()["layer"][0]["encoding"]["x"]
+    assert (across["type"], across["scale"]["type"]) == ("temporal", "utc")
+    assert rows_of(chart)[31]["place"] == "2013-02-01T00:00:00Z"
+    times = answer_by([dt.datetime(2013, 1, 1, hour) for hour in range(24)]).plot()
+    assert rows_of(times)[3]["place"] == "2013-01-01T03:00:00Z"
+
+
+@pytest.mark.parametrize("keys", [YEAR, [f"airport {number}" for number in range(365)], list(range(365))])
+def test_a_year_of_rows_fits_a_screen(keys: list[Any]) -> None:
+    chart = answer_by(keys).plot()
+    assert len(rows_of(chart)) == 365
+    assert height_in_pixels(chart) < SCREEN
+
+
+def test_categories_come_the_greatest_first_and_numbers_in_their_order() -> None:
+    regions = answer_by(["north", "south", "east"], [3, 9, 5]).plot().to_dict()
+    assert regions["layer"][0]["encoding"]["y"]["scale"]["domain"] == ["south", "east", "north"]
+    years = answer_by([2013, 2011, 2012], [3, 9, 5]).plot()
+    assert years.to_dict()["layer"][0]["encoding"]["x"]["type"] == "quantitative"
+    assert [row["place"] for row in rows_of(years)] == [2013, 2011, 2012]
+
+
+def test_other_keys_tell_lines_apart_beside_a_date() -> None:
+    days = YEAR[:5] * 2
+    carriers = ["UA"] * 5 + ["AA"] * 5
+    chart = Answer([Column("carrier", carriers), Column("day", days), estimate([1.0] * 10)]).plot()
+    assert {row["series"] for row in rows_of(chart)} == {"UA", "AA"}
+    assert all("color" in layer["encoding"] for layer in chart.to_dict()["layer"])
+
+
+@pytest.mark.parametrize("keys", [["a", "b", "c", "d"], YEAR[:4], [1, 2, 3, 4]], ids=["texts", "dates", "numbers"])
+def test_intervals_without_an_end_reach_the_edge_and_the_axis_is_that_of_the_finite_ends(keys: list[Any]) -> None:
+    column = Column("ratio", [10.0, 12.0, 14.0, 16.0], [8.0, -INF, 11.0, -INF], [13.0, 15.0, INF, INF])
+    chart = Answer([Column("key", keys), column]).plot()
+    assert {row["open"] for row in rows_of(chart)} == {"", "low", "high", "both"}
+    ends = [row[end] for row in rows_of(chart) for end in ("low", "high") if row[end] is not None]
+    assert (len(rows_of(chart)), min(ends), max(ends)) == (4, 8.0, 15.0)
+    shapes = {layer["mark"].get("shape") for layer in chart.to_dict()["layer"]}
+    across = isinstance(keys[0], str)
+    assert shapes >= ({"triangle-left", "triangle-right"} if across else {"triangle-up", "triangle-down"})
+    own, edges = ("x", {0, "width"}) if across else ("y", {"height", 0})
+    drawn = [layer["encoding"] for layer in chart.to_dict()["layer"] if layer["mark"]["type"] == "rule"]
+    assert edges <= {end["value"] for each in drawn for end in (each[own], each[f"{own}2"]) if "value" in end}
+    assert "aria-label" in vl_convert.vegalite_to_svg(json.dumps(chart.to_dict()))
+
+
+def test_a_band_has_a_gap_where_an_end_is_missing() -> None:
+    column = Column("ratio", [1.0, 2.0, 3.0], [0.0, -INF, 2.0], [2.0, 3.0, 4.0])
+    rows = rows_of(Answer([Column("day", YEAR[:3]), column]).plot())
+    assert [(row["band_low"], row["band_high"]) for row in rows] == [(0.0, 2.0), (None, None), (2.0, 4.0)]
+    assert [row["value"] for row in rows] == [1.0, 2.0, 3.0]
+
+
+def test_a_row_without_a_date_is_told_in_the_caption_and_many_of_them_change_the_form() -> None:
+    chart = answer_by([*YEAR[:3], None]).plot().to_dict()
+    assert "without key: n 3.0 ± 5.0" in chart["title"]["subtitle"]
+    several = Answer([Column("day", [None] * 4 + YEAR[:4]), Column("who", list("abcdabcd")), estimate([1.0] * 8)])
+    assert len(rows_of(several.plot())) == 8
+    assert marks_of(several.plot()) == ["rule", "point"]
+
+
+def test_keys_that_look_the_same_stay_apart() -> None:
+    chart = answer_by([None, "–", "red\x07", "red\\x07"]).plot()
+    assert len({row["place"] for row in rows_of(chart)}) == 4
+    assert "\x07" not in json.dumps(chart.to_dict(), ensure_ascii=False)
+
+
+def test_the_caption_says_what_was_promised_how_sure_it_is_and_how_much_of_a_person_counts() -> None:
+    said = answer_by(
+        ["a"], guarantee=gt.PureDP("0.1"), cost=gt.PureDP("0.1"), recipe={"contributions": "at most 4 rows of a person"}
+    )
+    heading = said.plot().to_dict()["title"]
+    assert heading["text"] == "n by key"
+    caption = " ".join(heading["subtitle"])
+    assert all(words in caption for words in ("ε = 0.1", "95 %", "at most 4 rows of a person"))
+    assert said.plot(title="Visits").to_dict()["title"]["text"] == "Visits"
+
+
+def test_other_charts_can_be_laid_upon_one() -> None:
+    alt = altair()
+    truth = alt.Chart(alt.Data(values=[{"key": "a", "truth": 40}])).mark_tick().encode(x="truth:Q", y="key:N")
+    both = (answer_by(["a", "b"]).plot() + truth).to_dict()
+    assert [layer["mark"]["type"] for layer in both["layer"]][-1] == "tick" or "layer" in both["layer"][0]
+    assert "aria-label" in vl_convert.vegalite_to_svg(json.dumps(both))
+
+
+def test_one_number_and_no_number_have_a_chart_and_several_estimates_have_one_each() -> None:
+    assert len(rows_of(Answer([estimate([3.0])]).plot())) == 1
+    assert rows_of(Answer([Column("k", [], kind="text"), Column("n", [], [], [])]).plot()) == []
+    three = Answer([Column("k", ["a"]), *(estimate([1.0], name=name) for name in "xyz")]).plot().to_dict()
+    assert (len(three["concat"]), three["columns"]) == (3, 2)
+    assert three["title"]["text"] == "x, y, z by k"
+
+
+def test_what_is_missing_has_a_place_and_no_interval() -> None:
+    chart = Answer([Column("k", ["a", "b"]), Column("n", [1.0, None], [0.0, None], [2.0, None])]).plot()
+    assert [row["open"] for row in rows_of(chart)] == ["", "none"]
+    assert chart.to_dict()["layer"][0]["encoding"]["y"]["scale"]["domain"] == ["a", "b"]
