@@ -241,3 +241,27 @@ def test_what_another_analyst_paid_for_does_not_decide_the_noise() -> None:
                 told.append(s.sql(COUNT).quote(margin=20).remarks)
                 s.sql(COUNT).answer(margin=20)
         assert told[0] == told[1]
+
+
+# -- words ------------------------------------------------------------------------------------------------------------
+
+
+def test_found_keys_of_rows_that_protect_themselves_speak_of_rows() -> None:
+    with session(gt.ApproxDP("4", "1e-5"), unit=gt.ROW, domains={}, groups_per_person=None, rows_per_group=None) as s:
+        query = s.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k")
+        told = [*query.answer(epsilon=1).notes, query.quote(epsilon=1).keys, query.quote(mu=1).keys]
+    assert "rows or more share" in told[0]
+    assert not [each for each in told if "person" in each]
+
+
+def test_a_session_says_in_questions_what_is_left() -> None:
+    with session() as s:
+        s.sql(COUNT).answer(epsilon="0.2")
+        assert "20 % of the budget is used; left: about 8 more questions at ε = 0.1, or " in repr(s)
+
+
+def test_a_quote_beyond_the_whole_budget_says_so() -> None:
+    with session() as s:
+        assert "it is more than the whole budget" in str(s.sql(COUNT).quote(epsilon=2))
+        s.sql(COUNT).answer(epsilon="0.9")
+        assert "the budget does not admit it any more" in str(s.sql(COUNT).quote(epsilon="0.8"))

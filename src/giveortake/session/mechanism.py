@@ -34,15 +34,14 @@ from giveortake.errors import (
     LedgerMismatch,
     QueryFailed,
     QueryRefused,
-    Unpriced,
     Unprovable,
 )
-from giveortake.exact import shown
 from giveortake.plan import Domain, Kind
 from giveortake.privacy import ApproxDP
 from giveortake.privacy.events import InPart
 from giveortake.session import stored_answers
 from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by_share
+from giveortake.session.refusals import no_share, too_dear
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -273,7 +272,7 @@ class InteractiveMechanism:
         """Charge, durably, before a row is read. A table that changed is refused first, at no cost."""
         for each in asked:
             if each.refusal is not None:
-                raise self._no_share(each, each.refusal)
+                raise no_share(self, each, each.refusal)
         if not self.engine.unchanged():
             raise LedgerMismatch(
                 f"the table {self.dataset!r} has changed since it was protected",
@@ -290,32 +289,7 @@ class InteractiveMechanism:
                 version=self.version,
             )
         except BudgetExceeded as refusal:
-            raise self._too_dear(asked, refusal) from None
-
-    def _too_dear(self, asked: Sequence[Priced], refusal: BudgetExceeded) -> BudgetExceeded:
-        """The refusal in the terms in which the question was asked."""
-        costs = " and ".join(str(each.spend) for each in asked)
-        standing = self.standing()
-        left = self.ledger.affordable(standing) or Fraction(0)
-        message = f"{costs} does not fit the budget of the {self.population} any more; nothing was charged"
-        hint = f"a pure ε of up to {shown(left, 4)} would fit; the owner can raise the budget"
-        pot = standing.remaining.get("δ") if isinstance(standing.remaining, dict) else None
-        selections = [each.made.selection for each in asked if each.made.selection is not None]
-        needed = sum((each.event().delta for each in selections), Fraction(0))
-        if isinstance(refusal, Unpriced) or self.analyst is not None:  # whose own cap it may be
-            message, hint = refusal.message, refusal.hint or ""
-        elif pot is not None and needed > pot:
-            message = f"finding keys takes δ = {shown(needed)}, and {shown(pot)} of that is left; nothing was charged"
-            hint = "declare the domain of the grouping columns, or pass a smaller key_delta="
-        return type(refusal)(message, cost=refusal.cost, remaining=refusal.remaining, hint=hint)
-
-    def _no_share(self, asked: Priced, refusal: str) -> BudgetExceeded:
-        standing = self.standing()
-        left = self.ledger.affordable(standing) or Fraction(0)
-        hint = f"a smaller share fits, or a pure ε of up to {shown(left, 4)}; the owner can raise the budget"
-        return BudgetExceeded(
-            f"{refusal}; nothing was charged", cost=asked.spend, remaining=standing.remaining, hint=hint
-        )
+            raise too_dear(self, asked, refusal) from None
 
     def standing(self) -> Standing:
         """The level that decides about the next question, as it is now: an analyst's own, else the population's."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
-from giveortake.compile.provenance import caps_in_words, noise_in_words
+from giveortake.compile.provenance import caps_in_words, noise_in_words, of_units
 from giveortake.compile.releases import without_data
 from giveortake.privacy import events
 from giveortake.session.margins import column_margins, share_of_budget
@@ -47,7 +47,8 @@ class Quote:
         lines = [f"cost: {self.spend} for the whole answer ({self.cost!r})"]
         if self.share is not None:
             lines.append(f"that is {exact.shown(100 * self.share, 3)} % of a fresh budget")
-        lines.append("the budget admits it" if self.admitted else "the budget does not admit it any more")
+        refused = "it is more than the whole budget" if self.share is None else "the budget does not admit it any more"
+        lines.append("the budget admits it" if self.admitted else refused)
         for name, margin in self.margins.items():
             lines.append(f"  {name} ± {_number(margin)}  (with {percent} %)")
         for name, text in self.noise.items():
@@ -91,7 +92,8 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
 
 def _keys(made: Measurement) -> str:
     if made.selection is not None:
-        return f"found in the data; shown when {made.selection.told} ({_price_of_keys(made.selection.event())})"
+        shown = of_units(made, f"shown when {made.selection.told}")
+        return f"found in the data; {shown} ({_price_of_keys(made.selection.event())})"
     size = made.keys().size
     return f"{size:,} known beforehand, all answered" if made.columns else "none"
 

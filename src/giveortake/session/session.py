@@ -236,7 +236,9 @@ class Session:
             return "\n".join([*lines, "  its ledger is closed"]) + ">"
         if standing.share is not None and left is not None:
             used = shown(100 * standing.share, 3)
-            lines.append(f"  {used} % of the budget is used; a pure ε of up to {shown(left, 3)} is left")
+            race = isinstance(standing.remaining, dict)
+            rest = f"left: {standing.remaining}" if race else f"a pure ε of up to {shown(left, 3)} is left"
+            lines.append(f"  {used} % of the budget is used; {rest}")
         if not self.durable:
             lines.append("  the ledger is in memory: what was spent is forgotten with the session")
         return "\n".join(lines) + ">"
