@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -28,11 +29,12 @@ from evil_tables import (
     neighbour_by_row,
     random_table,
 )
-from giveortake.compile import Measurement, Spend
+from giveortake.compile import Caps, Measurement, Spend
 from giveortake.compile.keys import with_keys
 from giveortake.compile.selection import NoisyWeights
 from giveortake.compile.weights import vectors
 from giveortake.engines import Engine, Keys
+from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive, WeightedKeys
 from giveortake.mechanisms.mechanism import Mechanism
 from giveortake.privacy import Unit
@@ -118,9 +120,14 @@ class Mode:
         return self.unit != gt.ROW
 
     @property
+    def asks_caps(self) -> bool:
+        """Whether the custodian states no caps, so that each question has its own."""
+        return self.by_person and not self.caps
+
+    @property
     def few_rows(self) -> bool:
-        """Whether a person's rows are bounded before any question."""
-        return "rows_per_person" in dict(self.caps)
+        """Whether a person's rows are bounded before any question, or can be."""
+        return "rows_per_person" in dict(self.caps) or self.asks_caps
 
     def session(self, table: Table, placed: Callable[[str, pl.DataFrame], Any] | None = None, **more: Any) -> Session:
         """The table behind a budget that no test exhausts; `placed` puts each of its tables somewhere else first."""
@@ -157,6 +164,22 @@ MODES = [
 ]
 
 
+ASKED = [Mode("person with caps of each question", change, "p") for change in CHANGES]
+
+
+def random_caps(luck: random.Random) -> Caps:
+    """Any caps: of all rows, in every table or in some, of groups, of rows in a group, and of several of these."""
+    of_tables: list[Any] = [None, 1, 4, {"data": 3}, {"visits": 2}, {"data": 6, "visits": 1}, {"data": 1, "visits": 7}]
+    return Caps(luck.choice([None, 1, 2, 5]), luck.choice([None, 1, 3, 4]), luck.choice(of_tables))
+
+
+def measured_with_random_caps(session: Session, text: str, luck: random.Random) -> Measurement:
+    """A question under the first random caps that bound it."""
+    while True:
+        with suppress(QueryRefused):
+            return measured(session, text, SPEND, random_caps(luck))
+
+
 @final
 @dataclass
 class Replay:
@@ -173,6 +196,8 @@ class Replay:
         for _ in range(tables):
             table = random_table(luck)
             with self.mode.session(table) as one:
+                if self.mode.asks_caps:
+                    made = {name: measured_with_random_caps(one, text, luck) for name, text in shapes.items()}
                 made = made or measurements(one, shapes)
                 for _ in range(neighbours):
                     asked = luck.sample(sorted(made), (len(made) + 1) // 2)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from giveortake.cli.progress import Progress
+
 Stopwatch: TypeAlias = "Callable[[], float]"  # does the work once and returns the seconds it took for one unit
 _SIGNIFICANT = 3
 
@@ -100,6 +102,7 @@ class Report:
     peer_pythons: Sequence[str] = ()
     table_rows: int | None = None
     table_folder: str | None = None
+    progress: Progress | None = None
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     _opened: ExitStack = field(default_factory=ExitStack)
@@ -129,8 +132,8 @@ class Report:
         others: list[list[float]] = [[] for _ in cases]
         for turn in range(0 if warm_up else 1, 1 + (min(3, rounds) if self.quick else rounds)):
             for index, case in enumerate(cases):
-                if self.out.is_terminal:
-                    self.out.print(f"[dim]round {turn}: {case.name}[/]", end="\r", overflow="crop", no_wrap=True)
+                if self.progress is not None:
+                    self.progress.says(f"{self.name}, round {turn}: {case.name}")
                 seconds = case.ours()
                 other = None if case.other is None else case.other()
                 if turn:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from giveortake.cli.progress import progress
 from giveortake.errors import InvalidParameter, NotFound
 from harness.report import Report
 
@@ -30,9 +31,11 @@ def run(arguments: argparse.Namespace, folder: Path, out: Console) -> int:
         out.print(grid)
         return 0
     for name in _chosen([*arguments.names, *(["crash"] if arguments.crash else [])], found):
-        with Report(
-            name, out, folder, arguments.quick, arguments.peer_python, arguments.rows, arguments.data
-        ) as report:
+        said = (arguments.quick, arguments.peer_python, arguments.rows, arguments.data)
+        with (
+            progress(f"{name}: {_description(found[name])}") as shown,
+            Report(name, out, folder, *said, shown) as report,
+        ):
             _load(found[name]).run(report)
         report.print()
         if arguments.save:

@@ -94,7 +94,7 @@ def test_an_empty_answer_has_every_face() -> None:
         ((5, 5, 9), ("5", "+4 −0")),
         ((None, None, None), ("–", "")),
         ((0.5, 0.5, 0.5), ("0.5", "")),
-        ((0.5, 0.0, float("inf")), ("0.5", "0 … ∞")),
+        ((0.5, 0.0, float("inf")), ("0.5", "0 … ∞, unbounded")),
         ((0.5, float("-inf"), float("inf")), ("0.5", "unbounded")),
         ((float("nan"), float("-inf"), float("inf")), ("–", "unbounded")),
         ((-0.001, -0.2, 0.2), ("0.00", "± 0.20")),

@@ -84,7 +84,15 @@ RATIOS: dict[str, tuple[str, Truth]] = {
     "share": ("COUNT_IF(x > 3) / COUNT(*)", sum(value > 3 for value in VALUES) / len(VALUES)),
     "mean, scaled and moved": ("10 - 3 * AVG(x)", 10 - 3 * MEAN),
 }
+OF_Y = [value / 2 + 1 for value in reversed(VALUES)]
+COVARIANCE = float(np.cov(CLAMPED, OF_Y, bias=True)[0, 1])
+SLOPE = COVARIANCE / SPREAD
 OTHERS: dict[str, tuple[str, Truth]] = {
+    "covariance": ("COVAR_POP(y, x)", COVARIANCE),
+    "covariance of a sample": ("COVAR_SAMP(y, x)", COVARIANCE * len(VALUES) / (len(VALUES) - 1)),
+    "correlation": ("CORR(y, x)", float(np.corrcoef(CLAMPED, OF_Y)[0, 1])),
+    "slope": ("REGR_SLOPE(y, x)", SLOPE),
+    "intercept": ("REGR_INTERCEPT(y, x)", SUM_Y / len(VALUES) - SLOPE * MEAN),
     "variance": ("VAR_POP(x)", SPREAD),
     "deviation": ("STDDEV(x)", math.sqrt(SPREAD)),
     "median": ("MEDIAN(x)", (2.5, 3.1)),

@@ -28,7 +28,7 @@ from giveortake.plan import (
 )
 from giveortake.plan.costs import MOST_MADE
 from giveortake.plan.domains import USUAL_CHARACTERS
-from giveortake.plan.relations import require_few_matches
+from giveortake.plan.row_caps import require_few_matches
 
 TABLE = PrivateTable(
     "t",

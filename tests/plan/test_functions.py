@@ -36,9 +36,9 @@ def test_both_languages_build_the_same_call_of_each_function(name: str, spelled:
 
 @pytest.mark.parametrize(("name", "spelled"), SPELLED)
 def test_both_languages_build_the_same_aggregate_by_each_name(name: str, spelled: str) -> None:
-    column = "paid" if name == "count_if" else "amount"
-    written = sql.parse(f"SELECT {spelled}({column}) AS a FROM trips", CATALOG)
-    assert written == table("trips").agg(a=getattr(gt, name)(gt.col(column)))
+    columns = ["paid"] if name == "count_if" else ["amount", "age"][: AGGREGATES[name].arguments]
+    written = sql.parse(f"SELECT {spelled}({', '.join(columns)}) AS a FROM trips", CATALOG)
+    assert written == table("trips").agg(a=getattr(gt, name)(*map(gt.col, columns)))
 
 
 def test_every_aggregate_of_the_table_is_a_word_of_frames_and_of_the_package() -> None:
@@ -54,7 +54,8 @@ def test_every_function_of_the_table_is_a_word_of_frames() -> None:
 
 def test_the_parser_takes_names_for_ours_exactly_where_we_say_so() -> None:
     own = {*OUR_OWN, *OUR_OWN_AGGREGATES}
-    for _, spelled in [*OF_ONE, *SPELLED]:
-        (node,) = sqlglot.parse_one(f"SELECT {spelled}(x)", dialect="duckdb").expressions
+    for name, spelled in [*OF_ONE, *SPELLED]:
+        arguments = "x, y" if name in AGGREGATES and AGGREGATES[name].arguments == 2 else "x"
+        (node,) = sqlglot.parse_one(f"SELECT {spelled}({arguments})", dialect="duckdb").expressions
         assert isinstance(node, exp.Anonymous) == (spelled in own)
         assert isinstance(node, exp.Anonymous) or type(node) is exp.FUNCTION_BY_NAME[spelled]

@@ -123,7 +123,7 @@ def test_a_batch_refuses_other_sessions_questions() -> None:
 def test_bounds_are_suggested_at_the_cost_that_was_stated() -> None:
     s = session()
     found = s.suggest_bounds(epsilon=30, by=["region"], columns=["amount"])
-    assert (found.groups_per_person, found.rows_per_group) == (4, 1)  # three regions each: the next power of two
+    assert (found.groups_per_person, found.rows_per_group) == (3, 1)  # three regions each
     assert found.bounds == {"amount": (0, 128)}
     assert s.spent == 30
 

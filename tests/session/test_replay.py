@@ -20,9 +20,10 @@ from giveortake.engines.questions import Bounding
 from giveortake.engines.sql import statements, steps
 from giveortake.engines.sql.dialect import Dialect
 from giveortake.engines.sql.relations import Printer
+from giveortake.exact import sqrt_up
 from giveortake.plan import JoinPersons, JoinPublic, Kind, Scan, Union
 from query_shapes import OF_PERSONS, OF_PERSONS_WITH_FEW_ROWS, PLAIN, RELATIONS, shapes_of
-from replay import MODES, Mode, replay
+from replay import ASKED, MODES, Mode, replay
 
 TOGETHER = {
     "number, sum and mean": "SELECT COUNT(*) AS n, SUM(y) AS s, AVG(y) AS m FROM data",
@@ -39,6 +40,14 @@ def test_no_neighbour_moves_an_aggregate_by_more_than_was_declared(mode: Mode) -
     seen = replay(mode, shapes, tables=2, neighbours=2)
     assert seen.violations == []
     assert max(seen.nearest.values()) == 1  # and some reach it
+
+
+@pytest.mark.parametrize("mode", ASKED, ids=lambda mode: mode.change)
+def test_no_neighbour_moves_more_whatever_caps_a_question_states(mode: Mode) -> None:
+    shapes = shapes_of(by_person=True, few_rows=True)
+    seen = replay(mode, shapes, tables=3, neighbours=2)
+    assert seen.violations == []
+    assert max(seen.nearest.values()) == 1
 
 
 # -- mutants: what the replay would say if a line of the package were wrong -----------------------------------------
@@ -167,6 +176,29 @@ def _product_of_rows(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(JoinPersons, "most_rows", property(lambda self: self.left.most_rows))
 
 
+def _all_rows_kept(patch: pytest.MonkeyPatch) -> None:
+    """The engine keeps more rows of a person than a question's caps say."""
+    sound = Printer.few_rows
+    patch.setattr(Printer, "few_rows", lambda self, scan: sound(self, replace(scan, most_rows_of_person=MANY)))
+
+
+def _root_of_rows(patch: pytest.MonkeyPatch) -> None:
+    """Where rows are capped in all and in a group, each is taken for a group of its own."""
+    sound = Stability._counted
+
+    def lowered(self: Stability) -> tuple[Fraction, Fraction]:
+        l1, l2 = sound(self)
+        return (l1, l2) if self.rows is None else (l1, min(l2, sqrt_up(l1)))
+
+    patch.setattr(Stability, "_counted", lowered)
+
+
+def _lowered_and_not_kept(patch: pytest.MonkeyPatch) -> None:
+    """Caps below the rows that count in a table lower the noise, and the engine is not told."""
+    sound: Any = Stability.bounding
+    patch.setattr(Stability, "bounding", property(lambda self: sound.fget(self) if self.rows is None else None))
+
+
 def _distinct_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Stability, "of_distinct", lambda self: (Fraction(1), Fraction(1)))
 
@@ -232,6 +264,9 @@ MUTANTS: dict[str, tuple[Mode, Mutation, dict[str, str]]] = {
     "a public join multiplies rows": (ROW, _any_join, MULTIPLYING),
     "a union counts one side": (FEW, _sum_of_rows, {"union": RELATIONS["union"]}),
     "a join of persons counts one side": (FEW, _product_of_rows, {"join": OF_PERSONS_WITH_FEW_ROWS["join persons"]}),
+    "rows that a question caps are kept": (ASKED[0], _all_rows_kept, {}),
+    "rows of two caps are groups of their own": (ASKED[0], _root_of_rows, {}),
+    "one cap below another is not kept": (ASKED[0], _lowered_and_not_kept, {}),
     "distinct values count once": (CAPPED, _distinct_once, {"distinct": PLAIN["distinct, ungrouped"]}),
     "rows are released beside sums": (ROW, _rows_beside_sums, {"both": "SELECT SUM(x) AS s, COUNT(*) AS a FROM data"}),
     "a side counts from beyond the bounds": (ROW, _far_side, {"mean": PLAIN["mean, ungrouped"]}),

@@ -14,15 +14,17 @@ import numpy as np
 
 from giveortake.answers import arrow, documents, faces
 from giveortake.answers.column import Column, Value, plain
+from giveortake.answers.confidence import Confidence
 from giveortake.answers.markdown import as_markdown
 from giveortake.answers.printable import printable
 from giveortake.errors import InvalidParameter, NotFound, Unprovable
-from giveortake.exact import Number, open_probability
 
 if TYPE_CHECKING:
     from giveortake.answers.caps import Caps
     from giveortake.answers.column import Values
+    from giveortake.answers.left_out import LeftOut
     from giveortake.answers.spend_terms import SpendTerms
+    from giveortake.exact import Number
 
 _USUAL_CONFIDENCE = Fraction(95, 100)
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")  # with which a spreadsheet begins to compute
@@ -47,13 +49,13 @@ class Released(ABC):
     guarantee: Any
     cost: Any
     release_id: str | None
-    confidence: Fraction
+    confidence: Confidence
     citations: tuple[str, ...]
     recipe: Mapping[str, object] | tuple[str, ...]
     entropy: str
     notes: tuple[str, ...]
     caps: Caps | None  # how much of a person counts; None if everything does
-    left_out: Any  # how much the caps leave out, as far as that was released
+    left_out: LeftOut | None  # how much the caps leave out, as far as that was released
 
     def __init__(
         self,
@@ -67,13 +69,13 @@ class Released(ABC):
         entropy: str = "",
         notes: tuple[str, ...] = (),
         caps: Caps | None = None,
-        left_out: Any = None,
+        left_out: LeftOut | None = None,
     ) -> None:
         self._keep(
             guarantee=guarantee,
             cost=cost,
             release_id=release_id,
-            confidence=open_probability("confidence", confidence),
+            confidence=Confidence(confidence),
             citations=tuple(citations),
             recipe=MappingProxyType(dict(recipe)) if isinstance(recipe, Mapping) else tuple(recipe),
             entropy=entropy,

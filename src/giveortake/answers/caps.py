@@ -29,6 +29,8 @@ class Caps:
     ('at most 3 rows of a person in each of at most 4 groups', 'at most 1 row of a person')
     >>> str(Caps(rows_per_person={"flights": 600, "planes": 1}))
     'at most 600 rows of a person in flights and 1 in planes, chosen before any filter'
+    >>> str(Caps(2, 9, 60))
+    'at most 60 rows of a person, chosen before any filter; then at most 9 rows of a person in each of at most 2 groups'
     """
 
     groups_per_person: int | None = None
@@ -76,7 +78,7 @@ class Caps:
         within = _within(self.groups_per_person, self.rows_per_group)
         if self.rows_per_person is None:
             return within or "everything of a person counts"
-        return "; of these ".join(each for each in (f"{self._rows()}, chosen before any filter", within) if each)
+        return "; then ".join(each for each in (f"{self._rows()}, chosen before any filter", within) if each)
 
     def _rows(self) -> str:
         if not isinstance(self.rows_per_person, Mapping):

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.answers.caps import Caps
 from giveortake.answers.column import Column, Kind, Value
+from giveortake.answers.confidence import Confidence
+from giveortake.answers.left_out import LeftOut
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ def to_json(answer: Released, kind: str) -> str:
     document = {
         "columns": {name: [_jsonable(value) for value in values] for name, values in parts.items()},
         "confidence": str(answer.confidence),
+        **({} if answer.confidence.over == "cell" else {"confidence_over": answer.confidence.over}),
         "guarantee": None if answer.guarantee is None else str(answer.guarantee),
         "cost": None if answer.cost is None else str(answer.cost),
         "release_id": answer.release_id,
@@ -56,7 +59,7 @@ def to_json(answer: Released, kind: str) -> str:
         "entropy": answer.entropy,
         "notes": list(answer.notes),
         "caps": None if answer.caps is None else answer.caps.to_json(),
-        "left_out": None if answer.left_out is None else str(answer.left_out),
+        "left_out": None if answer.left_out is None else answer.left_out.to_json(),
         "format": FORMAT,
         "kind": kind,
         "kinds": [[column.name, column.kind] for column in answer.columns],
@@ -130,8 +133,8 @@ def _provenance(document: dict[str, Any]) -> dict[str, Any]:
         **{name: document[name] if said is None else _promise(said) for name, said in promises.items()},
         "recipe": recipe if isinstance(recipe, dict) else tuple(recipe),
         "caps": None if document["caps"] is None else Caps.of(**document["caps"]),
-        "left_out": document["left_out"],
-        "confidence": document["confidence"],
+        "left_out": None if document["left_out"] is None else LeftOut.from_json(document["left_out"]),
+        "confidence": Confidence(document["confidence"], document.get("confidence_over")),
     }
 
 

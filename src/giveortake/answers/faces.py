@@ -153,7 +153,8 @@ def facts(answer: Released) -> list[str]:
     """How many rows there are, how sure they are, and what they cost."""
     facts = [f"{len(answer):,} row{'s' * (len(answer) != 1)}"]
     if any(column.has_interval for column in answer.columns):
-        facts.append(f"intervals hold with {shown_fraction(100 * answer.confidence)} % each")
+        together = "each" if answer.confidence.over == "cell" else "all together"
+        facts.append(f"intervals hold with {shown_fraction(100 * answer.confidence)} % {together}")
     if answer.cost is not None:
         cost = answer.cost
         facts.append(f"cost {'ε = ' + shown_fraction(cost) if isinstance(cost, Fraction) else shown_cost(cost)}")

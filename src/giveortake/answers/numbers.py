@@ -54,8 +54,9 @@ def shown_with_margin(value: Value, low: Value, high: Value) -> tuple[str, str]:
     if all(isinstance(end, int) for end in ends):
         return f"{value:,}", _sides(int(ends[0]), int(ends[1]), int(ends[2]), 0)
     middle, below, above = map(float, ends)
-    if math.isinf(below) and math.isinf(above):
-        return shown(middle), "unbounded"
+    if math.isinf(below) or math.isinf(above):
+        sides = "" if math.isinf(below) and math.isinf(above) else f"{shown(low)} … {shown(high)}, "
+        return shown(middle), f"{sides}unbounded"
     widest = max(above - middle, middle - below)
     if not math.isfinite(widest) or widest <= 0:
         return shown(middle), "" if widest == 0 else f"{shown(low)} … {shown(high)}"

@@ -17,6 +17,8 @@ class SpendTerms(TypedDict, total=False):
     - `margin`: instead of a spend, the least spend at which no column's interval is wider to either side
     - `share`: instead of a spend, a share of the whole budget, such as "1/10": shares that add up to one fit it
     - `confidence`: of every interval; 0.95 unless stated
+    - `confidence_over`: "cell" if every interval holds with that confidence, "answer" if all do together; "cell" unless
+      stated
     - `key_delta`: the δ for finding keys in the data; a tenth of the budget's pot for keys unless stated
     - `n`: how many rows a group has, if that is public or was released: means are as sure as it is large
     """
@@ -28,6 +30,7 @@ class SpendTerms(TypedDict, total=False):
     margin: Number | None
     share: Number | None
     confidence: Number | None
+    confidence_over: str | None
     key_delta: Number | None
     n: Number | None
 

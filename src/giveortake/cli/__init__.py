@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS = Commands(("demo", "query", "quote", "ledger", "admin", "explain", "verify", "audit", "survey", "bench"))
+COMMANDS = Commands(
+    ("demo", "init", "query", "quote", "profile", "ledger", "admin", "explain", "verify", "audit", "survey", "bench")
+)
 
 _UNREAD = 1
 _REFUSED = 2

@@ -2,65 +2,138 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, final
 
 from giveortake import ledger as ledgers
+from giveortake.cli import admin_actions as actions
 from giveortake.cli.command import Command, terminal
-from giveortake.cli.ledger import print_failures
-from giveortake.errors import NotFound
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
-    from giveortake.ledger import Ledger, Standing
+    from rich.console import Console
+
+    from giveortake.ledger import Ledger
+
+Do: TypeAlias = "Callable[[Ledger, argparse.Namespace, Console], None]"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that can be done: in words, whether it only reads, what it takes, and what it does."""
+
+    words: str
+    do: Do
+    takes: Callable[[argparse.ArgumentParser], None] | None = None  # None: it reads, and takes nothing
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show who has observed how many failures, or allow as many again."""
-    reads = arguments.action == "show"
+    """Do what the action says; one that takes nothing only reads."""
+    action = SUBJECTS[arguments.subject][1][arguments.action]
+    reads = action.takes is None
     with ledgers.open(arguments.ledger, mark=arguments.mark, create=False, read_only=reads) as ledger:
-        out = terminal()
-        if reads:
-            print_failures(out, ledger.failures())
-            return 0
-        for level in _meant(ledger, arguments):
-            ledger.reset_failures(level, reason=arguments.reason)
-            out.print(f"{level.name}: as many questions may fail again as at the beginning")
+        action.do(ledger, arguments, terminal())
     return 0
 
 
-def _meant(ledger: Ledger, arguments: argparse.Namespace) -> list[Standing]:
-    if arguments.analyst is not None:
-        found = ledger.levels(analyst=arguments.analyst)
-        if not found:
-            raise NotFound(f"the ledger has no analyst {arguments.analyst!r}")
-        return found
-    people = [each for each in ledger.levels() if (each.kind, each.name) == ("population", arguments.population)]
-    if not people:
-        raise NotFound(f"the ledger has no population {arguments.population!r}")
-    return people
+def _for_adding(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="what the analyst is called")
+    parser.add_argument(
+        "--dataset", action="append", required=True, metavar="NAME", help="what they may ask; once for each data set"
+    )
+    _take_budget(parser, required=False)
+    parser.add_argument(
+        "--failures", type=int, metavar="N", help="how many of their questions may fail; 3 unless stated"
+    )
+    parser.add_argument("--questions", type=int, metavar="N", help="how many questions they may ask at all")
+
+
+def _for_one_analyst(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="what the analyst is called")
+    _take_reason(parser)
+
+
+def _for_changing(parser: argparse.ArgumentParser) -> None:
+    whose = parser.add_mutually_exclusive_group(required=True)
+    whose.add_argument("--population", metavar="NAME", help="the budget of these people")
+    whose.add_argument("--dataset", metavar="NAME", help="the cap of this data set")
+    whose.add_argument("--analyst", metavar="NAME", help="the allotment or cap of this analyst")
+    _take_budget(parser, required=True)
+    _take_reason(parser)
+
+
+def _for_resetting(parser: argparse.ArgumentParser) -> None:
+    who = parser.add_mutually_exclusive_group(required=True)
+    who.add_argument("--analyst", metavar="NAME", help="whose questions failed")
+    who.add_argument("--population", metavar="NAME", help="of whom the custodian's own questions failed")
+    _take_reason(parser)
+
+
+def _take_budget(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    parser.add_argument("--budget", required=required, metavar="B", help='"1", "1,1e-8", "rho=0.1" or "mu=1"')
+    parser.add_argument("--budget-delta", metavar="D", help="the δ of the budget, if it is not in --budget")
+
+
+def _take_reason(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--reason", required=True, help="why, or what you found; it is kept in the ledger")
+
+
+SUBJECTS: dict[str, tuple[str, dict[str, Action]]] = {
+    "analyst": (
+        "who may ask, and within which budget",
+        {
+            "list": Action("who may ask, and what is left to them", actions.list_analysts),
+            "add": Action("let somebody ask some data sets, within a budget", actions.add_analyst, _for_adding),
+            "revoke": Action("from now on they are told nothing", actions.revoke_analyst, _for_one_analyst),
+            "readmit": Action("take a revocation back", actions.readmit_analyst, _for_one_analyst),
+        },
+    ),
+    "budget": (
+        "what everybody may spend",
+        {
+            "list": Action("every budget, and what is left of it", actions.list_budgets),
+            "change": Action("a new promise in place of an old one", actions.change_budget, _for_changing),
+        },
+    ),
+    "dataset": (
+        "the tables that can be asked about",
+        {"list": Action("every table, whose people are in it, and what is declared", actions.list_datasets)},
+    ),
+    "failures": (
+        "questions that ran out of memory, time or disk, of which each asker may observe a few",
+        {
+            "show": Action("who has observed how many, and what that can tell", actions.show_failures),
+            "reset": Action("allow as many again", actions.reset_failures, _for_resetting),
+        },
+    ),
+}
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     subjects = parser.add_subparsers(dest="subject", metavar="SUBJECT", required=True, title="subjects")
-    words = "questions that ran out of memory, time or disk, of which each asker may observe a few"
-    failures = subjects.add_parser("failures", help=words, description=words)
-    actions = failures.add_subparsers(dest="action", metavar="ACTION", required=True, title="actions")
-    for name, said in (("show", "who has observed how many, and what that can tell"), ("reset", "allow as many again")):
-        action = actions.add_parser(name, help=said, description=said)
-        action.add_argument("--ledger", required=True, metavar="PATH", help="the ledger's file, or a PostgreSQL URL")
-        action.add_argument("--mark", metavar="PATH", help="where its high-water mark is, if not in the state folder")
-        if name == "reset":
-            who = action.add_mutually_exclusive_group(required=True)
-            who.add_argument("--analyst", metavar="NAME", help="whose questions failed")
-            who.add_argument("--population", metavar="NAME", help="of whom the custodian's own questions failed")
-            action.add_argument("--reason", required=True, help="what you found; it is kept in the ledger")
+    for subject, (words, known) in SUBJECTS.items():
+        about = subjects.add_parser(subject, help=words, description=words)
+        listed = about.add_subparsers(dest="action", metavar="ACTION", required=True, title="actions")
+        for name, action in known.items():
+            one = listed.add_parser(name, help=action.words, description=action.words)
+            one.add_argument("--ledger", required=True, metavar="PATH", help="the ledger's file, or a PostgreSQL URL")
+            one.add_argument("--mark", metavar="PATH", help="where its high-water mark is, if not in the state folder")
+            if action.takes is not None:
+                action.takes(one)
 
 
 COMMAND = Command(
-    summary="decide about those who ask: failures",
+    summary=f"decide about those who ask: {', '.join(SUBJECTS)}",
     description="What the owner of a ledger decides about those who ask.",
-    examples=('giveortake admin failures reset --ledger trips.ledger --analyst ann --reason "the disk was full"',),
+    examples=(
+        "giveortake admin analyst add ann --dataset trips --budget 0.5 --ledger trips.ledger",
+        'giveortake admin budget change --analyst ann --budget 0.7 --reason "approved" --ledger trips.ledger',
+        "giveortake admin dataset list --ledger trips.ledger",
+        'giveortake admin failures reset --ledger trips.ledger --analyst ann --reason "the disk was full"',
+    ),
     add_arguments=_add_arguments,
     run=run,
 )

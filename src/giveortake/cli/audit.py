@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from giveortake.audit.findings import figure
 from giveortake.audit.installation import Check, Outcome, checks
 from giveortake.cli.command import Command, terminal
+from giveortake.cli.progress import progress
 from giveortake.errors import InvalidParameter
 
 if TYPE_CHECKING:
     import argparse
-    from contextlib import AbstractContextManager
 
     from rich.console import Console
 
@@ -32,13 +29,11 @@ def run(arguments: argparse.Namespace) -> int:
     out, effort = terminal(), _QUICK if arguments.quick else 1.0
     started = time.monotonic()
     found: list[tuple[Check, Outcome]] = []
-    with _bar(len(chosen)) as bar:
+    with progress("", total=len(chosen)) as shown:
         for check in chosen:
-            if bar is not None:
-                bar.update(bar.task_ids[0], description=f"{check.group}: {check.name}")
+            shown.says(f"{check.group}: {check.name}")
             found.append((check, check.run(effort, ALPHA / len(chosen))))
-            if bar is not None:
-                bar.advance(bar.task_ids[0])
+            shown.advance()
     _report(out, found, verbose=arguments.all)
     return _conclude(out, found, time.monotonic() - started)
 
@@ -50,21 +45,6 @@ def _chosen(groups: list[str]) -> list[Check]:
         if group not in known:
             raise InvalidParameter("group", group, "does not exist", hint=f"there are {', '.join(known)}")
     return [check for check in everything if not groups or check.group in groups]
-
-
-def _bar(total: int) -> AbstractContextManager[Any]:
-    """A progress bar on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        return nullcontext()
-    columns = (
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
-    bar = Progress(*columns, console=None, transient=True)
-    bar.add_task("", total=total)
-    return bar
 
 
 def _report(out: Console, found: list[tuple[Check, Outcome]], *, verbose: bool) -> None:

@@ -173,7 +173,9 @@ def _summary(entry: Entry, neighbours: Mapping[str, Neighbours]) -> str:
             return "begun"
         case "reserved":
             who = "" if content["analyst"] is None else f"{content['analyst']} asks "
-            return f"{who}{content['dataset']}: {price(content['event'], neighbours[content['dataset']])}"
+            asked = str(content.get("asked", "")).replace(f" in {content['dataset']}", "")
+            cost = price(content["event"], neighbours[content["dataset"]])
+            return f"{who}{content['dataset']}: {cost}{', ' if asked else ''}{asked}"
         case "settled":
             return f"the answer to entry {content['reservation']}"
         case "population":

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.interruption import charged_since
+from giveortake.cli.progress import progress
 from giveortake.cli.streams import is_closed, report
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import shown
@@ -17,7 +19,6 @@ from giveortake.session.configuration import MEMORY
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
     from giveortake.answers import Answer
     from giveortake.session import Session
@@ -30,10 +31,11 @@ def run(arguments: argparse.Namespace) -> int:
     kind = _format(arguments)
     text = session_options.question(arguments)
     with session_options.in_options(arguments), ExitStack() as opened:
-        with _waiting():
+        with progress(f"loading {printable(arguments.file)}") as shown_progress:
             session_options.rehearse(arguments, text)
             session, book = session_options.open_session(arguments)
             opened.enter_context(session)
+            shown_progress.says("asking")
             answer = session.sql(text).answer(**session_options.spend_terms(arguments), key=arguments.key)
         _write(answer, kind, arguments)
         report(_bill(session, answer, book, noted=kind == "table" and arguments.output is None))
@@ -71,9 +73,7 @@ def _write(answer: Answer, kind: str, arguments: argparse.Namespace) -> None:
         return
     try:
         if kind == "parquet":
-            from giveortake.engines.duckdb.parquet import write_parquet  # noqa: PLC0415 (brings DuckDB)
-
-            write_parquet(answer, Path(output))
+            answer.to_parquet(output)
         else:
             Path(output).write_text(_text(answer, kind), encoding="utf-8", newline="")
     except (OSError, InvalidParameter) as error:
@@ -111,21 +111,6 @@ def _bill(session: Session, answer: Answer, book: str, *, noted: bool) -> str:
     free = not noted and any("nothing was charged" in note for note in answer.notes)
     again = "asked before, and free; " if free else ""
     return f"{again}{used}{left}; {kept}\n"
-
-
-@contextmanager
-def _waiting() -> Iterator[None]:
-    """A spinner with the time that has passed, if somebody is watching."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console  # noqa: PLC0415 (for people only)
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-
-    columns = (SpinnerColumn(), TextColumn("asking"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task("asking", total=None)
-        yield
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,6 +13,7 @@ from rich.text import Text
 from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
+from giveortake.cli.progress import progress
 from giveortake.exact import shown
 from giveortake.session.pages import shown_margin
 
@@ -28,9 +29,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the quote; a ledger that is not there yet is not begun for it."""
     text = session_options.question(arguments)
     with session_options.in_options(arguments), ExitStack() as opened:
-        session, _ = session_options.open_session(arguments, leave_no_trace=True)
-        opened.enter_context(session)
-        quote = session.sql(text).quote(**session_options.spend_terms(arguments))
+        with progress(f"loading {printable(arguments.file)}"):
+            session, _ = session_options.open_session(arguments, leave_no_trace=True)
+            opened.enter_context(session)
+            quote = session.sql(text).quote(**session_options.spend_terms(arguments))
         if arguments.format == "json":
             sys.stdout.write(json.dumps(_as_json(session, quote), ensure_ascii=False) + "\n")
         else:
@@ -65,6 +67,11 @@ def _facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
     facts.append(("groups", quote.keys))
     if quote.contributions is not None:
         facts.append(("a person", quote.contributions.removeprefix("a person ")))
+    if quote.left_out is not None and quote.left_out.profiled:
+        facts.append(("left out", str(quote.left_out)))
+        facts += [("caps" if not i else "", str(line)) for i, line in enumerate(quote.left_out.lines)]
+    if quote.worthless is not None:
+        facts.append(("worthless", quote.worthless))
     facts += [("cheaper" if not i else "", each) for i, each in enumerate(quote.advice)]
     return facts
 
@@ -83,6 +90,8 @@ def _as_json(session: Session, quote: Quote) -> dict[str, Any]:
         "admitted": quote.admitted,
         "affordable_epsilon": None if affordable is None else float(affordable),
         "advice": list(quote.advice),
+        "left_out": None if quote.left_out is None else quote.left_out.to_json(),
+        "worthless": quote.worthless,
     }
 
 

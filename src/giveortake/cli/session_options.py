@@ -67,7 +67,7 @@ def _open(arguments: argparse.Namespace, book: str) -> Session:
     return sessions.protect(
         arguments.file,
         unit=unit_said(arguments.unit),
-        budget=_promise(arguments.budget, arguments.budget_delta),
+        budget=promise(arguments.budget, arguments.budget_delta),
         domains=dict(_domain(text) for text in arguments.domain),
         public=dict(_pair("--public", text, "regions=regions.csv") for text in arguments.public),
         neighbours=arguments.neighbours or "add-remove",
@@ -194,11 +194,7 @@ def spend_terms(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of both commands."""
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        help="CSV, Parquet, a DuckDB database, postgresql://…?table=NAME, or a TOML configuration",
-    )
+    add_file(parser)
     parser.add_argument(
         "sql", metavar="SQL", help="the question; `-` reads it from standard input, `@PATH` from a file"
     )
@@ -210,6 +206,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     cost.add_argument("--margin", metavar="X", help="the least that gives every column at most this margin")
     cost.add_argument("--share", metavar="S", help="a share of the whole budget, such as 1/10; the noise is chosen")
     cost.add_argument("--confidence", metavar="P", help="of the intervals; 0.95 unless stated")
+    cost.add_argument("--confidence-over", choices=["cell", "answer"], help="of each interval, or of all together")
     cost.add_argument("--key-delta", metavar="D", help="δ for finding keys; a tenth of the pot unless stated")
     cost.add_argument("--n", metavar="N", help="how many rows a group has, if that is public: margins of means")
     caps = parser.add_argument_group("how much of one person counts (each of them only lowers it, and so the noise)")
@@ -217,6 +214,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     caps.add_argument("--groups-per-person", metavar="G", help="how many groups of the answer")
     caps.add_argument("--rows-per-group", metavar="R", help="how many rows in each group, or in all if there are none")
     caps.add_argument("--caps", choices=["best"], help="those of the least total error, by a profile that was released")
+    add_people(parser)
+
+
+def add_file(parser: argparse.ArgumentParser) -> None:
+    """The table."""
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="CSV, Parquet, a DuckDB database, postgresql://…?table=NAME, or a TOML configuration",
+    )
+
+
+def add_people(parser: argparse.ArgumentParser) -> None:
+    """Who is protected, and where what is spent is written down."""
     people = parser.add_argument_group("who is protected, and how (a TOML configuration says it instead)")
     people.add_argument("--unit", metavar="COLUMN", help="the column that names a person, or `row`")
     people.add_argument("--budget", metavar="B", help='for all questions ever: "1", "1,1e-8", "rho=0.1" or "mu=1"')
@@ -244,7 +255,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 # -- reading options --------------------------------------------------------------------------------------------------
 
 
-def _promise(text: str, delta: str | None) -> Guarantee:
+def promise(text: str, delta: str | None) -> Guarantee:
+    """The budget that --budget and --budget-delta state."""
     said = _budget(text, delta)
     try:
         return budget_said(said)
@@ -327,7 +339,7 @@ def in_options(arguments: argparse.Namespace) -> Iterator[None]:
         hint = error.hint
         if isinstance(error, BudgetExceeded):
             hint = (
-                f"{hint or ''}, with `ledger.change_budget` in Python; `giveortake ledger show PATH` says what is left"
+                f"{hint or ''}, with `giveortake admin budget change`; `giveortake ledger show PATH` says what is left"
             )
         given = [name for name in known if getattr(arguments, name, None) or "is missing" in error.message]
         hint = None if hint is None else _in_options(hint, known)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, final
 
 from giveortake.compile.bases import PLAIN, Basis
 from giveortake.compile.bins import BinCounts, PrefixSums
+from giveortake.compile.computed import FunctionOf
 from giveortake.compile.measures import (
     DistinctCount,
     Measure,
@@ -16,11 +17,13 @@ from giveortake.compile.measures import (
     ValueCount,
     ValueSum,
 )
+from giveortake.compile.moments import Moments
 from giveortake.compile.outputs import Apply, Formula, Linear, QuantileOf, Ratio
 from giveortake.compile.rules import Rules
 from giveortake.compile.sides import Sides
+from giveortake.compile.windows import ShareOf, WindowOf
 from giveortake.errors import QueryRefused
-from giveortake.plan import AggregateKind, Call, Kind, Measured, Quotient
+from giveortake.plan import AggregateKind, Call, Computed, Kind, Measured, Quotient, Window
 from giveortake.plan import Literal as Constant
 
 if TYPE_CHECKING:
@@ -49,8 +52,29 @@ class Measures:
             case Measured():
                 return self._aggregate(output.aggregate)
             case Quotient():
-                found = _arithmetic(output.operation, self.formula(output.left), self.formula(output.right))
+                left, right = self.formula(output.left), self.formula(_divisor(output))
+                share = self._share_of_total(left, right) if output.operation == "divide" else None
+                found = _arithmetic(output.operation, left, right) if share is None else share
                 return self._share(found) if isinstance(found, Ratio) else found
+            case Computed():
+                return FunctionOf(output.function, tuple(map(self.formula, output.parts)), output.constant)
+            case Window():
+                of = None if output.of is None else self.formula(output.of)
+                order = tuple((each, None if each.by is None else self.formula(each.by)) for each in output.order)
+                return WindowOf(output, of, order)
+        raise QueryRefused(f"no answer is computed of a {type(output).__name__}")
+
+    def _share_of_total(self, left: Formula, right: Formula) -> ShareOf | None:
+        """A multiple of a number of things over the total of that number, which is its share of it."""
+        if not isinstance(left, Linear) or not isinstance(right, WindowOf) or not right.is_plain_total:
+            return None
+        of = right.of
+        if not isinstance(of, Linear) or of.constant or left.constant or len(of.weights) != 1:
+            return None
+        ((index, weight),) = of.weights.items()
+        if left.weights.keys() != {index} or weight <= 0 or not isinstance(self.listed[index], _NUMBERS_OF_THINGS):
+            return None
+        return ShareOf(of, right, left.weights[index] / weight)
 
     def _aggregate(self, aggregate: Aggregate) -> Formula:
         of = aggregate.of
@@ -73,9 +97,55 @@ class Measures:
                 return self._variance(_some(of))
             case AggregateKind.DEVIATION:
                 return Apply("sqrt", (self._variance(_some(of)),))
+            case AggregateKind.SAMPLE_VARIANCE:
+                return self._sample_variance(_some(of))
+            case AggregateKind.SAMPLE_DEVIATION:
+                return Apply("sqrt", (self._sample_variance(_some(of)),))
             case AggregateKind.QUANTILE:
                 return self._quantile(_some(of), aggregate.quantile or Fraction(0))
+        if of is not None and aggregate.beside is not None:
+            return self._moments(str(aggregate.kind), of, aggregate.beside)
         raise QueryRefused(f"the {aggregate.kind} is not released")
+
+    def _moments(self, function: str, y: Expression, x: Expression) -> Formula:
+        """Moments of pairs (x, y) around the middles of their bounds; each measure is asked for once."""
+        pairs = [_there(x, y, self._domain(y)), _there(y, x, self._domain(x))]
+        ends = [self._domain(each).ends() for each in pairs]
+        middles = [(low + high) / 2 for low, high in ends]
+        reach = [(high - low) / 2 for low, high in ends]
+        if 0 in reach:
+            raise QueryRefused(f"the {function} of a column that holds one value alone is known without asking")
+        number = self._values(pairs[0])
+        means = []
+        for each, middle, farthest in zip(pairs, middles, reach, strict=True):
+            mean = self._moment(each, number, -farthest, farthest)
+            means.append(replace(mean, over=mean.over.plus(number.times(-middle))))
+        squares = [
+            self._moment(_square(each, middle, farthest), number, Fraction(0), farthest**2) if needed else None
+            for each, middle, farthest, needed in zip(pairs, middles, reach, _SQUARES[function], strict=True)
+        ]
+        most = reach[0] * reach[1]
+        away = [
+            Call("subtract", (Call("clamp", (each, Constant(low), Constant(high))), Constant(middle)))
+            for each, (low, high), middle in zip(pairs, ends, middles, strict=True)
+        ]
+        product = Call("clamp", (Call("multiply", tuple(away)), Constant(-most), Constant(most)))
+        return Moments(
+            function,
+            u=means[0],
+            v=means[1],
+            uv=self._moment(product, number, -most, most),
+            uu=squares[0],
+            vv=squares[1],
+            number=number if function == "sample covariance" else None,
+            middles=(float(middles[0]), float(middles[1])),
+            reach=float(most),
+        )
+
+    def _moment(self, of: Expression, number: Linear, low: Fraction, high: Fraction) -> Ratio:
+        """A mean over a number of values that is known already."""
+        over = self._total(of, centred=True, number=number)
+        return Ratio(over, number, low, high, self._moved(of), self.rules is Rules.FIRST)
 
     def _mean(self, of: Expression) -> Ratio:
         """The sum over the number of values.
@@ -92,8 +162,7 @@ class Measures:
         reach = (high - low) / 2
         if reach == 0:
             return Linear({}, Fraction(0))
-        away = Call("subtract", (of, Constant(middle)))
-        square = Call("clamp", (Call("multiply", (away, away)), Constant(Fraction(0)), Constant(reach**2)))
+        square = _square(of, middle, reach)
         mean, number = self._mean(of), self._values(of)
         squares = self._total(square, centred=True, number=number)
         return Apply(
@@ -103,6 +172,11 @@ class Measures:
                 replace(mean, over=mean.over.plus(number.times(-middle)), low=-reach, high=reach),
             ),
         )
+
+    def _sample_variance(self, of: Expression) -> Formula:
+        """The variance times n / (n − 1), where n is the number of values that is released for the variance anyway."""
+        found = self._variance(of)
+        return found if isinstance(found, Linear) else Apply("of a sample", (found, self._values(of)))
 
     def _ratio(self, of: Expression, *, centred: bool) -> Ratio:
         """The mean of values between its bounds."""
@@ -195,6 +269,37 @@ class Measures:
 
     def _domain(self, of: Expression) -> Domain:
         return of.domain(self.question.relation.schema)
+
+
+def _square(of: Expression, middle: Fraction, reach: Fraction) -> Expression:
+    """(x − c)², at most the square of what is farthest from the middle c."""
+    away = Call("subtract", (of, Constant(middle)))
+    return Call("clamp", (Call("multiply", (away, away)), Constant(Fraction(0)), Constant(reach**2)))
+
+
+def _there(of: Expression, other: Expression, domain: Domain) -> Expression:
+    """A value of the rows in which another is there as well."""
+    if not domain.nullable:
+        return of
+    return Call("case", (Call("is_null", (other,)), Constant(None), of))
+
+
+_SQUARES = {  # of which of x and y a function of moments takes the squares
+    "covariance": (False, False),
+    "sample covariance": (False, False),
+    "correlation": (True, True),
+    "slope": (True, False),
+    "intercept": (True, False),
+}
+_NUMBERS_OF_THINGS = (RowCount, ValueCount, PersonCount, DistinctCount)
+
+
+def _divisor(output: Quotient) -> Output:
+    """What is divided by: a division by zero is missing anyway, so that NULLIF(x, 0) is x there."""
+    right = output.right
+    if output.operation == "divide" and isinstance(right, Computed) and right.function == "nullif":
+        return right.parts[0] if right.parts[1] == 0 else right
+    return right
 
 
 def _arithmetic(operation: str, left: Formula, right: Formula) -> Formula:

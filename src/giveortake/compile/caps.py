@@ -128,7 +128,7 @@ def unbounded(what: str) -> QueryRefused:
     return QueryRefused(
         f"one person may have any number of {what}, and no amount of noise would hide all of them: say how many count",
         hint="answer(…, rows_per_person=10), or answer(…, groups_per_person=4, rows_per_group=4); "
-        "gt.protect(…, rows_per_person=10) says it for all questions, and suggest_bounds finds numbers",
+        "gt.protect(…, rows_per_person=10) says it for all questions, and session.profile finds numbers",
     )
 
 
@@ -150,4 +150,4 @@ def named(caps: Caps, stability: Stability, question: Question) -> list[Any]:
         return [groups, rows, total, "each"]
     if groups is None and stability.touched <= _USUAL:
         groups = _USUAL
-    return [groups, rows or _USUAL, total]
+    return [groups, stability.rows_in_group or _USUAL, total]

@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from giveortake.compile.rules import Rules
 from giveortake.engines import Found, Keys
 from giveortake.engines.questions import WIDEST
 
@@ -14,7 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from giveortake.compile.measurement import Measurement
-    from giveortake.plan import Value
+    from giveortake.plan import Question, Value
+
+
+def known_values(question: Question, rules: Rules) -> list[tuple[Value, ...] | None]:
+    """The values of each key column, as far as the rules know them beforehand."""
+    domains = question.key_domains()
+    if rules is Rules.FIRST:
+        return [domain.keys_of_first_rules() for domain in domains]
+    return [domain.keys() for domain in domains]
+
+
+def finds_keys(question: Question, rules: Rules) -> bool:
+    """Whether some keys are to be found in the data, by the rules."""
+    return None in known_values(question, rules)
 
 
 def with_keys(made: Measurement, found: Iterable[tuple[Value, ...]]) -> Keys:

@@ -13,8 +13,9 @@ import numpy as np
 
 from giveortake import exact
 from giveortake.compile.aggregates import Measures
-from giveortake.compile.caps import Caps, capped, named
+from giveortake.compile.caps import capped, named
 from giveortake.compile.inquiry import Inquiry
+from giveortake.compile.keys import known_values
 from giveortake.compile.releases import Deciding, Release, arrays_from_json
 from giveortake.compile.rules import LATEST, Rules
 from giveortake.compile.selection_rules import MEAN_OF_PURE, KeySearch
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.compile.bases import Basis
+    from giveortake.compile.caps import Caps
     from giveortake.compile.measures import Measure
     from giveortake.compile.outputs import Formula
     from giveortake.compile.selection import Selection
@@ -241,7 +243,8 @@ def measurement(
     the spend, which is checked again on the event that will be charged.
     """
     question = capped(question, caps)
-    columns = tuple(KeyColumn(name, key, key.domain(question.relation.schema).keys()) for name, key in question.keys)
+    values = known_values(question, rules)
+    columns = tuple(KeyColumn(name, key, each) for (name, key), each in zip(question.keys, values, strict=True))
     keys = Keys(columns) if known is None else known
     columns = keys.columns
     discovered = keys.found is None and any(column.values is None for column in columns)
@@ -250,8 +253,7 @@ def measurement(
             f"the answer would have {keys.size:,} keys, more than {MOST_KEYS:,}",
             hint="group by fewer columns, or by wider buckets",
         )
-    lowering = Caps() if rules is Rules.FIRST and question.relation.most_rows is not None else caps
-    stability = Stability.of(question, lowering, neighbours, None if discovered else keys.size)
+    stability = Stability.of(question, caps, neighbours, None if discovered else keys.size, rules)
     chosen = design(question, stability, rules, pure=spend.is_pure, basis=basis)
     if discovered:
         plain = plain_design(question, stability, rules, pure=spend.is_pure)
@@ -276,7 +278,7 @@ def measurement(
 
 
 def _hidden_formulas(question: Question, found: Measures) -> None:
-    """Measures that only HAVING needs."""
+    """Measures that only HAVING or ORDER BY need."""
     for aggregate in question.aggregates():
         found.formula(Measured(aggregate))
 

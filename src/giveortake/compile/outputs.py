@@ -57,6 +57,11 @@ class _Formula(ABC):
         """How many intervals it takes, which share the confidence."""
         return 1
 
+    @property
+    def has_interval(self) -> bool:
+        """Whether its values have intervals that hold; a place in the noisy order, say, has none."""
+        return True
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -183,8 +188,12 @@ class Apply(_Formula):
     def leaves(self) -> int:
         return sum(part.leaves for part in self.parts)
 
+    @property
+    def has_interval(self) -> bool:
+        return all(part.has_interval for part in self.parts)
 
-Formula: TypeAlias = Linear | Ratio | QuantileOf | Apply
+
+Formula: TypeAlias = _Formula
 
 
 @final
@@ -306,6 +315,14 @@ def _spread(a: Evaluated, b: Evaluated) -> Evaluated:
     return Evaluated(value, np.minimum(low, value), np.maximum(high, value))
 
 
+def _of_sample(variance: Evaluated, n: Evaluated) -> Evaluated:
+    """Variance · n / (n − 1): no bound above, and no value, where n may be one."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        least, value, most = (np.where(x > 1, x / (x - 1), np.nan) for x in (n.high, n.values, n.low))
+        high = np.where(n.low > 1, variance.high * most, np.inf)
+        return Evaluated(variance.values * value, np.where(n.high > 1, variance.low * least, 0.0), high)
+
+
 def _plus(a: Evaluated, b: Evaluated) -> Evaluated:
     return Evaluated(a.values + b.values, a.low + b.low, a.high + b.high)
 
@@ -321,7 +338,10 @@ def _floats(part: Evaluated) -> Evaluated:
 def _times(a: Evaluated, b: Evaluated) -> Evaluated:
     with np.errstate(invalid="ignore"):
         corners = np.array([x * y for x in (a.low, a.high) for y in (b.low, b.high)])
-        return Evaluated(a.values * b.values, np.nanmin(corners, axis=0), np.nanmax(corners, axis=0))
+        low = np.where(np.isnan(corners), np.inf, corners).min(axis=0)
+        high = np.where(np.isnan(corners), -np.inf, corners).max(axis=0)
+    crossed = low > high  # nothing but zero times something without bounds
+    return Evaluated(a.values * b.values, np.where(crossed, -np.inf, low), np.where(crossed, np.inf, high))
 
 
 def _over(a: Evaluated, b: Evaluated) -> Evaluated:
@@ -335,6 +355,7 @@ def _over(a: Evaluated, b: Evaluated) -> Evaluated:
 _FUNCTIONS: dict[str, Callable[..., Evaluated]] = {
     "sqrt": _root,
     "spread": _spread,
+    "of a sample": _of_sample,
     "add": _plus,
     "subtract": _minus,
     "multiply": _times,

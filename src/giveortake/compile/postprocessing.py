@@ -11,23 +11,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from giveortake.answers import Column
+from giveortake.answers.confidence import miss_of
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.keys import key_rows
 from giveortake.compile.outputs import evaluated
 from giveortake.compile.releases import combined
+from giveortake.compile.windows import AnswerRows, bound, in_order
 from giveortake.exact import exact_decimal
 from giveortake.plan import Column as KeyColumn
-from giveortake.plan import Kind, Literal, Measured, Quotient
-from giveortake.plan.aggregates import Condition
+from giveortake.plan import Computed, Kind, Literal, Measured, Quotient
+from giveortake.plan.aggregates import Condition, aggregates_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from giveortake.answers.column import Kind as Face
     from giveortake.compile.measurement import Measurement
     from giveortake.compile.releases import Combined, Release
     from giveortake.engines import Keys
-    from giveortake.plan import Question, Value
+    from giveortake.plan import Value
 
 _FACES: dict[Kind, Face] = {
     Kind.INTEGER: "integer",
@@ -49,40 +51,39 @@ def answer_columns(
     """
     rows = key_rows(keys)
     measures = combined(made.measures, releases)
-    miss = float(1 - confidence)
+    miss = miss_of(confidence, len(rows) * len(made.formulas))
     schema = made.question.relation.schema
     columns = [
         Column(each.name, [_face(row[i]) for row in rows], kind=_FACES[each.expression.domain(schema).kind])
         for i, each in enumerate(keys.columns)
     ]
-    for name, formula in made.formulas:
-        each = evaluated(formula, measures, miss, len(rows))
-        columns.append(Column(name, _listed(each.values), _listed(each.low), _listed(each.high)))
-    places = list(range(len(rows)))
+    measured = list(made.measures)
+    found = Measures(made.question, made.stability, made.rules, made.is_pure, measured, made.basis)
+    kept = np.ones(len(rows), dtype=bool)
     if made.question.having is not None:
-        truth = _Condition(made, rows, measures, miss).holds(made.question.having)
-        places = [place for place in places if truth[place] is True]
-    places = _in_order(made.question, columns, places)
+        truth = _Condition(made, rows, measures, miss, found).holds(made.question.having)
+        kept = np.array([each is True for each in truth], dtype=bool)
+    names = tuple(column.name for column in keys.columns)
+    by_noise = made.selection is not None or bool(aggregates_in(made.question.having))
+    answered = AnswerRows(names, rows, kept, by_noise)
+    for name, formula in made.formulas:
+        each = evaluated(bound(formula, answered), measures, miss, len(rows))
+        ends = (_listed(each.low), _listed(each.high)) if formula.has_interval else (None, None)
+        columns.append(Column(name, _listed(each.values), *ends))
+    places = np.flatnonzero(kept).tolist()
+    for order in reversed(made.question.order):
+        if order.by is None:
+            shown = next(column for column in columns if column.name == order.column)
+            places = in_order(_present(shown), places, order)
+        else:
+            hidden = evaluated(bound(found.formula(order.by), answered), measures, miss, len(rows))
+            places = in_order(_present(hidden.values.tolist()), places, order)
     for most in (made.question.limit, limit):
         places = places if most is None else places[:most]
     if places != list(range(len(rows))):
         columns = [_rows_of(column, places) for column in columns]
     by_name = {column.name: column for column in columns}
     return [by_name[name] for name in made.question.shown or tuple(by_name)]
-
-
-def _in_order(question: Question, columns: list[Column], places: list[int]) -> list[int]:
-    """The rows in the order asked for."""
-    for order in reversed(question.order):
-        values = next(column for column in columns if column.name == order.column).values
-        present = [place for place in places if values[place] is not None]
-        missing = [place for place in places if values[place] is None]
-        ranked: list[tuple[Any, int]] = sorted(
-            ((values[place], -place if order.descending else place) for place in present), reverse=order.descending
-        )
-        present = [abs(place) for _, place in ranked]
-        places = [*missing, *present] if order.missing_first else [*present, *missing]
-    return places
 
 
 def _rows_of(column: Column, places: list[int]) -> Column:
@@ -100,6 +101,11 @@ def _listed(values: Any) -> Any:
     return [int(value) for value in values]
 
 
+def _present(values: Iterable[Any]) -> list[Any]:
+    """Plain values; what is not a number is missing."""
+    return [None if value != value else value for value in values]  # noqa: PLR0124 (not a number)
+
+
 def _face(value: Value) -> Any:
     return exact_decimal(value) if isinstance(value, Fraction) else value
 
@@ -108,12 +114,15 @@ class _Condition:
     """Three-valued logic over the rows of an answer."""
 
     def __init__(
-        self, made: Measurement, rows: list[tuple[Value, ...]], measures: Mapping[int, Combined], miss: float
+        self,
+        made: Measurement,
+        rows: list[tuple[Value, ...]],
+        measures: Mapping[int, Combined],
+        miss: float,
+        formulas: Measures,
     ) -> None:
         self._made, self._rows, self._measures, self._miss = made, rows, measures, miss
-        self._formulas = Measures(
-            made.question, made.stability, made.rules, made.is_pure, list(made.measures), made.basis
-        )
+        self._formulas = formulas
 
     def holds(self, condition: Condition) -> list[bool | None]:
         parts = condition.parts
@@ -137,9 +146,9 @@ class _Condition:
         return [None if a is None or b is None else compare(a, b) for a, b in zip(one_side, other_side, strict=True)]
 
     def _values(self, part: object) -> list[Any]:
-        if isinstance(part, Measured | Quotient):
+        if isinstance(part, Measured | Quotient | Computed):
             each = evaluated(self._formulas.formula(part), self._measures, self._miss, len(self._rows))
-            return [None if value != value else value for value in each.values.tolist()]  # noqa: PLR0124 (not a number)
+            return _present(each.values.tolist())
         if isinstance(part, KeyColumn):
             place = [name for name, _ in self._made.question.keys].index(part.name)
             return [row[place] for row in self._rows]

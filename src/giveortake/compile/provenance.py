@@ -40,11 +40,12 @@ def noise_in_words(made: Measurement) -> dict[str, str]:
 def caps_of(made: Measurement) -> Caps | None:
     """The caps that bear on an answer; None if everything counts."""
     stability, relation = made.stability, made.question.relation
-    rows = {each.table.name: each.most_rows_of_person for each in relation.scans() if each.most_rows_of_person}
-    alike = len({scan.most_rows_of_person for scan in relation.scans()}) == 1
-    total = next(iter(rows.values())) if rows and alike else rows or None
+    read = {each.table.name: each.most_rows_of_person for each in relation.scans()}
+    rows = {name: most for name, most in read.items() if most is not None}
+    total = rows if len(read) > 1 and rows else next(iter(rows.values()), None)
     groups = rows_in_group = None
-    if stability.is_cut and not all(isinstance(each, PersonCount) for each in made.measures):
+    rows_count = made.caps.rows_per_group and not all(isinstance(each, PersonCount) for each in made.measures)
+    if stability.is_cut and rows_count:
         groups, rows_in_group = stability.groups if stability.grouped else None, stability.rows_in_group
     elif stability.is_cut and stability.grouped and (stability.keys is None or stability.touched < stability.keys):
         groups = stability.groups
@@ -59,8 +60,9 @@ def caps_in_words(made: Measurement) -> str | None:
 
 
 def of_units(made: Measurement, text: str) -> str:
-    """What is said of persons, said of rows where these protect themselves."""
-    return text if made.question.relation.person is not None else text.replace("person", "row")
+    """What is said of persons, said of rows where these protect themselves; 0.1 did not."""
+    of_persons = made.question.relation.person is not None or made.rules is Rules.FIRST
+    return text if of_persons else text.replace("person", "row")
 
 
 def _recipe(made: Measurement, spend: Spend) -> dict[str, object]:
@@ -89,4 +91,7 @@ def _notes(made: Measurement) -> tuple[str, ...]:
         caps = caps_in_words(made)
         without = f"rows without a {person} are left out"
         found.append(without if caps is None else f"{caps}; {without}")
+    bare = [name for name, formula in made.formulas if not formula.has_interval]
+    if bare:
+        found.append(f"no interval is claimed for {', '.join(f'`{name}`' for name in bare)}: the order of rows decides")
     return tuple(found)

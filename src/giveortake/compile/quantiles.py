@@ -123,11 +123,16 @@ def _crossing(difference: Floats) -> Floats:
     return crossing
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=4)
+def _weights(strategy: PrefixStrategy) -> Floats:
+    return strategy.weights()
+
+
 def _difference_weights(strategy: PrefixStrategy, quantile: Fraction) -> Floats:
     """How much every released integer counts in D at every border."""
-    weights = strategy.weights()
-    return weights - float(quantile) * weights[-1:]
+    weights = _weights(strategy)
+    difference: Floats = weights - float(quantile) * weights[-1:]
+    return difference
 
 
 @lru_cache(maxsize=64)

@@ -46,7 +46,7 @@ class KeySearch:
     @classmethod
     def of(cls, question: Question, stability: Stability, chosen: Design) -> KeySearch:
         """The keys of a question that is measured by a design."""
-        return cls(question, stability, chosen.measures, chosen.formulas)
+        return cls(question, stability, chosen.measures, (*chosen.formulas, *chosen.hidden))
 
     def selection(self, spend: Spend, rules: Rules) -> tuple[Selection, Spend | None]:
         """How keys are found, and what is left for the values; None if the number that decides is all there is."""

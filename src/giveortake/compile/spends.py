@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake import exact
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.caps import Caps
+from giveortake.answers.confidence import Confidence
 from giveortake.answers.spend_terms import TERMS
 from giveortake.errors import InvalidParameter, meant
 from giveortake.mechanisms import Gaussian, Laplace
@@ -148,8 +149,8 @@ class Terms:
         share = exact.positive("share", given["share"]) if "share" in given else None
         if share is not None and share > 1:
             raise InvalidParameter("share", given["share"], "is more than the whole budget", hint='share="1/10"')
-        if "confidence" in given:
-            confidence = exact.open_probability("confidence", given["confidence"])
+        over = given.get("confidence_over", getattr(confidence, "over", None))
+        confidence = Confidence(given.get("confidence", confidence), over)
         keys = exact.open_probability("key_delta", given["key_delta"]) if "key_delta" in given else None
         if given.get("caps", "best") != "best":
             raise InvalidParameter("caps", given["caps"], "is unknown", hint='caps="best", or rows_per_person=4')

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from giveortake.compile.caps import unbounded
+from giveortake.compile.rules import LATEST, Rules
 from giveortake.engines.questions import Bounding
 from giveortake.exact import sqrt_up
 
@@ -35,16 +36,24 @@ class Stability:
     keys: int | None
 
     @classmethod
-    def of(cls, question: Question, caps: Caps, neighbours: Neighbours, keys: int | None) -> Stability:
-        """Derived from the structure of the question, with the rows that count in its tables; caps only lower it."""
+    def of(
+        cls, question: Question, caps: Caps, neighbours: Neighbours, keys: int | None, rules: Rules = LATEST
+    ) -> Stability:
+        """Derived from the structure of the question, with the rows that count in its tables; caps only lower it.
+
+        By the first rules they lower nothing where the structure bounds a person's rows altogether, and only they bound
+        those in a group.
+        """
         relation = question.relation
         grouped = bool(question.keys)
         most = relation.most_rows
         possible = _least(most, None if keys is None else max(keys, 1)) if grouped else 1
         groups, rows = possible, most
-        if relation.person is not None:
+        first = rules is Rules.FIRST
+        if relation.person is not None and not (first and most is not None):
             groups = _least(possible, caps.groups_per_person) if grouped else 1
             rows = _least(most, caps.rows_per_group)
+            rows = 1 if not first and question.has_one_row_in_group else rows
         is_cut = most is None or groups != possible or rows != most
         return cls(most, groups, rows, is_cut, neighbours, grouped, keys)
 

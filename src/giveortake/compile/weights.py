@@ -16,7 +16,7 @@ quotients of doubles, which are the same on every machine, and are rounded to th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeAlias, final
@@ -24,17 +24,16 @@ from typing import TYPE_CHECKING, TypeAlias, final
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.bases import PLAIN, Basis
 from giveortake.compile.measures import RowCount, ValueCount, ValueSum
-from giveortake.compile.outputs import Apply, Linear, QuantileOf, Ratio
+from giveortake.compile.outputs import Formula, Linear, QuantileOf, Ratio
 from giveortake.compile.rules import Rules
 from giveortake.compile.sides import has_sides
 from giveortake.plan import Measured
-from giveortake.plan.aggregates import aggregates_in
+from giveortake.plan.aggregates import hidden_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from giveortake.compile.measures import Measure
-    from giveortake.compile.outputs import Formula
     from giveortake.compile.stability import Stability
     from giveortake.plan import Question
 
@@ -56,6 +55,7 @@ class Design:
 
     measures: tuple[Measure, ...]
     formulas: tuple[tuple[str, Formula], ...]
+    hidden: tuple[tuple[str, Formula], ...]  # what HAVING and ORDER BY need
     basis: Basis
     shares: tuple[Fraction, ...]
 
@@ -101,12 +101,12 @@ def choice(
     """The basis and the shares alone: what is remembered decides about accuracy only, sensitivities are never kept."""
     plain = _Candidate(question, stability, rules, PLAIN if basis is None else basis, pure=pure)
     best, shares = plain, plain.equal
-    if rules is Rules.FIRST or not plain.measures:
+    if rules is Rules.FIRST or not plain.measures or not plain.is_judged:
         return best.basis, shares
     narrowest = plain.width(shares) - _WORTHWHILE
     for each in _bases(plain) if basis is None else [basis]:
         candidate = plain if each == plain.basis else _Candidate(question, stability, rules, each, pure=pure)
-        weighed = candidate.weighed(no_wider_than=plain.extremes(plain.equal))
+        weighed = candidate.weighed(no_wider_than=plain.extremes(plain.equal)) if candidate.is_judged else None
         if weighed is not None and candidate.width(weighed) < narrowest:
             best, shares, narrowest = candidate, weighed, candidate.width(weighed)
     return best.basis, shares
@@ -117,19 +117,25 @@ class _Candidate:
     """The measures of a question in one basis, and the noise in its outputs as a function of shares."""
 
     def __init__(self, question: Question, stability: Stability, rules: Rules, basis: Basis, *, pure: bool) -> None:
-        self.question, self.stability, self.basis = question, stability, basis
+        self.question, self.basis = question, basis
         found = Measures(question, stability, rules, pure, basis=basis)
         self._formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
-        shown = {aggregate for _, output in question.outputs for aggregate in aggregates_in(output)}
-        others = [found.formula(Measured(each)) for each in question.aggregates() if each not in shown]  # as HAVING's
-        self._judged = [*(formula for _, formula in self._formulas), *others]
+        for aggregate in question.aggregates():
+            found.formula(Measured(aggregate))
         self.measures = tuple(found.listed)
+        self._hidden = tuple(("", found.formula(output)) for output in hidden_outputs(question))
+        self._judged = [formula for _, formula in (*self._formulas, *self._hidden)]
         self._pure = pure
         self._vectors = vectors(self.measures)
         self.equal = tuple(Fraction(1, len(self._vectors)) for _ in self._vectors)
 
     def design(self, shares: tuple[Fraction, ...]) -> Design:
-        return Design(self.measures, self._formulas, self.basis, shares)
+        return Design(self.measures, self._formulas, self._hidden, self.basis, shares)
+
+    @cached_property
+    def is_judged(self) -> bool:
+        """Whether every vector of measures is seen in some output."""
+        return {place for _, adds in self._terms for place in adds} == set(range(len(self._vectors)))
 
     def weighed(self, *, no_wider_than: Sequence[float]) -> tuple[Fraction, ...] | None:
         """The shares of the minimum, or of as much of the way from equal shares to it as is allowed; None if none is.
@@ -206,14 +212,15 @@ class _Candidate:
 def _bases(plain: _Candidate) -> Iterator[Basis]:
     """Ways of measuring: everything by itself; sums from the middle wherever their number is measured too; sides."""
     yield PLAIN
-    schema, stability = plain.question.relation.schema, plain.stability
-    rows = RowCount.within(stability) in plain.measures
+    schema = plain.question.relation.schema
+    rows = any(isinstance(each, RowCount) for each in plain.measures)
+    numbers = [each.of for each in plain.measures if isinstance(each, ValueCount)]
     always, numbered, summed = [], [], []  # values that are summed: never missing; with their number; without it
     for measure in plain.measures:
         if isinstance(measure, ValueSum) and has_sides(domain := measure.of.domain(schema)):
             if not domain.nullable:
                 always += [measure.of] if rows else []
-            elif ValueCount.within(stability, measure.of) in plain.measures:
+            elif measure.of in numbers:
                 numbered.append(measure.of)
             else:
                 summed.append(measure.of)
@@ -267,9 +274,18 @@ def _leaves(formula: Formula) -> Iterator[_Leaf]:
             yield _Leaf.of_ratio(formula)
         case QuantileOf():
             yield _Leaf({formula.measure: Fraction(1)}, ({formula.measure: Fraction(1)},))
-        case Apply():
-            for part in formula.parts:
+        case _:
+            for part in parts_of(formula):
                 yield from _leaves(part)
+
+
+def parts_of(formula: Formula) -> Iterator[Formula]:
+    """The formulas that a function of formulas is made of, whichever function it is."""
+    for each in fields(formula):
+        value = getattr(formula, each.name)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, Formula):
+                yield part
 
 
 def _total(numbers: Iterable[float]) -> float:

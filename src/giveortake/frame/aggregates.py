@@ -8,28 +8,35 @@ from typing import TYPE_CHECKING, TypeAlias, final
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import Number, rational
 from giveortake.frame.expressions import Expr, Operand, column_or_expression, node_of
-from giveortake.plan import Aggregate, AggregateKind, Measured, Quotient, Relation
-from giveortake.plan.aggregates import AGGREGATES, Condition
+from giveortake.plan import Aggregate, AggregateKind, Computed, Measured, Quotient, Relation, Window
+from giveortake.plan.aggregates import AGGREGATES, Condition, ordered_by, with_aggregates
 
 if TYPE_CHECKING:
     from decimal import Decimal
     from fractions import Fraction
 
-    from giveortake.plan.aggregates import Output
+    from giveortake.plan.aggregates import Order, Output
 
 Term: TypeAlias = "Agg | int | float | Fraction | Decimal"
 
 __all__ = [
     "Agg",
     "Check",
+    "corr",
     "count",
     "count_distinct",
     "count_if",
+    "covar_pop",
+    "covar_samp",
     "maximum",
     "mean",
     "median",
     "minimum",
     "quantile",
+    "regr_intercept",
+    "regr_slope",
+    "sample_stddev",
+    "sample_variance",
     "stddev",
     "sum",
     "variance",
@@ -74,6 +81,66 @@ class Agg:
 
     def __neg__(self) -> Agg:
         return _arithmetic("multiply", -1, self)
+
+    def abs(self) -> Agg:
+        """The answer without its sign."""
+        return _computed("abs", self)
+
+    def sign(self) -> Agg:
+        """−1, 0 or 1."""
+        return _computed("sign", self)
+
+    def floor(self) -> Agg:
+        """The greatest whole number that is not above."""
+        return _computed("floor", self)
+
+    def ceil(self) -> Agg:
+        """The least whole number that is not below."""
+        return _computed("ceil", self)
+
+    def round(self, digits: int = 0) -> Agg:
+        """Rounded to so many digits after the point; the interval is rounded outwards."""
+        return _computed("round", self, constant=digits)
+
+    def to_integer(self) -> Agg:
+        """The nearest whole number, as one."""
+        return _computed("to_integer", self)
+
+    def sqrt(self) -> Agg:
+        """The square root."""
+        return _computed("sqrt", self)
+
+    def ln(self) -> Agg:
+        """The natural logarithm."""
+        return _computed("ln", self)
+
+    def exp(self) -> Agg:
+        """The exponential."""
+        return _computed("exp", self)
+
+    def power(self, exponent: Number) -> Agg:
+        """The answer to a power."""
+        return _computed("power", self, constant=exponent)
+
+    def coalesce(self, *others: Term) -> Agg:
+        """The first of several that is not missing."""
+        return _computed("coalesce", self, *others)
+
+    def nullif(self, other: Term) -> Agg:
+        """Missing where the answer is that number."""
+        return _computed("nullif", self, other)
+
+    def greatest(self, *others: Term) -> Agg:
+        """The greatest of several."""
+        return _computed("greatest", self, *others)
+
+    def least(self, *others: Term) -> Agg:
+        """The least of several."""
+        return _computed("least", self, *others)
+
+    def clamp(self, low: Term, high: Term) -> Agg:
+        """Moved between two others."""
+        return self.greatest(low).least(high)
 
     def __eq__(self, other: Term) -> Check:  # type: ignore[override]
         return _check("eq", self, other)
@@ -140,13 +207,23 @@ def mean(of: str | Expr) -> Agg:
 
 
 def variance(of: str | Expr) -> Agg:
-    """The variance."""
+    """The variance of all values: divided by n."""
     return _aggregate("variance", of)
 
 
 def stddev(of: str | Expr) -> Agg:
     """The standard deviation."""
     return _aggregate("stddev", of)
+
+
+def sample_variance(of: str | Expr) -> Agg:
+    """The variance of a sample: divided by n − 1, where `variance` divides by n."""
+    return _aggregate("sample_variance", of)
+
+
+def sample_stddev(of: str | Expr) -> Agg:
+    """The standard deviation of a sample."""
+    return _aggregate("sample_stddev", of)
 
 
 def median(of: str | Expr) -> Agg:
@@ -163,6 +240,31 @@ def quantile(of: str | Expr, fraction: Number) -> Agg:
     return Agg(Measured(Aggregate(AggregateKind.QUANTILE, column_or_expression(of), exact)))
 
 
+def corr(y: str | Expr, x: str | Expr) -> Agg:
+    """The correlation of two columns, over the rows that have both."""
+    return _aggregate("corr", y, x)
+
+
+def covar_pop(y: str | Expr, x: str | Expr) -> Agg:
+    """The covariance, of the population."""
+    return _aggregate("covar_pop", y, x)
+
+
+def covar_samp(y: str | Expr, x: str | Expr) -> Agg:
+    """The covariance, of a sample: n / (n − 1) times that of the population."""
+    return _aggregate("covar_samp", y, x)
+
+
+def regr_slope(y: str | Expr, x: str | Expr) -> Agg:
+    """The slope of the line of least squares through y over x."""
+    return _aggregate("regr_slope", y, x)
+
+
+def regr_intercept(y: str | Expr, x: str | Expr) -> Agg:
+    """The height of that line at x = 0."""
+    return _aggregate("regr_intercept", y, x)
+
+
 def minimum(of: str | Expr) -> Agg:
     """The least value: of a person's own rows exactly, of everybody's as the quantile 0."""
     return _aggregate("minimum", of)
@@ -177,12 +279,13 @@ def _of(kind: AggregateKind, of: str | Expr | None = None) -> Agg:
     return Agg(Measured(Aggregate(kind, None if of is None else column_or_expression(of))))
 
 
-def _aggregate(name: str, of: str | Expr) -> Agg:
+def _aggregate(name: str, *of: str | Expr) -> Agg:
     """What the plan's table of aggregates knows by that name."""
-    return Agg(Measured(AGGREGATES[name].of(column_or_expression(of))))
+    return Agg(Measured(AGGREGATES[name].of(*map(column_or_expression, of))))
 
 
-def _term(value: Term) -> Output:
+def term(value: Term) -> Output:
+    """What an aggregate or a number is, as a part of an answer."""
     if isinstance(value, Agg):
         return value.output
     try:
@@ -192,11 +295,18 @@ def _term(value: Term) -> Output:
 
 
 def _arithmetic(operation: str, left: Term, right: Term) -> Agg:
-    return Agg(Quotient(operation, _term(left), _term(right)))
+    return Agg(Quotient(operation, term(left), term(right)))
+
+
+def _computed(function: str, *parts: Term, constant: Number = 0) -> Agg:
+    try:
+        return Agg(Computed(function, tuple(map(term, parts)), rational("digits", constant)))
+    except InvalidParameter as error:
+        raise QueryRefused(error.message, hint="round(2), power(2)") from None
 
 
 def _check(operation: str, left: Term, right: Term) -> Check:
-    return Check(Condition(operation, (_term(left), _term(right))))
+    return Check(Condition(operation, (term(left), term(right))))
 
 
 # -- within a question ------------------------------------------------------------------------------------------------
@@ -204,13 +314,12 @@ def _check(operation: str, left: Term, right: Term) -> Check:
 
 def released(node: Output, relation: Relation) -> Output:
     """Aggregates as they are released: extremes are quantiles, distinct persons are persons."""
-    match node:
-        case Measured():
-            return Measured(node.aggregate.released(relation.person))
-        case Quotient():
-            return Quotient(node.operation, released(node.left, relation), released(node.right, relation))
-        case _:
-            return node
+    return with_aggregates(node, lambda aggregate: aggregate.released(relation.person))
+
+
+def released_order(order: Order, relation: Relation) -> Order:
+    """The same of an order."""
+    return ordered_by(order, lambda aggregate: aggregate.released(relation.person))
 
 
 def released_condition(condition: Condition, relation: Relation) -> Condition:
@@ -219,7 +328,7 @@ def released_condition(condition: Condition, relation: Relation) -> Condition:
         released_condition(part, relation)
         if isinstance(part, Condition)
         else released(part, relation)
-        if isinstance(part, Measured | Quotient)
+        if isinstance(part, Measured | Quotient | Computed | Window)
         else part
         for part in condition.parts
     )

@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import QueryRefused, meant
-from giveortake.frame.aggregates import Agg, Check, released, released_condition
+from giveortake.frame.aggregates import Agg, Check, released, released_condition, released_order
 from giveortake.frame.expressions import Expr, Operand, column_or_expression, node_of
+from giveortake.frame.windows import order_of
 from giveortake.plan import (
     Call,
     Catalog,
@@ -173,9 +174,10 @@ class Grouped:
         """Keep rows of the noisy answer: conditions on its columns by name, or on aggregates."""
         return replace(self, conditions=(*self.conditions, *conditions))
 
-    def order_by(self, *names: str, descending: bool = False, missing_first: bool = False) -> Grouped:
-        """Order the answer by its columns."""
-        return replace(self, order=(*self.order, *(Order(name, descending, missing_first) for name in names)))
+    def order_by(self, *columns: str | Agg, descending: bool = False, missing_first: bool = False) -> Grouped:
+        """Order the answer by its columns, or by aggregates that it need not show."""
+        added = (order_of(each, descending=descending, missing_first=missing_first) for each in columns)
+        return replace(self, order=(*self.order, *added))
 
     def limit(self, most: int) -> Grouped:
         """The first rows of the answer."""
@@ -187,20 +189,27 @@ class Grouped:
         """Ask for these aggregates of each group."""
         relation = self.table.relation
         chosen: dict[str, Output] = {}
-        for name, each in outputs.items():
-            chosen[name] = released(_output(name, each), relation)
+        for name, output in outputs.items():
+            chosen[name] = released(_output(name, output), relation)
         shown = tuple(require_name(name) for name in (*(name for name, _ in self.keys), *chosen))
-        for order in self.order:
-            if order.column not in shown:
+        order = tuple(self._by_value(each, chosen) for each in self.order)
+        for each in order:
+            if each.by is None and each.column not in shown:
                 raise QueryRefused(
-                    f"`{order.column}` is no column of the answer", hint=f"the columns are {', '.join(shown)}"
+                    f"`{each.column}` is no column of the answer", hint=f"the columns are {', '.join(shown)}"
                 )
         having = None
         for condition in self.conditions:
             found = self._condition(condition, chosen)
             having = found if having is None else Condition("and", (having, found))
-        question = Question(relation, self.keys, tuple(chosen.items()), having, self.order, self.most, shown)
+        question = Question(relation, self.keys, tuple(chosen.items()), having, order, self.most, shown)
         return self.table.ask(question)
+
+    def _by_value(self, order: Order, outputs: dict[str, Output]) -> Order:
+        """An aggregate that the answer shows is ordered by as that column."""
+        order = released_order(order, self.table.relation)
+        shown = [name for name, output in outputs.items() if output == order.by]
+        return replace(order, column=shown[0], by=None) if shown else order
 
     def _condition(self, given: Expr | Check, outputs: dict[str, Output]) -> Condition:
         if isinstance(given, Check):

@@ -41,6 +41,7 @@ class Book:
     unsettled: dict[tuple[str | None, str], int] = field(default_factory=dict)  # by who asked it, and the question
     waiting: dict[str, int] = field(default_factory=dict)  # requests that need approval, by their digest
     approved: dict[str, int] = field(default_factory=dict)  # and those that have it
+    profiles: dict[str, list[int]] = field(default_factory=dict)  # reservations of profiles, by data set
     before_0_2: bool = False  # whether anything was asked by an earlier version
     moved: int | None = None  # the entry that says that the mark left its place beside the ledger
     lost: int | None = None  # the last restoration after which nobody knows what was spent
@@ -240,6 +241,8 @@ class Book:
             self.unsettled[content["analyst"], question] = number
         if self.approved:
             self.approved.pop(approval_digest(content), None)
+        if isinstance(content["request"], dict) and "profile" in content["request"]:
+            self.profiles.setdefault(content["dataset"], []).append(number)
 
     def _settled(self, number: int, content: dict[str, Any]) -> None:
         reserved = self.reservations.get(content["reservation"])

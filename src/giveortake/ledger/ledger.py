@@ -12,6 +12,7 @@ from giveortake.exact import whole
 from giveortake.ledger import registering, spending
 from giveortake.ledger.canonical import canonical, digest, plain
 from giveortake.ledger.failures import Allowance, allowance
+from giveortake.ledger.profiles import profiles
 from giveortake.ledger.spending import Reservation, Waiting
 from giveortake.ledger.standings import Standing, Standings, meant, standing_of
 from giveortake.ledger.tables import Registered, people_of, put
@@ -226,13 +227,15 @@ class Ledger:
         request: object = None,
         question: str | None = None,
         version: str | None = None,
+        asked: str | None = None,
     ) -> Reservation:
         """Charge an event to every level, durably, before the data is touched. Nothing refunds it.
 
         `key` is the analyst's idempotency key: the same key and request find the same reservation, and its answer.
         `question` names what is asked, bounds included: a stored answer to it is free for levels that have paid, and
         an analyst who asks it again before it is answered finds the reservation that is there. Reserve inside
-        `ledger.turn`, so that only one of those who ask the same at the same moment goes on to answer it.
+        `ledger.turn`, so that only one of those who ask the same at the same moment goes on to answer it. `asked` says
+        it in words, for whoever reads the ledger; it decides nothing.
         """
         with self.chain.changing() as draft:
             found = spending.reserve(
@@ -244,6 +247,7 @@ class Ledger:
                 request=request,
                 question=question,
                 version=version,
+                said=asked,
             )
         if isinstance(found, Waiting):
             raise ApprovalRequired(
@@ -335,6 +339,11 @@ class Ledger:
         """
         with self.chain.looking() as draft:
             return spending.released(draft, release, analyst)
+
+    def profiles(self, dataset: str, *, version: str, analyst: str | None = None) -> list[tuple[Any, str, Any]]:
+        """The request, id and stored answer of each profile that the asker's own levels paid for, the newest first."""
+        with self.chain.looking() as draft:
+            return profiles(draft, dataset, analyst, version)
 
     def approve(self, request: int, *, reason: str) -> None:
         """The custodian lets one large spend through, once."""

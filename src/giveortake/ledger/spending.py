@@ -77,6 +77,7 @@ def reserve(
     request: object,
     question: str | None,
     version: str | None,
+    said: str | None = None,
 ) -> Reservation | Waiting:
     """Charge every level that has not paid yet, or none of them.
 
@@ -89,6 +90,8 @@ def reserve(
     asked = draft.book.dataset_for(dataset, analyst)
     levels = levels_of(draft.book, asked, analyst)
     content = _content(event, asked, analyst, key, request=request, question=question)
+    if said is not None:
+        content["asked"] = plain("asked", said)
     earlier = None if key is None else draft.book.keys.get((analyst, key))
     if earlier is not None:
         return _again(draft, earlier, content)
@@ -311,7 +314,8 @@ def _waiting(
             known = draft.book.waiting.get(request)
             if known is None:
                 known = secrets.randbelow(_REQUESTS) + _REQUESTS  # a running number would tell how busy others are
-                draft.add("requested", {"id": known, **{name: content[name] for name in _REQUESTED}})
+                said = [*_REQUESTED, *(["asked"] if "asked" in content else [])]
+                draft.add("requested", {"id": known, **{name: content[name] for name in said}})
             return Waiting(known, level.name)
     return None
 

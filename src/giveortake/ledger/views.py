@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _SHOWN = {
     "analyst": ("datasets", "budget", "approval_above", "failures", "questions"),
-    "reserved": ("id", "dataset", "version", "event", "key", "request", "question"),
+    "reserved": ("id", "dataset", "version", "event", "key", "request", "question", "asked"),
     "settled": ("answer",),
     "failed": (),
     "repeated": (),
@@ -21,7 +21,7 @@ _SHOWN = {
     "budget": ("budget", "reason"),
     "revoked": ("reason",),
     "readmitted": ("reason",),
-    "requested": ("id", "dataset", "version", "event", "key", "request", "question"),
+    "requested": ("id", "dataset", "version", "event", "key", "request", "question", "asked"),
 }
 
 

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 
 _APART = 1.01  # weights are moved up to a grid with this ratio
 _LEAST = 1e-3  # of the standard deviation: smaller weights count as that
-_PERIOD = 32.0  # standard deviations after which the Fourier series repeats
-_TERMS = 512
+_PERIOD = 16.0  # standard deviations after which the Fourier series repeats
+_TERMS = 256
 _ERROR = 1e-5  # bounds what the series leaves out, as a probability
-_STEPS = 24  # of halving
+_STEPS = 20  # of halving
 _NOTHING = 1e-9
-_RARE = 1e-3
+_RARE = 1e-3  # a chance that no sum has beyond …
+_FARTHEST = 5.5  # … standard deviations: one noise alone has e^(−5.5·√2)
 
 
 def quantiles(weights: Floats, miss: float) -> Floats:
@@ -76,7 +77,7 @@ def _crossing(characteristic: Floats, miss: float) -> Floats:
     terms = characteristic.shape[1]
     frequencies = _frequencies()[:terms]
     amplitudes = 2 * characteristic / np.arange(1, terms + 1)
-    below, above = np.full(len(characteristic), 0.5), np.full(len(characteristic), _PERIOD / 2)
+    below, above = np.zeros(len(characteristic)), np.full(len(characteristic), _FARTHEST)
     for _ in range(_STEPS):
         middle = (below + above) / 2
         inside = frequencies[0] * middle + (amplitudes * np.sin(np.outer(middle, frequencies))).sum(axis=1)

@@ -70,11 +70,13 @@ class SquareRoot(PrefixStrategy):
         return wide if greatest >= 2.0**62 else wide.astype(np.int64)
 
     def running_totals(self, released: Floats) -> Floats:
-        totals = released @ _decoder(self.size).T
+        length = 2 * self.size  # a product of two series, of which the beginning is wanted
+        series = np.fft.rfft(released, length) * np.fft.rfft(_decoder(self.size), length)
+        totals = np.fft.irfft(series, length)[:, : self.size]
         return np.concatenate([np.zeros((len(released), 1)), totals], axis=1)
 
     def weights(self) -> Floats:
-        return np.concatenate([np.zeros((1, self.size)), _decoder(self.size)])
+        return np.concatenate([np.zeros((1, self.size)), _triangle(_decoder(self.size))])
 
     def to_json(self) -> list[Any]:
         return [self.kind, self.size, FINENESS]
@@ -96,13 +98,13 @@ def _matrix(size: int) -> Floats:
 
 @lru_cache(maxsize=4)
 def _decoder(size: int) -> Floats:
-    """The lower triangle of ones times the inverse of B: again constant along diagonals."""
+    """The first column of the lower triangle of ones times the inverse of B, which is constant along diagonals too."""
     column = np.array(_column(size), dtype=np.float64)
     inverse = np.zeros(size)
     inverse[0] = 1 / column[0]
     for place in range(1, size):
         inverse[place] = -(column[1 : place + 1] @ inverse[place - 1 :: -1][:place]) / column[0]
-    return _triangle(np.cumsum(inverse))
+    return np.cumsum(inverse)
 
 
 def _triangle(column: Floats) -> Floats:

@@ -12,6 +12,7 @@ from giveortake.plan.catalog import (
     require_few_steps,
     require_name,
 )
+from giveortake.plan.computed import Computed, Window
 from giveortake.plan.domains import Domain, Kind, Value
 from giveortake.plan.expressions import Call, Column, Expression, Literal
 from giveortake.plan.origin import Origin
@@ -34,6 +35,7 @@ __all__ = [
     "Call",
     "Catalog",
     "Column",
+    "Computed",
     "Derive",
     "Domain",
     "Expression",
@@ -55,6 +57,7 @@ __all__ = [
     "Schema",
     "Union",
     "Value",
+    "Window",
     "free_name",
     "meet_persons",
     "meet_public",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import QueryRefused
+from giveortake.plan.computed import Computed, Window
 from giveortake.plan.costs import require_few_kept, require_short_texts
 from giveortake.plan.domains import Domain, Kind
 from giveortake.plan.expressions import Call, Column, Expression, Literal, require_shallow
@@ -31,9 +32,16 @@ class AggregateKind(StrEnum):
     MEAN = "mean"
     VARIANCE = "variance"
     DEVIATION = "standard deviation"
+    SAMPLE_VARIANCE = "sample variance"
+    SAMPLE_DEVIATION = "sample standard deviation"
     QUANTILE = "quantile"
     MINIMUM = "minimum"  # of a person's own rows: a feature, never released
     MAXIMUM = "maximum"
+    COVARIANCE = "covariance"
+    SAMPLE_COVARIANCE = "sample covariance"
+    CORRELATION = "correlation"
+    SLOPE = "slope"
+    INTERCEPT = "intercept"
 
 
 _COUNTS = {  # which need no bounds
@@ -57,17 +65,26 @@ _FEATURES = {
 @final
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One aggregate of an expression; `quantile` is its fraction where it is one."""
+    """One aggregate of an expression, or of pairs: with `beside`, which is x where `of` is y, as SQL has it.
+
+    `quantile` is its fraction where it is one.
+    """
 
     kind: AggregateKind
     of: Expression | None = None
     quantile: Fraction | None = None
+    beside: Expression | None = None
 
     def __post_init__(self) -> None:
-        if self.of is not None:
-            require_shallow(self.of)
+        for each in self.expressions:
+            require_shallow(each)
         if self.quantile is not None and not 0 <= self.quantile <= 1:
             raise QueryRefused("a quantile is a fraction from 0 to 1")
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """What it is of."""
+        return tuple(each for each in (self.of, self.beside) if each is not None)
 
     @property
     def is_distinct(self) -> bool:
@@ -90,11 +107,10 @@ class Aggregate:
         self._require_bounds(schema)
 
     def _require_bounds(self, schema: Schema) -> None:
-        if self.of is None:
-            return
-        domain = self.of.domain(schema)
-        if self.kind not in _COUNTS:
-            _require_bounded(self.kind, self.of, domain)
+        for each in self.expressions:
+            domain = each.domain(schema)
+            if self.kind not in _COUNTS:
+                _require_bounded(self.kind, each, domain)
 
     def feature_domain(self, schema: Schema, most_rows: int | None) -> Domain:
         """What one person's value may be, of rows with that schema of which a person has at most so many."""
@@ -128,12 +144,13 @@ class Aggregate:
                 return count_if(condition)
             case _:
                 assert self.of is not None  # noqa: S101 (the others are of something)
-                return Aggregate(self.kind, _when(condition, self.of), self.quantile)
+                return replace(self, of=_when(condition, self.of))
 
     def to_json(self) -> Any:
         """Nothing but lists, numbers and text."""
         of = None if self.of is None else self.of.to_json()
-        return [str(self.kind), of, None if self.quantile is None else str(self.quantile)]
+        beside = [] if self.beside is None else [self.beside.to_json()]
+        return [str(self.kind), of, None if self.quantile is None else str(self.quantile), *beside]
 
 
 def count_if(condition: Expression) -> Aggregate:
@@ -148,27 +165,40 @@ def _when(condition: Expression, value: Expression) -> Expression:
 @final
 @dataclass(frozen=True, slots=True)
 class AggregateFunction:
-    """An aggregate of one expression, as both languages know it."""
+    """An aggregate of one expression, or of two, as both languages know it."""
 
     sql: tuple[str, ...]  # how SQL spells it
     label: str  # what a column is called to which the question gives no name
-    of: Callable[[Expression], Aggregate]
+    of: Callable[..., Aggregate]
+    arguments: int = 1
+
+
+def _of_pairs(kind: AggregateKind, sql: str) -> AggregateFunction:
+    def of(y: Expression, x: Expression) -> Aggregate:
+        return Aggregate(kind, y, beside=x)
+
+    return AggregateFunction((sql,), sql.lower(), of, arguments=2)
 
 
 AGGREGATES = {  # by the names that frames give them; counts of rows and distinct values and quantiles have own forms
     "sum": AggregateFunction(("SUM",), "sum", partial(Aggregate, AggregateKind.SUM)),
     "mean": AggregateFunction(("AVG", "MEAN"), "avg", partial(Aggregate, AggregateKind.MEAN)),
-    "variance": AggregateFunction(
-        ("VARIANCE", "VAR_POP", "VAR_SAMP"), "variance", partial(Aggregate, AggregateKind.VARIANCE)
-    ),
-    "stddev": AggregateFunction(
-        ("STDDEV", "STDDEV_POP", "STDDEV_SAMP"), "stddev", partial(Aggregate, AggregateKind.DEVIATION)
+    "variance": AggregateFunction(("VARIANCE", "VAR_POP"), "variance", partial(Aggregate, AggregateKind.VARIANCE)),
+    "stddev": AggregateFunction(("STDDEV", "STDDEV_POP"), "stddev", partial(Aggregate, AggregateKind.DEVIATION)),
+    "sample_variance": AggregateFunction(("VAR_SAMP",), "var_samp", partial(Aggregate, AggregateKind.SAMPLE_VARIANCE)),
+    "sample_stddev": AggregateFunction(
+        ("STDDEV_SAMP",), "stddev_samp", partial(Aggregate, AggregateKind.SAMPLE_DEVIATION)
     ),
     "minimum": AggregateFunction(("MIN",), "min", partial(Aggregate, AggregateKind.MINIMUM)),
     "maximum": AggregateFunction(("MAX",), "max", partial(Aggregate, AggregateKind.MAXIMUM)),
     "median": AggregateFunction(
         ("MEDIAN",), "median", partial(Aggregate, AggregateKind.QUANTILE, quantile=Fraction(1, 2))
     ),
+    "corr": _of_pairs(AggregateKind.CORRELATION, "CORR"),
+    "covar_pop": _of_pairs(AggregateKind.COVARIANCE, "COVAR_POP"),
+    "covar_samp": _of_pairs(AggregateKind.SAMPLE_COVARIANCE, "COVAR_SAMP"),
+    "regr_slope": _of_pairs(AggregateKind.SLOPE, "REGR_SLOPE"),
+    "regr_intercept": _of_pairs(AggregateKind.INTERCEPT, "REGR_INTERCEPT"),
     "count_if": AggregateFunction(("COUNT_IF", "COUNTIF"), "count_if", count_if),
 }
 
@@ -191,7 +221,8 @@ class Quotient:
     right: Output
 
 
-Output: TypeAlias = "Measured | Quotient | Fraction"
+Output: TypeAlias = "Measured | Quotient | Computed | Window | Fraction"
+OUTPUTS = (Measured, Quotient, Computed, Window, Fraction)
 
 
 @final
@@ -206,11 +237,12 @@ class Condition:
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """ORDER BY one output column."""
+    """ORDER BY one column of the answer; or, with `by`, something that the answer does not show."""
 
     column: str
     descending: bool = False
     missing_first: bool = False
+    by: Output | None = None
 
 
 @final
@@ -248,44 +280,127 @@ class Question:
                     f"`{self.relation.person}` names persons, and answers are never about one",
                     hint="group by person inside a subquery and aggregate outside",
                 )
+        self._require_plain_windows()
         aggregates = self.aggregates()
+        if not aggregates:
+            raise QueryRefused(
+                "a window function (OVER) is computed of the noisy answer, and nothing else is asked for",
+                hint="SELECT region, COUNT(*) AS n, COUNT(*) OVER () AS groups FROM trips GROUP BY region",
+            )
         for aggregate in aggregates:
             aggregate.require_releasable(schema)
-        measured = (aggregate.of for aggregate in aggregates if aggregate.of is not None)
+        measured = (each for aggregate in aggregates for each in aggregate.expressions)
         keys = [key for _, key in self.keys]
         require_short_texts(self.relation, [*keys, *measured])
         distinct = (aggregate.of for aggregate in aggregates if aggregate.is_distinct and aggregate.of is not None)
         require_few_kept(self.relation, [*keys, *distinct])
 
+    def _require_plain_windows(self) -> None:
+        """Windows are computed of the rows that HAVING leaves, and of keys and aggregates alone."""
+        if self.having is not None and windows_in(self.having):
+            raise QueryRefused("HAVING comes before OVER", hint="filter the answer where it is used")
+        names = {name for name, _ in self.keys}
+        for window in windows_in(self):
+            if any(windows_in(part) for part in parts_of(window)):
+                raise QueryRefused("OVER of something that is OVER itself is not answered", hint="OVER of an aggregate")
+            asked = {*window.partition, *(each.column for each in window.order if each.by is None)}
+            if not asked <= names:
+                raise QueryRefused("OVER goes by keys and by aggregates of the answer", hint="GROUP BY the column")
+
     @property
     def finds_keys(self) -> bool:
         """Whether some keys are not known beforehand."""
+        return None in [domain.keys() for domain in self.key_domains()]
+
+    def key_domains(self) -> list[Domain]:
+        """What each key may be."""
         schema = self.relation.schema
-        return any(key.domain(schema).keys() is None for _, key in self.keys)
+        return [key.domain(schema) for _, key in self.keys]
+
+    @property
+    def has_one_row_in_group(self) -> bool:
+        """Whether a person has at most one row in each group: rows of a person and of values that are grouped by."""
+        return self.relation.is_one_row_for({key.name for _, key in self.keys if isinstance(key, Column)})
 
     def aggregates(self) -> list[Aggregate]:
         """Every aggregate that the answer is computed from, once each, in the order in which they are named."""
-        found: dict[Aggregate, None] = {}
-        for _, output in self.outputs:
-            for aggregate in aggregates_in(output):
-                found[aggregate] = None
-        if self.having is not None:
-            for aggregate in aggregates_in(self.having):
-                found[aggregate] = None
-        return list(found)
+        return list(dict.fromkeys(aggregates_in(self)))
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether something is computed of several rows of the answer."""
+        return bool(windows_in(self))
+
+
+def parts_of(node: object) -> tuple[object, ...]:
+    """What an output, an order or a condition is directly made of."""
+    match node:
+        case Quotient():
+            return node.left, node.right
+        case Computed() | Condition():
+            return node.parts
+        case Window():
+            return (*(() if node.of is None else (node.of,)), *node.order)
+        case Order():
+            return () if node.by is None else (node.by,)
+        case Question():
+            return (
+                *(output for _, output in node.outputs),
+                *([] if node.having is None else [node.having]),
+                *node.order,
+            )
+        case _:
+            return ()
 
 
 def aggregates_in(node: object) -> list[Aggregate]:
-    """The aggregates below an output or a condition."""
+    """The aggregates below an output, an order or a condition."""
+    if isinstance(node, Measured):
+        return [node.aggregate]
+    return [aggregate for part in parts_of(node) for aggregate in aggregates_in(part)]
+
+
+def hidden_outputs(node: Question | Condition | Order) -> list[Output]:
+    """What is computed for HAVING and ORDER BY alone."""
+    match node:
+        case Question():
+            parts: tuple[object, ...] = (*([] if node.having is None else [node.having]), *node.order)
+        case _:
+            parts = parts_of(node)
+    found: list[Output] = []
+    for part in parts:
+        if isinstance(part, Condition | Order):
+            found += hidden_outputs(part)
+        elif isinstance(part, OUTPUTS) and not isinstance(part, Fraction):
+            found.append(part)
+    return found
+
+
+def windows_in(node: object) -> list[Window]:
+    """The windows below an output, an order or a condition."""
+    own = [node] if isinstance(node, Window) else []
+    return [*own, *(window for part in parts_of(node) for window in windows_in(part))]
+
+
+def with_aggregates(node: Output, change: Callable[[Aggregate], Aggregate]) -> Output:
+    """The same output of other aggregates."""
     match node:
         case Measured():
-            return [node.aggregate]
+            return Measured(change(node.aggregate))
         case Quotient():
-            return [*aggregates_in(node.left), *aggregates_in(node.right)]
-        case Condition():
-            return [aggregate for part in node.parts for aggregate in aggregates_in(part)]
+            return Quotient(node.operation, with_aggregates(node.left, change), with_aggregates(node.right, change))
+        case Computed():
+            return replace(node, parts=tuple(with_aggregates(part, change) for part in node.parts))
+        case Window():
+            of = None if node.of is None else with_aggregates(node.of, change)
+            return replace(node, of=of, order=tuple(ordered_by(each, change) for each in node.order))
         case _:
-            return []
+            return node
+
+
+def ordered_by(order: Order, change: Callable[[Aggregate], Aggregate]) -> Order:
+    """The same order by other aggregates."""
+    return order if order.by is None else replace(order, by=with_aggregates(order.by, change))
 
 
 def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> None:

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 from giveortake.errors import InvalidParameter
 from giveortake.exact import rational, whole
 
 Value: TypeAlias = "int | Fraction | str | bool | dt.date | dt.datetime | None"
+
+Period: TypeAlias = Literal["year", "quarter", "month", "week", "day"]
 
 MOST_CHARACTERS = 1_000_000  # engines fail on rows, not on questions, where places are beyond 32 bits
 USUAL_CHARACTERS = 4_096  # that are read of a text whose domain states no maximum
@@ -46,7 +48,8 @@ class Domain:
 
     `low` and `high` bound numbers, and dates as days since the year 1; `categories` lists keys; `step` is the lattice
     that a decimal lies on. `longest` is the maximum length of a text that was declared, `made` that of one which a
-    function makes.
+    function makes. `span` says of dates that they are first days of a period, and between which days the dates lay
+    that they were made of.
     """
 
     kind: Kind
@@ -57,6 +60,7 @@ class Domain:
     step: Fraction | None = None
     longest: int | None = None
     made: int | None = None
+    span: tuple[Period, int, int] | None = None
 
     @property
     def width(self) -> int:
@@ -91,12 +95,18 @@ class Domain:
         listed = self._enumerated()
         return (*listed, None) if listed is not None and self.nullable else listed
 
+    def keys_of_first_rules(self) -> tuple[Value, ...] | None:
+        """The same as 0.1 told them, which had to find the periods of bounded dates in the data."""
+        return None if self.span is not None else self.keys()
+
     def _enumerated(self) -> tuple[Value, ...] | None:
         if self.kind is Kind.BOOLEAN:
             return (False, True)
         if self.kind is Kind.INTEGER and self.low is not None and self.high is not None:
             first, last = -(-self.low.numerator // self.low.denominator), self.high.numerator // self.high.denominator
             return tuple(range(first, last + 1)) if last - first < _MOST_ENUMERATED else None
+        if self.span is not None:
+            return _first_days(*self.span)
         if self.kind is Kind.DATE and self.low is not None and self.high is not None:
             days = range(int(self.low), int(self.high) + 1)
             return tuple(map(dt.date.fromordinal, days)) if len(days) <= _MOST_ENUMERATED else None
@@ -125,6 +135,29 @@ class Domain:
         if self.longest is not None:
             content["longest"] = self.longest
         return content
+
+
+def first_day(day: dt.date, period: Period) -> dt.date:
+    """The first day of the period that a day lies in; weeks begin on Monday."""
+    match period:
+        case "year":
+            return day.replace(month=1, day=1)
+        case "quarter":
+            return day.replace(month=day.month - (day.month - 1) % 3, day=1)
+        case "month":
+            return day.replace(day=1)
+        case "week":
+            return day - dt.timedelta(days=day.weekday())
+        case "day":
+            return day
+
+
+def _first_days(period: Period, low: int, high: int) -> tuple[Value, ...] | None:
+    """The first days of all periods between two days, if they are few enough to be listed."""
+    if high - low > 366 * _MOST_ENUMERATED:
+        return None
+    days = {first_day(dt.date.fromordinal(day), period) for day in range(low, high + 1)}
+    return tuple(sorted(days)) if len(days) <= _MOST_ENUMERATED else None
 
 
 def declared(name: str, said: object, physical: Domain) -> Domain:

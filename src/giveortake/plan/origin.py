@@ -78,8 +78,8 @@ class Origin:
         for aggregate in question.aggregates():
             if type(aggregate) is not Aggregate:
                 _refuse()
-            if aggregate.of is not None:
-                _require_plain(aggregate.of)
+            for each in aggregate.expressions:
+                _require_plain(each)
 
     def _require(self, relation: Relation) -> None:
         if any(relation is own for own in (*self.relations.values(), *self.uncapped.values())):

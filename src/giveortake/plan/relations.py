@@ -19,12 +19,12 @@ from giveortake.plan.domains import Domain, Kind
 from giveortake.plan.expressions import Column, Expression, require_shallow
 
 if TYPE_CHECKING:
+    from collections.abc import Set
+
     from giveortake.plan.aggregates import Aggregate
     from giveortake.plan.tables import PrivateTable, PublicTable
 
 _MOST_PERSON_JOINS = 3
-_MOST_MATCHES = 100_000  # rows that a join may make of one person's rows, where both sides bound them
-_MOST_REPEATED = 100  # times that a join may repeat a row, where only the other side bounds a person's rows
 
 Named: TypeAlias = "tuple[tuple[str, Expression], ...]"
 
@@ -52,6 +52,10 @@ class Relation(ABC):
     @abstractmethod
     def most_rows(self) -> int | None:
         """The most rows that a unit can have here, or None if nothing bounds them."""
+
+    def is_one_row_for(self, columns: Set[str]) -> bool:
+        """Whether no person has two rows here with the same values of these columns."""
+        return self.most_rows == 1
 
     @abstractmethod
     def to_json(self) -> Any:
@@ -159,6 +163,9 @@ class Filter(Unary):
     def computed(self) -> tuple[Expression, ...]:
         return (self.condition,)
 
+    def is_one_row_for(self, columns: Set[str]) -> bool:
+        return self.source.is_one_row_for(columns)
+
     def to_json(self) -> Any:
         return ["filter", self.source.to_json(), self.condition.to_json()]
 
@@ -194,6 +201,10 @@ class Derive(Unary):
 
     def computed(self) -> tuple[Expression, ...]:
         return tuple(expression for _, expression in self.named)
+
+    def is_one_row_for(self, columns: Set[str]) -> bool:
+        same = {each.name for name, each in self.named if name in columns and isinstance(each, Column)}
+        return self.source.is_one_row_for(same)
 
     def to_json(self) -> Any:
         return ["derive", self.source.to_json(), [[name, each.to_json()] for name, each in self.named]]
@@ -236,6 +247,9 @@ class JoinPublic(Unary):
 
     def computed(self) -> tuple[Expression, ...]:
         return (self.on,)
+
+    def is_one_row_for(self, columns: Set[str]) -> bool:
+        return self.source.is_one_row_for(columns & set(self.source.schema))
 
     def to_json(self) -> Any:
         taken = [list(pair) for pair in self.taken]
@@ -343,6 +357,9 @@ class PerPerson(Unary):
     def most_rows(self) -> int | None:
         return self.source.most_rows if self.keys else 1
 
+    def is_one_row_for(self, columns: Set[str]) -> bool:
+        return set(self.keys) <= columns
+
     def computed(self) -> tuple[Expression, ...]:
         return tuple(feature.of for _, feature in self.features if feature.of is not None)
 
@@ -361,32 +378,6 @@ class KeepParts(Unary):
 
     def to_json(self) -> Any:
         return ["keep parts", self.source.to_json(), self.column, self.most]
-
-
-def require_few_matches(relation: Relation) -> None:
-    """Refuse joins that would let one person with many rows make as many as the square of them."""
-    for source in relation.sources:
-        require_few_matches(source)
-    if not isinstance(relation, JoinPersons):
-        return
-    one, other = relation.left.most_rows, relation.right.most_rows
-    if one is None and other is None:
-        raise QueryRefused(
-            "a person may have any number of rows on both sides of the join, and all pairs of them would be made",
-            hint="say how many count, rows_per_person=…, or make one row for each person first (GROUP BY the person "
-            "in a subquery)",
-        )
-    most = _MOST_REPEATED if one is None or other is None else _MOST_MATCHES
-    if (one or 1) * (other or 1) > most:
-        raise QueryRefused(
-            f"a join of {_rows_in_words(one)} and {_rows_in_words(other)} of a person multiplies them by more than "
-            f"{most:,}",
-            hint="state a smaller rows_per_person, or make one row for each person first",
-        )
-
-
-def _rows_in_words(most: int | None) -> str:
-    return "any number of rows" if most is None else f"up to {most:,} rows"
 
 
 def _same(one: str, other: str) -> bool:

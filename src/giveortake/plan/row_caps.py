@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from giveortake.plan.relations import Binary, Relation, Scan, Unary, require_few_matches
+from giveortake.errors import QueryRefused
+from giveortake.plan.relations import Binary, JoinPersons, Relation, Scan, Unary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from giveortake.plan.aggregates import Question
+
+_MOST_MATCHES = 100_000  # rows that a join may make of one person's rows, where both sides bound them
+_MOST_REPEATED = 100  # times that a join may repeat a row, where only the other side bounds a person's rows
 
 
 def with_row_caps(question: Question, rows_in: Callable[[str], int | None]) -> Question:
@@ -49,3 +53,29 @@ def _with_sources(
         return replace(relation, source=sources[0])
     assert isinstance(relation, Binary)  # noqa: S101 (there are no others)
     return replace(relation, left=sources[0], right=sources[1])
+
+
+def require_few_matches(relation: Relation) -> None:
+    """Refuse joins that would let one person with many rows make as many as the square of them."""
+    for source in relation.sources:
+        require_few_matches(source)
+    if not isinstance(relation, JoinPersons):
+        return
+    one, other = relation.left.most_rows, relation.right.most_rows
+    if one is None and other is None:
+        raise QueryRefused(
+            "a person may have any number of rows on both sides of the join, and all pairs of them would be made",
+            hint="say how many count, rows_per_person=…, or make one row for each person first (GROUP BY the person "
+            "in a subquery)",
+        )
+    most = _MOST_REPEATED if one is None or other is None else _MOST_MATCHES
+    if (one or 1) * (other or 1) > most:
+        raise QueryRefused(
+            f"a join of {_rows_in_words(one)} and {_rows_in_words(other)} of a person multiplies them by more than "
+            f"{most:,}",
+            hint="state a smaller rows_per_person, or make one row for each person first",
+        )
+
+
+def _rows_in_words(most: int | None) -> str:
+    return "any number of rows" if most is None else f"up to {most:,} rows"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 from fractions import Fraction
+from typing import get_args
 
 from giveortake.errors import QueryRefused
 from giveortake.plan.arguments import CSV_HINT, any_nullable, kinds_only, literal_number, literal_text, require_written
 from giveortake.plan.arithmetic import Rule, half_up, rounded
-from giveortake.plan.domains import MOST_CHARACTERS, Domain, Kind
+from giveortake.plan.domains import MOST_CHARACTERS, Domain, Kind, Period
 from giveortake.plan.expressions import Call
 
+_FIRST_WEEK = 7  # days since the year 1: before that, a week may begin where there are no dates
 _CHARACTERS = {Kind.INTEGER: 40, Kind.BOOLEAN: 5, Kind.DATE: 10, Kind.TIMESTAMP: 26}  # of values written as text
 
 
@@ -64,15 +66,19 @@ def part(low: int, high: int, *, of_time: bool = False) -> Rule:
     return rule
 
 
-TRUNCATIONS = ("year", "quarter", "month", "week", "day")
+TRUNCATIONS: tuple[Period, ...] = get_args(Period)
 
 
 def truncate(call: Call, domains: list[Domain]) -> Domain:
-    """The first day of the year, month or week of a date."""
-    if literal_text(call, 0) not in TRUNCATIONS:
+    """The first day of the year, month or week of a date; those of bounded dates are known."""
+    period = next((each for each in TRUNCATIONS if each == literal_text(call, 0)), None)
+    if period is None:
         raise QueryRefused("DATE_TRUNC knows no such part", hint=f"it knows {', '.join(TRUNCATIONS)}")
     if domains[1].kind not in {Kind.DATE, Kind.TIMESTAMP}:
         raise QueryRefused("DATE_TRUNC needs a date", hint=CSV_HINT if domains[1].kind is Kind.TEXT else None)
+    days = domains[1]
+    if days.kind is Kind.DATE and days.low is not None and days.high is not None and days.low > _FIRST_WEEK:
+        return Domain(Kind.DATE, nullable=days.nullable, span=(period, int(days.low), int(days.high)))
     return Domain(Kind.DATE, nullable=True)
 
 

@@ -1,6 +1,7 @@
 """Charts: Altair, loaded when the first one is drawn, saved as SVG, PNG or HTML without a browser."""
 
 from giveortake.plot.burning import burn_down
+from giveortake.plot.caps import caps
 from giveortake.plot.explaining import accuracy, composition, groups, posterior, profile, save_explanation, tradeoff
 from giveortake.plot.intervals import intervals
 from giveortake.plot.polling import poll_beliefs, uncertainty
@@ -9,6 +10,7 @@ from giveortake.plot.saving import save
 __all__ = [
     "accuracy",
     "burn_down",
+    "caps",
     "composition",
     "groups",
     "intervals",

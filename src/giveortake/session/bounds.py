@@ -1,4 +1,4 @@
-"""Caps and bounds, found and checked privately: every unit falls into one bin, so nothing has to be bounded first."""
+"""Caps and bounds, suggested by a profile, and checked privately; and how 0.1 looked for them."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from giveortake.answers import Answer
     from giveortake.compile import Caps
     from giveortake.plan import Expression, Origin, Relation
+    from giveortake.session.profile import Profile
 
 _MOST_DOUBLINGS = 20
 _LARGEST = 40  # powers of two that are tried for the bounds of a column
@@ -34,13 +35,17 @@ _LARGEST = 40  # powers of two that are tried for the bounds of a column
 @final
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Powers of two that leave at least the wanted share of people as they are, as far as the noise lets us see."""
+    """Caps and bounds that leave at least the wanted share of people as they are, as far as the noise lets us see.
+
+    `profile` is what they were read from; 0.1 had none.
+    """
 
     groups_per_person: int | None
     rows_per_group: int | None
     bounds: dict[str, tuple[int | float, int | float]]
     answers: tuple[Answer, ...]
     rows_per_person: int | None = None
+    profile: Profile | None = None
 
     def __repr__(self) -> str:
         parts = []
@@ -55,10 +60,24 @@ class Suggestion:
         return f"gt.protect(…, {', '.join(parts)})"
 
 
+def suggestion_of(profile: Profile, answers: Sequence[Answer], *, together: bool, share: Fraction) -> Suggestion:
+    """What a profile suggests; `together` says that all rows of a person are capped, whatever the groups."""
+    caps = profile.caps(share)
+    rows = caps.get("rows_per_person")
+    return Suggestion(
+        caps.get("groups_per_person"),
+        None if together else caps.get("rows_per_group", rows),
+        profile.bounds_at(share),
+        tuple(answers),
+        rows if together else None,
+        profile,
+    )
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class BoundsSearch:
-    """One noisy histogram for each cap and each column: the questions, and what their answers suggest.
+    """How 0.1 looked for bounds, whose answers are still read: a histogram of powers of two for each cap and column.
 
     `together` says that all rows of a person are capped, whatever the groups.
     """

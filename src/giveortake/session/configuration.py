@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from giveortake.privacy import Guarantee, Unit
     from giveortake.session.session import Session
 
+FILL_IN = "FILL IN"  # what a draft says where its owner has to say something
 MEMORY = ":memory:"  # where a ledger is kept that forgets
 _REQUIRED = ("source", "unit", "budget")
 _PEOPLE = ("population", "new_population", "analyst", "owner_confirms")
@@ -115,6 +116,7 @@ def _configuration(file: Path, name: str, section: object) -> Configuration:
     if not isinstance(section, Mapping):
         raise where.refusal(None, section, "stands outside a section", hint=f"begin with [{_example(name)}]")
     where.require_known("", section, _KNOWN)
+    where.require_filled_in(section)
     for key in _REQUIRED:
         if key not in section:
             raise where.refusal(key, None, "is missing", hint=_MISSING[key])
@@ -180,6 +182,15 @@ class _Place:
             if key not in listed:
                 raise self.refusal(
                     f"{inside}{key}", found[key], "is unknown", hint=f"{meant(key, listed)}known: {', '.join(listed)}"
+                )
+
+    def require_filled_in(self, found: Mapping[str, Any], inside: str = "") -> None:
+        for key, value in found.items():
+            if isinstance(value, Mapping):
+                self.require_filled_in(value, f"{inside}{key}.")
+            elif value == FILL_IN:
+                raise self.refusal(
+                    f"{inside}{key}", value, "is still to be filled in", hint=_MISSING.get(inside[:-1] or key)
                 )
 
     def text(self, key: str, value: object, *, hint: str | None = None) -> str:

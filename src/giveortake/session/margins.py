@@ -8,8 +8,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from giveortake import accounting, exact
-from giveortake.compile.outputs import Apply, QuantileOf
+from giveortake.answers.confidence import miss_of
+from giveortake.compile.outputs import QuantileOf
 from giveortake.compile.releases import without_data
+from giveortake.compile.weights import parts_of
 from giveortake.errors import BudgetExceeded, QueryRefused
 
 if TYPE_CHECKING:
@@ -28,9 +30,18 @@ _FINEST, _COARSEST = Fraction(1, 2**40), Fraction(2**10)
 def column_margins(made: Measurement, confidence: Fraction, n: Number | None) -> dict[str, float | None]:
     """The margin of every column where no row decides it; of a mean only if n is known; None where it stays open."""
     measures = without_data(made.measures, made.noises)
-    miss = float(1 - confidence)
+    miss = quoted_miss(made, confidence)
+    if miss is None:
+        return {name: None for name, _ in made.formulas}
     number = None if n is None else float(exact.positive("n", n))
     return {name: formula.margin(measures, miss, number) for name, formula in made.formulas}
+
+
+def quoted_miss(made: Measurement, confidence: Fraction) -> float | None:
+    """With which probability an interval may miss; None if all shall hold and nobody knows how many there are."""
+    if made.selection is not None and getattr(confidence, "over", "cell") == "answer":
+        return None
+    return miss_of(confidence, made.keys().size * len(made.formulas) if made.selection is None else 1)
 
 
 def typical_width(made: Measurement, confidence: Fraction, n: Number | None) -> float:
@@ -40,7 +51,7 @@ def typical_width(made: Measurement, confidence: Fraction, n: Number | None) -> 
     """
     measures = without_data(made.measures, made.noises)
     number = 1.0 if n is None else float(exact.positive("n", n))
-    miss = float(1 - confidence)
+    miss = quoted_miss(made, confidence) or float(1 - confidence)
     widths = [width for _, formula in made.formulas for width in _widths(formula, measures, miss, number)]
     known = [width for width in widths if width > 0]
     if not known:  # no formula tells: the noise itself is compared
@@ -57,8 +68,8 @@ def _widths(formula: Formula, measures: Mapping[int, Combined], miss: float, num
         distribution = measures[formula.measure].distribution
         if distribution is not None:
             yield distribution.rank_margin(formula.quantile, miss)
-    elif isinstance(formula, Apply):
-        for part in formula.parts:
+    else:
+        for part in parts_of(formula):
             yield from _widths(part, measures, miss, number)
 
 

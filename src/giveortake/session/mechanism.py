@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Unpack, final
 
 from giveortake.answers import Answer, Stream
 from giveortake.answers.cap_terms import CAP_TERMS
+from giveortake.answers.confidence import Confidence
 from giveortake.compile import LATEST, OLDER, Rules, Terms, composed, event_of, measurement
-from giveortake.compile.keys import in_order, listed_keys, with_keys
+from giveortake.compile.keys import finds_keys, in_order, listed_keys, with_keys
 from giveortake.compile.postprocessing import answer_columns
 from giveortake.compile.provenance import provenance
 from giveortake.compile.selection_rules import key_delta
@@ -40,11 +41,13 @@ from giveortake.plan import Domain, Kind
 from giveortake.privacy import ApproxDP
 from giveortake.privacy.events import InPart
 from giveortake.session import stored_answers
+from giveortake.session.best_caps import left_out_of, with_best_caps
 from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by_share
+from giveortake.session.descriptions import described
 from giveortake.session.refusals import no_share, too_dear
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from giveortake.answers.spend_terms import SpendTerms
     from giveortake.compile import Caps, CustodianCaps, Measurement, Release, Spend
@@ -101,9 +104,15 @@ class InteractiveMechanism:
 
     # -- the whole way ------------------------------------------------------------------------------------------
 
-    def answer(self, asked: Sequence[Priced], confidence: Fraction, key: str | None) -> list[Answer]:
+    def answer(
+        self,
+        asked: Sequence[Priced],
+        confidence: Fraction,
+        key: str | None,
+        profile: Mapping[str, Any] | None = None,
+    ) -> list[Answer]:
         """Answers to questions under one charge: all are paid, durably, before the first of them is asked."""
-        reservation, stored = self.reserve_and_draw(asked, key)
+        reservation, stored = self.reserve_and_draw(asked, key, profile=profile)
         return [
             _Release(self, each, *stored_answers.whole(self.spool, each, part), reservation, confidence).read()
             for each, part in zip(asked, stored, strict=True)
@@ -113,7 +122,12 @@ class InteractiveMechanism:
         """The same for one question, whose answer is read from where it is stored, some keys at a time."""
         if asked.made.question.order:
             raise QueryRefused("ORDER BY needs the whole table at once", hint="sort where the stream is written to")
+        if asked.made.question.has_windows:
+            raise QueryRefused("OVER needs the whole table at once", hint="compute it where the stream is written to")
         reservation, (part,) = self.reserve_and_draw([asked], key)
+        if "spool" in part:  # of whose lines every one but the last has as many keys as it may
+            cells = part["spool"]["lines"] * stored_answers.MANY * len(asked.made.formulas)
+            confidence = Confidence(confidence, cells=cells)
 
         def answers() -> Iterator[Answer]:
             left = asked.made.question.limit
@@ -128,14 +142,19 @@ class InteractiveMechanism:
         return Stream(answers)
 
     def reserve_and_draw(
-        self, asked: Sequence[Priced], key: str | None, refines: tuple[str, ...] = (), portion: int | None = None
+        self,
+        asked: Sequence[Priced],
+        key: str | None,
+        refines: tuple[str, ...] = (),
+        portion: int | None = None,
+        profile: Mapping[str, Any] | None = None,
     ) -> tuple[Reservation, list[Stored]]:
         """Charge, and draw what was not drawn before. Who asks the same at the same moment waits, and gets the same.
 
         Guarantee: a failure that the asker is told of, and every execution but the first, is counted in the ledger
         before anybody can notice it.
         """
-        request = self.request(asked, refines, portion)
+        request = self.request(asked, refines, portion, profile)
         with self.ledger.turn(json.dumps(request, sort_keys=True), dataset=self.dataset, analyst=self.analyst):
             reservation = self.reserve(asked, key, request)
             if reservation.settled:
@@ -153,6 +172,7 @@ class InteractiveMechanism:
 
     def price(self, question: Question, terms: Terms, rules: Rules = LATEST) -> Priced:
         """What the terms spend on a question, and what that buys. Nothing is charged, and no row is looked at."""
+        terms = with_best_caps(self, question, terms, rules)
         caps = self.resolve_caps(terms, rules)
         if terms.margin is not None:
             return price_by_margin(Pricing(self, question, caps, rules), terms, self.trial())
@@ -169,8 +189,7 @@ class InteractiveMechanism:
 
     def resolve_caps(self, terms: Terms, rules: Rules = LATEST) -> Caps:
         """The caps of a question: those that it states, and the custodian's where it states none."""
-        if terms.best_caps:
-            raise QueryRefused('caps="best" takes caps from a profile, and none was released')
+        assert not terms.best_caps  # noqa: S101 (`with_best_caps` was asked before)
         if terms.caps.stated and self.budget.unit.column is None:
             raise InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
         return self.caps.of_question(terms.caps, rules)
@@ -182,12 +201,16 @@ class InteractiveMechanism:
                 asked = price(rules)
             except (QueryRefused, InvalidParameter):  # it could not be asked by these rules
                 continue
-            request = self.request(asked)
-            question = json.dumps(request, sort_keys=True)
-            named: Any = {"dataset": self.dataset, "analyst": self.analyst, "key": key}
-            if self.ledger.knows(self.event(asked), request=request, question=question, **named):
+            if self.knows(asked, key):
                 return asked
         return price(LATEST)
+
+    def knows(self, asked: Sequence[Priced], key: str | None) -> bool:
+        """Whether this was asked before, under this key or by the same name."""
+        request = self.request(asked)
+        question = json.dumps(request, sort_keys=True)
+        named: Any = {"dataset": self.dataset, "analyst": self.analyst, "key": key}
+        return self.ledger.knows(self.event(asked), request=request, question=question, **named)
 
     def price_at(
         self,
@@ -231,7 +254,7 @@ class InteractiveMechanism:
 
         Of a δ that is stated it is a part: half at most by the first rules, as much as serves best by the others.
         """
-        if not question.finds_keys:
+        if not finds_keys(question, rules):
             return replace(spend, keys=None)
         if spend.keys is not None or self.key_pot is None:
             return spend
@@ -258,14 +281,22 @@ class InteractiveMechanism:
     # -- 2. reserve ---------------------------------------------------------------------------------------------
 
     def request(
-        self, asked: Sequence[Priced], refines: tuple[str, ...] = (), portion: int | None = None
+        self,
+        asked: Sequence[Priced],
+        refines: tuple[str, ...] = (),
+        portion: int | None = None,
+        profile: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """What names a charge: what is asked, what that refines, and which portion of that, if it is not all."""
+        """What names a charge: what is asked, what that refines, and which portion of that, if it is not all.
+
+        A profile says so, by which it is found again.
+        """
         return {
             "questions": [each.made.named(each.spend) for each in asked],
             "refines": list(refines),
             "part": None if self.part is None else self.part.name(asked[0].made.caps),
             **({} if portion is None else {"portion": portion}),
+            **({} if profile is None else {"profile": dict(profile)}),
         }
 
     def reserve(self, asked: Sequence[Priced], key: str | None, request: dict[str, Any]) -> Reservation:
@@ -287,6 +318,7 @@ class InteractiveMechanism:
                 request=request,
                 question=json.dumps(request, sort_keys=True),
                 version=self.version,
+                asked=described([each.made.question for each in asked]),
             )
         except BudgetExceeded as refusal:
             raise too_dear(self, asked, refusal) from None
@@ -446,12 +478,15 @@ class _Release:
         mechanism, made = self.mechanism, self.asked.made
         said = provenance(made, self.asked.spend, mechanism.budget.unit)
         free = () if self.reservation.charged else ("asked before at this price: nothing was charged",)
-        left_out = None if mechanism.part is None else mechanism.part.left_out
+        part = None if mechanism.part is None else mechanism.part.left_out
+        told = left_out_of(mechanism, self.asked.question, made, Terms.of({}, confidence=self.confidence))
+        more = (*(() if part is None else (part,)), *(() if told is None or not told.profiled else (str(told),)))
         why = () if self.asked.why is None else (self.asked.why,)
-        said["notes"] = (*free, *why, *said["notes"], *(() if left_out is None else (left_out,)))
+        said["notes"] = (*free, *why, *said["notes"], *more)
         return Answer(
             answer_columns(made, self.keys, (*self.earlier, self.last), self.confidence, limit),
             **said,
+            left_out=told,
             release_id=self.reservation.id,
             confidence=self.confidence,
             entropy=ENTROPY,

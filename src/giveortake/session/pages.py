@@ -47,6 +47,8 @@ def quote_page(quote: Quote) -> str:
         *_continued("noise", [f"{name}: {noise}" for name, noise in quote.noise.items()]),
         ("groups", quote.keys),
         *([] if quote.contributions is None else [("counts", quote.contributions)]),
+        *([] if quote.left_out is None or not quote.left_out.profiled else [("left out", str(quote.left_out))]),
+        *([] if quote.worthless is None else [("worthless", quote.worthless)]),
         *_continued("note", list(quote.remarks)),
         *_continued("cheaper", list(quote.advice)),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
@@ -10,10 +10,13 @@ from giveortake import exact
 from giveortake.compile.provenance import caps_in_words, noise_in_words, of_units
 from giveortake.compile.releases import without_data
 from giveortake.privacy import events
-from giveortake.session.margins import column_margins, share_of_budget
+from giveortake.session.best_caps import left_out_of
+from giveortake.session.margins import column_margins, quoted_miss, share_of_budget
 from giveortake.session.pages import quote_page
+from giveortake.session.worthless import worthless
 
 if TYPE_CHECKING:
+    from giveortake.answers.left_out import LeftOut
     from giveortake.compile import Measurement, Terms
     from giveortake.exact import Number
     from giveortake.privacy import Guarantee
@@ -26,7 +29,8 @@ class Quote:
     """The price of an answer, its noise, the margin of each column, what would remain, and what would make it cheaper.
 
     `margins` has a number where no row decides it; for a mean, the text `m / n`: the margin is m over the number of
-    rows. `admitted` says whether the budget would pay for it now.
+    rows. `admitted` says whether the budget would pay for it now. `left_out` is what the caps leave out of the table,
+    as far as a profile tells, and what other caps would; `worthless` a sentence if the answer would say nothing.
     """
 
     cost: Guarantee
@@ -41,6 +45,8 @@ class Quote:
     confidence: Fraction
     advice: tuple[str, ...]
     remarks: tuple[str, ...] = ()
+    left_out: LeftOut | None = None
+    worthless: str | None = None
 
     def __str__(self) -> str:
         percent = exact.shown(100 * self.confidence)
@@ -56,6 +62,11 @@ class Quote:
         lines.append(f"keys: {self.keys}")
         if self.contributions is not None:
             lines.append(f"contributions: {self.contributions}")
+        if self.left_out is not None and self.left_out.profiled:
+            lines.append(f"left out: {self.left_out}")
+            lines.extend(f"  {each}" for each in self.left_out.lines)
+        if self.worthless is not None:
+            lines.append(f"worthless: {self.worthless}")
         lines.extend(f"note: {each}" for each in self.remarks)
         lines.extend(f"cheaper: {each}" for each in self.advice)
         return "\n".join(lines)
@@ -71,9 +82,10 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
     made, sure, n = asked.made, terms.confidence, terms.n
     margins: dict[str, float | str | None] = dict(column_margins(made, sure, n))
     measures = without_data(made.measures, made.noises)
+    miss = quoted_miss(made, sure)
     for name, formula in made.formulas:
-        if margins[name] is None:
-            margins[name] = formula.margin_in_words(measures, float(1 - sure))
+        if margins[name] is None and miss is not None:
+            margins[name] = formula.margin_in_words(measures, miss)
     return Quote(
         cost=made.promise(asked.spend, mechanism.budget.unit),
         spend=str(asked.spend),
@@ -87,6 +99,10 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
         confidence=sure,
         advice=tuple(_advice(made)),
         remarks=tuple(each for each in (asked.why, asked.refusal, *_remarks(made, margins, n)) if each is not None),
+        left_out=left_out_of(
+            mechanism, asked.question, made, replace(terms, spend=asked.spend, margin=None, share=None)
+        ),
+        worthless=worthless(mechanism, asked.question, made, terms, margins),
     )
 
 
@@ -117,7 +133,7 @@ def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Numbe
         remarks.extend(
             f"the margin of `{name}` is as large as the {n} rows there are: ask for more ε, or for fewer columns"
             for name in counts
-            if isinstance(margin := margins[name], float) and margin >= float(exact.positive("n", n))
+            if isinstance(margin := margins[name], int | float) and margin >= float(exact.positive("n", n))
         )
     return remarks
 
@@ -130,7 +146,7 @@ def _advice(made: Measurement) -> list[str]:
     if bounding is not None and bounding.groups * bounding.rows > 1:
         advice.append(
             f"one person counts up to {bounding.groups} × {bounding.rows} times; lower caps mean less noise "
-            "(session.suggest_bounds finds them)"
+            "(session.profile finds them)"
         )
     if made.selection is not None:
         advice.append("declaring the domain of the grouping columns saves the search for keys and its δ")

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self, Unpack, final
 
 from giveortake import frame, sql
-from giveortake.compile import Terms
+from giveortake.compile import Rules, Spend, Terms
 from giveortake.errors import InvalidParameter, LedgerUnavailable
-from giveortake.exact import open_probability, shown
+from giveortake.exact import open_probability, shown, spendable
 from giveortake.plan import Catalog, PublicTable
 from giveortake.session.batches import share_of_each
-from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, table_before_caps
+from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, suggestion_of, table_before_caps
 from giveortake.session.pages import session_page
 from giveortake.session.partitions import Partition, key_of, parts_of
+from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.query import Query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from fractions import Fraction
     from types import TracebackType
 
     from giveortake.answers import Answer
     from giveortake.answers.cap_terms import AskTerms
-    from giveortake.compile import Rules
     from giveortake.exact import Number
     from giveortake.ledger import Entry, Standing
     from giveortake.plan import Question
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism, Priced
+    from giveortake.session.profile import Profile
 
 
 @final
@@ -105,15 +106,14 @@ class Session:
         for query in asked:
             if query.session is not self:
                 raise InvalidParameter("batch", query, "holds a question to another session or part")
-        questions = [query.question for query in asked]
-        each = share_of_each(said.spend, questions)
-        mechanism = self._mechanism
+        questions, spend, mechanism = [query.question for query in asked], said.spend, self._mechanism
 
-        def priced(rules: Rules) -> list[Priced]:
-            caps = mechanism.resolve_caps(said, rules)
-            return [mechanism.price_at(question, caps, each, rules=rules) for question in questions]
+        def price(rules: Rules) -> list[Priced]:
+            each = replace(said, spend=share_of_each(spend, questions, rules))
+            return [mechanism.price(question, each, rules) for question in questions]
 
-        return mechanism.answer(mechanism.price_as_before(priced, key), said.confidence, key)
+        priced = mechanism.price_as_before(price, key)
+        return self._mechanism.answer(priced, said.confidence, key)
 
     def partition(self, column: str, *, parts_per_person: int = 1) -> Partition:
         """Disjoint parts of the data, one for each declared value of a column: together they cost the dearest.
@@ -138,20 +138,61 @@ class Session:
         }
         return Partition(column, parts[0].touched, sessions)
 
+    def profile(
+        self,
+        table: str | None = None,
+        *,
+        epsilon: Number,
+        by: Sequence[str] = (),
+        columns: Sequence[str] = (),
+        most_rows: Number | None = None,
+        key: str | None = None,
+    ) -> Profile:
+        """How many rows people have, found privately: this costs ε, once; the ledger keeps it.
+
+        Every person falls into one bin of sizes, so that nothing has to be bounded first. `by` are columns that
+        questions will group by: how many groups people have, and how many rows in the largest. `columns` are numbers
+        whose bounds are wanted. `most_rows` is a public maximum of rows a person, if there is one: without it nothing
+        bounds from above what a cap leaves out. From then on quotes and answers say what their caps leave out, and
+        `caps="best"` chooses by it, for whoever's level paid.
+        """
+        asked = ProfileRequest.of(
+            self._mechanism, self._private(table), epsilon=epsilon, by=by, columns=columns, most_rows=most_rows
+        )
+        return asked.release(key)
+
+    def _private(self, name: str | None) -> str:
+        """What a private table is called."""
+        found = self.catalog.find(self._named(name))
+        if isinstance(found, PublicTable):
+            raise InvalidParameter("table", name, "is public: nothing protects it", hint="name a private one")
+        return next(each for each, relation in self.catalog.private.items() if relation is found)
+
     def suggest_bounds(
         self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = (), share: Number = "0.95"
     ) -> Suggestion:
         """Caps and bounds that leave most people as they are, found privately: this costs ε.
 
-        Every person falls into one bin of powers of two, so that nothing has to be bounded first. `by` are the
-        columns that questions will group by, `columns` numbers whose bounds are wanted.
+        They are read from a profile of the one table there is: see `profile`. `by` are the columns that questions will
+        group by, `columns` numbers whose bounds are wanted.
         """
-        wanted = open_probability("share", share)
+        wanted, mechanism = open_probability("share", share), self._mechanism
         together = self.caps.rows_per_person is not None
-        search = BoundsSearch(table_before_caps(self._mechanism.origin), together, tuple(by), tuple(columns), wanted)
-        asked = search.questions()
-        found = self.batch([self._ask(question) for question in asked.values()], epsilon=epsilon)
-        return search.suggestion(dict(zip(asked, found, strict=True)))
+        relation = table_before_caps(mechanism.origin)
+        if mechanism.ledger.before_0_2:
+            search = BoundsSearch(relation, together, tuple(by), tuple(columns), wanted)
+            old = search.questions()
+            spend = share_of_each(Spend(epsilon=spendable("epsilon", epsilon)), list(old.values()), Rules.FIRST)
+            priced = [mechanism.price_at(question, self.caps, spend, rules=Rules.FIRST) for question in old.values()]
+            if mechanism.knows(priced, None):
+                found = mechanism.answer(priced, Fraction(95, 100), None)
+                return search.suggestion(dict(zip(old, found, strict=True)))
+        by = () if together else by
+        asked = ProfileRequest.of(
+            mechanism, self._private(None), epsilon=epsilon, by=by, columns=columns, most_rows=None
+        )
+        answers = mechanism.answer(asked.price(), Fraction(95, 100), None, asked.said)
+        return suggestion_of(asked.release(None), answers, together=together, share=wanted)
 
     def check_bounds(self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = ()) -> Answer:
         """How many people the caps and bounds cut something off, at the cost of ε."""

@@ -1,4 +1,4 @@
-"""Aggregates, and arithmetic over their answers."""
+"""Aggregates of rows."""
 
 from __future__ import annotations
 
@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from giveortake.errors import QueryRefused
-from giveortake.plan import Aggregate, AggregateKind, Column, Expression, Literal, Measured, Quotient
+from giveortake.plan import Aggregate, AggregateKind, Column, Expression, Literal
 from giveortake.sql.expressions import number
 from giveortake.sql.functions import AGGREGATES, OUR_OWN_AGGREGATES, QUANTILES
 from giveortake.sql.refusals import allow, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from giveortake.plan.aggregates import Output
     from giveortake.sql.expressions import Rows
-
-_ARITHMETIC: dict[type, str] = {exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.Div: "divide"}
 
 
 def is_aggregate(node: exp.Expr) -> bool:
@@ -48,15 +43,16 @@ def aggregate(node: exp.Expr, rows: Rows, *, feature: bool = False) -> tuple[Agg
     found, label = _plain(node, rows)
     if not feature:
         found = found.released(rows.scope.relation.person)
-    name = f"{label}_{found.of.name}" if isinstance(found.of, Column) else label
+    name = "_".join([label, *(each.name for each in found.expressions if isinstance(each, Column))])
     return (found if only is None else found.where(only)), name
 
 
 def _plain(node: exp.Expr, rows: Rows) -> tuple[Aggregate, str]:
     kind = type(node)
     if kind in AGGREGATES:
-        allow(node, "this")
-        return AGGREGATES[kind].of(rows.expression(node.this)), AGGREGATES[kind].label
+        names = ("this", "expression")[: AGGREGATES[kind].arguments]
+        allow(node, *names)
+        return AGGREGATES[kind].of(*(rows.expression(node.args[name]) for name in names)), AGGREGATES[kind].label
     if isinstance(node, exp.Anonymous) and is_aggregate(node) and len(node.expressions) == 1:
         own = OUR_OWN_AGGREGATES[_own_name(node)]
         return own.of(rows.expression(node.expressions[0])), own.label
@@ -115,36 +111,3 @@ def _fraction(node: exp.Expr) -> Fraction:
     if isinstance(node, exp.Literal) and not node.is_string:
         return Fraction(number(str(node.this)))
     raise QueryRefused("a quantile's fraction is a number from 0 to 1, written out", hint="QUANTILE(x, 0.9)")
-
-
-def output(node: exp.Expr, rows: Rows, named: Mapping[str, Output] | None = None) -> Output:
-    """A column of the answer: an aggregate, a number, or arithmetic of those and of columns that have a name."""
-    if is_aggregate(node):
-        return Measured(aggregate(node, rows)[0])
-    if isinstance(node, exp.Paren):
-        allow(node, "this")
-        return output(node.this, rows, named)
-    if isinstance(node, exp.Literal) and not node.is_string:
-        return Fraction(number(str(node.this)))
-    if isinstance(node, exp.Neg):
-        allow(node, "this")
-        inside = output(node.this, rows, named)
-        return -inside if isinstance(inside, Fraction) else Quotient("multiply", Fraction(-1), inside)
-    if type(node) in {exp.Cast, exp.TryCast}:
-        allow(node, "this", "to", "safe")
-        allow(node.args["to"], "this", "nested")
-        if str(getattr(node.args["to"].this, "value", "")).upper() in {"DOUBLE", "FLOAT"}:
-            return output(node.this, rows, named)
-    if type(node) in _ARITHMETIC:
-        allow(node, "this", "expression", "typed", "safe")
-        return Quotient(_ARITHMETIC[type(node)], output(node.this, rows, named), output(node.expression, rows, named))
-    if isinstance(node, exp.Column):
-        if named is not None and not node.table and str(node.name).casefold() in named:
-            return named[str(node.name).casefold()]
-        raise QueryRefused(
-            f"`{str(node.name)[:60]}` is neither grouped by nor inside an aggregate",
-            hint="GROUP BY it, or take COUNT, SUM, AVG or a quantile of it",
-        )
-    return refuse(
-        node, "over aggregates", hint="+ - * / of aggregates and numbers are; a division by zero is missing anyway"
-    )

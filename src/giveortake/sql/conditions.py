@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, final
 from sqlglot import exp
 
 from giveortake.errors import QueryRefused
-from giveortake.plan import Call, Column, Expression, Kind, Literal, Measured, Quotient
+from giveortake.plan import Call, Column, Computed, Expression, Kind, Literal, Measured, Quotient, Window
 from giveortake.plan.aggregates import Condition
-from giveortake.sql.aggregates import has_aggregate, output
+from giveortake.sql.aggregates import has_aggregate
 from giveortake.sql.expressions import Rows, column_name, moment
+from giveortake.sql.outputs import Outputs
 from giveortake.sql.refusals import allow, refuse
 
 if TYPE_CHECKING:
@@ -83,15 +84,16 @@ class Answers:
         if named is not None:
             return named
         if has_aggregate(node):
-            measured = self._measured(node)
+            measured = self.measured(node)
             return next((name for name, each in self.outputs if each == measured), None)
         if not all(self.scope.matches(*column_name(each)) for each in node.find_all(exp.Column)):
             return None
         key = rows.expression(node)
         return next((name for name, each in self.keys if each == key), None)
 
-    def _measured(self, node: exp.Expr) -> Output:
-        return output(node, Rows(self.scope), {name.casefold(): each for name, each in self.outputs})
+    def measured(self, node: exp.Expr) -> Output:
+        """What a node computes of aggregates, and of columns of the answer by name."""
+        return Outputs(Rows(self.scope), self.keys, dict(self.outputs)).read(node)
 
     def _named(self, node: exp.Expr) -> str | None:
         if not isinstance(node, exp.Column) or node.table:
@@ -108,7 +110,7 @@ class Answers:
             found = dict(self.outputs).get(name)
             return Column(name) if found is None else found
         if has_aggregate(node) or node.find(exp.Column) is not None:
-            return self._measured(node)
+            return self.measured(node)
         value = Rows(self.scope).expression(node)
         if not isinstance(value, Literal):
             raise QueryRefused(
@@ -145,7 +147,7 @@ class Answers:
                 return None
             case Column():
                 return dict(self.keys)[value.name].domain(self.scope.relation.schema).kind
-            case Measured() | Quotient() | Fraction():
+            case Measured() | Quotient() | Computed() | Window() | Fraction():
                 return Kind.REAL
             case bool() | str() | dt.date():
                 return Literal(value).domain({}).kind

@@ -159,6 +159,23 @@ def _paren(rows: Rows, node: exp.Expr) -> Expression:
     return rows.expression(node.this)
 
 
+def constant_of(node: exp.Expr) -> exp.Expr:
+    """What a subquery that reads no table selects: a value that is written out, in other words."""
+    allow(node, "this")
+    select = node.this
+    if type(select) is not exp.Select or select.args.get("from_") is not None or len(select.expressions) != 1:
+        raise QueryRefused(
+            "a subquery as a value is not answered: of people's rows it would be one more answer, without noise",
+            hint="ask for it first, and write the number: SELECT COUNT(*) AS n FROM trips WHERE amount > (SELECT 100)",
+        )
+    allow(select, "expressions")
+    (only,) = select.expressions
+    value: exp.Expr = only.this if isinstance(only, exp.Alias) else only
+    if value.find(exp.Column) is not None:
+        raise QueryRefused("a subquery as a value is a constant", hint="write the column without SELECT")
+    return value
+
+
 def _between(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "low", "high")
     of = rows.expression(node.this)
@@ -270,6 +287,7 @@ _SPECIAL: dict[type, Callable[[Rows, exp.Expr], Expression]] = {
     exp.Boolean: _boolean,
     exp.Null: _null,
     exp.Paren: _paren,
+    exp.Subquery: lambda rows, node: rows.expression(constant_of(node)),
     exp.Between: _between,
     exp.Is: _is,
     exp.Like: _like,

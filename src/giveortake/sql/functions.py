@@ -8,9 +8,10 @@ keeps them in places of its own. `quiet` ones may be set and mean nothing here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
 
 from giveortake.plan import aggregates as plan
 from giveortake.plan.functions import FUNCTIONS
@@ -56,7 +57,24 @@ _OF_SEVERAL: dict[type, Reading] = {
     exp.Concat: Reading("concat", ("expressions",), quiet=("safe", "coalesce")),
     exp.Substring: Reading("substring", ("this", "start", "length")),
 }
-_CLASSES: dict[str, type] = exp.FUNCTION_BY_NAME  # the parser's class of a function's name
+_CLASSES: dict[str, type] = {  # the parser's class of a function's name; to it VAR_SAMP is the same as VARIANCE
+    name: found for name, found in exp.FUNCTION_BY_NAME.items() if name != "VAR_SAMP"
+}
+
+
+@final
+class Text(DuckDB):
+    """DuckDB's SQL, as the parser reads it, with the difference between VARIANCE and VAR_SAMP."""
+
+    class Parser(DuckDB.Parser):  # type: ignore[misc, valid-type]  # (the parser's own class of a dialect)
+        """The parser, which keeps the name VAR_SAMP as it was written."""
+
+        FUNCTIONS: ClassVar = {
+            **DuckDB.Parser.FUNCTIONS,
+            "VAR_SAMP": lambda arguments: exp.Anonymous(this="VAR_SAMP", expressions=arguments),
+        }
+
+
 _OF_ONE: dict[type, Reading] = {
     _CLASSES[spelled]: Reading(name)
     for name, function in FUNCTIONS.items()

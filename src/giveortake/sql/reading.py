@@ -10,11 +10,13 @@ from sqlglot.errors import SqlglotError
 
 from giveortake.errors import QueryRefused
 from giveortake.plan import Question
-from giveortake.plan.aggregates import Order, aggregates_in
-from giveortake.sql.aggregates import aggregate, has_aggregate, is_aggregate, output
+from giveortake.plan.aggregates import Order, aggregates_in, windows_in
+from giveortake.sql.aggregates import aggregate, has_aggregate, is_aggregate
 from giveortake.sql.conditions import Answers
 from giveortake.sql.expressions import Rows, column_name
 from giveortake.sql.features import group_keys, key_expression
+from giveortake.sql.functions import Text
+from giveortake.sql.outputs import Outputs
 from giveortake.sql.refusals import allow, refuse
 from giveortake.sql.relations import Tables, require_distinct, selected, source, unaliased
 from giveortake.sql.spelling import require_known_calls
@@ -49,7 +51,7 @@ def read_text(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction
 
 def _parsed(text: str) -> exp.Expr:
     try:
-        found = [each for each in sqlglot.parse(text, dialect="duckdb") if each is not None]
+        found = [each for each in sqlglot.parse(text, dialect=Text) if each is not None]
     except SqlglotError as error:
         raise QueryRefused(
             f"the query is not understood{_place(error)}", hint="SELECT region, COUNT(*) FROM trips GROUP BY region"
@@ -95,13 +97,13 @@ def _question(node: exp.Expr, tables: Tables) -> Question:
     aliases = {name.casefold(): inside for name, inside in items if name is not None}
     grouped = dict.fromkeys(key_expression(each, scope, aliases) for each in group_keys(node))
     keys: list[tuple[str, Expression]] = []
-    outputs: list[tuple[str, Output]] = []
+    computed: list[tuple[str, exp.Expr]] = []
     shown: list[str] = []
     given = {name.casefold() for name, _ in items if name is not None}
     for name, inside in items:
         if has_aggregate(inside):
             chosen = name or _unused(_usual(inside, rows), given)
-            outputs.append((chosen, _measured(inside, rows)))
+            computed.append((chosen, inside))
         else:
             chosen, key = _key(name, inside, rows, grouped)
             chosen = chosen if name is not None else _unused(chosen, given)
@@ -109,25 +111,28 @@ def _question(node: exp.Expr, tables: Tables) -> Question:
         given.add(chosen.casefold())
         shown.append(chosen)
     require_distinct(shown)
+    outputs: dict[str, Output] = {}
+    for name, inside in computed:
+        outputs[name] = _measured(inside, Outputs(rows, tuple(keys), outputs))
     hidden = set(grouped) - {key for _, key in keys}
     if hidden and outputs:
         raise QueryRefused("GROUP BY has a key that is not selected", hint="add the key to SELECT")
     if len({key for _, key in keys}) < len(keys):
         raise QueryRefused("a key is selected twice", hint="select each key once")
-    answers = Answers(scope, tuple(keys), tuple(outputs))
+    answers = Answers(scope, tuple(keys), tuple(outputs.items()))
     having = None
     if node.args.get("having") is not None:
         allow(node.args["having"], "this")
         having = answers.condition(node.args["having"].this)
     order = _order(node.args.get("order"), answers, shown)
     return Question(
-        scope.relation, tuple(keys), tuple(outputs), having, order, _limit(node.args.get("limit")), tuple(shown)
+        scope.relation, tuple(keys), tuple(outputs.items()), having, order, _limit(node.args.get("limit")), tuple(shown)
     )
 
 
-def _measured(node: exp.Expr, rows: Rows) -> Output:
-    found = output(node, rows)
-    if not aggregates_in(found):
+def _measured(node: exp.Expr, outputs: Outputs) -> Output:
+    found = outputs.read(node)
+    if not aggregates_in(found) and not windows_in(found):
         raise QueryRefused("a column of the answer that aggregates nothing is not answered", hint="leave it out")
     return found
 
@@ -158,6 +163,8 @@ def _key_name(node: exp.Expr, rows: Rows) -> str:
 
 
 def _usual(node: exp.Expr, rows: Rows) -> str:
+    if isinstance(node, exp.Window):
+        return node.this.sql_name().lower() if isinstance(node.this, exp.Func) else "value"
     if not is_aggregate(node):
         return "value"
     return aggregate(node, rows)[1]
@@ -177,22 +184,32 @@ def _order(node: exp.Expr | None, answers: Answers, shown: list[str]) -> tuple[O
     found = []
     for each in node.expressions:
         allow(each, "this", "desc", "nulls_first")
-        found.append(
-            Order(_ordered(each.this, answers, shown), bool(each.args.get("desc")), bool(each.args.get("nulls_first")))
-        )
+        name = _ordered(each.this, answers, shown)
+        terms = bool(each.args.get("desc")), bool(each.args.get("nulls_first"))
+        found.append(Order("", *terms, by=answers.measured(each.this)) if name is None else Order(name, *terms))
     return tuple(found)
 
 
-def _ordered(node: exp.Expr, answers: Answers, shown: list[str]) -> str:
+def _ordered(node: exp.Expr, answers: Answers, shown: list[str]) -> str | None:
+    """The column of the answer that ORDER BY names; None if it is something else that the answer can tell."""
     if isinstance(node, exp.Literal) and not node.is_string:
         text = str(node.this)
         if text.isdecimal() and len(text) < 6 and 1 <= int(text) <= len(shown):
             return shown[int(text) - 1]
         raise QueryRefused(f"ORDER BY {text[:20]} is no column of the answer", hint="name the column")
     name = answers.name_of(node)
-    if name is None:
-        raise QueryRefused("ORDER BY something that is not selected is not answered", hint=f"by {', '.join(shown)}")
+    if name is None and not has_aggregate(node) and not _of_outputs(node, answers):
+        raise QueryRefused(
+            "ORDER BY something that the answer does not hold is not answered", hint=f"by {', '.join(shown)}"
+        )
     return name
+
+
+def _of_outputs(node: exp.Expr, answers: Answers) -> bool:
+    """Whether it is computed of columns of the answer, by their names."""
+    names = {name.casefold() for name, _ in answers.outputs}
+    columns = [str(each.name).casefold() for each in node.find_all(exp.Column)]
+    return bool(columns) and set(columns) <= names
 
 
 def _limit(node: exp.Expr | None) -> int | None:

@@ -20,7 +20,7 @@ _MANY = 1_000
 _KEYWORDS = frozenset(
     _words(
         "ALL AND AS ASC BETWEEN BY CASE DESC DISTINCT ELSE EXISTS FILTER FROM GROUP HAVING ILIKE IN IS JOIN LIKE "
-        "MATERIALIZED NOT ON OR SELECT THEN USING WHEN WHERE"
+        "MATERIALIZED NOT ON OR OVER SELECT THEN USING WHEN WHERE"
     )
 )
 _FORMS: dict[str, tuple[int, int]] = {  # what has a form of its own, or takes other arguments than the function it is
@@ -31,6 +31,10 @@ _FORMS: dict[str, tuple[int, int]] = {  # what has a form of its own, or takes o
     **dict.fromkeys(_words("DATE_PART DATEPART DATE_TRUNC DATETRUNC MOD IFNULL NVL DATE_ADD DATE_SUB"), (2, 2)),
     **dict.fromkeys(_words("DATE_DIFF DATEDIFF"), (3, 3)),
     "INTERVAL": (1, 1),
+    **dict.fromkeys(_words("ROW_NUMBER RANK DENSE_RANK"), (0, 0)),
+    **dict.fromkeys(_words("LAG LEAD"), (1, 3)),
+    **dict.fromkeys(_words("FIRST_VALUE LAST_VALUE"), (1, 1)),
+    "DECIMAL": (2, 2),
     "ROUND": (1, 2),
     "IF": (2, 3),
     "IIF": (2, 3),
@@ -38,7 +42,7 @@ _FORMS: dict[str, tuple[int, int]] = {  # what has a form of its own, or takes o
 }
 _ARGUMENTS = {
     **{spelled: (each.least, each.most or _MANY) for each in FUNCTIONS.values() for spelled in each.sql},
-    **{spelled: (1, 1) for each in AGGREGATES.values() for spelled in each.sql},
+    **{spelled: (each.arguments, each.arguments) for each in AGGREGATES.values() for spelled in each.sql},
     **_FORMS,
 }
 

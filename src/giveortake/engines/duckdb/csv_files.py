@@ -56,13 +56,18 @@ _AT_ONCE = 10_000  # records
 _MOST_CELLS = 20_000  # of a line
 
 
+def separator_of(path: Path) -> str | None:
+    """What stands between cells, by the name of a file; None if it is no such file."""
+    return {".csv": ",", ".txt": ",", ".tsv": "\t"}.get(path.suffix.lower())
+
+
 def load_csv(
     connection: duckdb.DuckDBPyConnection, table: str, path: Path, separator: str, kinds: Mapping[str, Kind]
 ) -> None:
     """Make a table of a file. Cells of columns that are not in `kinds` are text."""
     texts = f"{table}_texts"
     try:
-        columns = _header(path, separator)
+        columns = header(path, separator)
         plain = len(columns) > 1 and _is_plain(path, separator)  # of one column, what is an empty line?
         if not (plain and _read_by_duckdb(connection, texts, path, separator, columns)):
             _read_here(connection, texts, path, separator, columns)
@@ -230,7 +235,7 @@ def _refuse_quotes(path: Path | None) -> NoReturn:
     )
 
 
-def _header(path: Path, separator: str) -> list[str]:
+def header(path: Path, separator: str) -> list[str]:
     """The columns, by the first record alone: what the others look like decides nothing."""
     with _opened(path) as file:
         header = next(records(file, path, separator), [])

@@ -10,9 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
-from giveortake.engines.duckdb.csv_files import load_csv
+from giveortake.engines.duckdb.csv_files import load_csv, separator_of
 from giveortake.engines.duckdb.loaded_copies import SMALLEST, LoadedCopies, Original
 from giveortake.engines.protocol import Source
 from giveortake.engines.sql.dialect import double_quoted as identifier
@@ -37,6 +37,7 @@ _WHOLE = {
     "UBIGINT",
 }
 _CHUNK = 1 << 22
+Read = TypeVar("Read")
 
 
 @final
@@ -69,10 +70,10 @@ def load(
     """Make a source readable by the connection. Its types are what they are from here on."""
     if isinstance(source, str | Path):
         path = Path(source)
-        return _told_without_content(path, lambda: _from_path(connection, name, path, kinds, table, copies=copies))
+        return told_without_content(path, lambda: _from_path(connection, name, path, kinds, table, copies=copies))
     if isinstance(source, Sequence) and source and all(isinstance(each, str | Path) for each in source):
         paths = [Path(each) for each in source]
-        return _told_without_content(f"{len(paths)} files", lambda: _from_parquet(connection, name, paths))
+        return told_without_content(f"{len(paths)} files", lambda: _from_parquet(connection, name, paths))
     if type(source).__module__.partition(".")[0] == "pandas":
         return _from_memory(connection, name, source)
     if type(source).__name__ == "LazyFrame" and hasattr(source, "collect"):
@@ -87,7 +88,7 @@ def load(
     )
 
 
-def _told_without_content(source: object, read: Callable[[], Loaded]) -> Loaded:
+def told_without_content(source: object, read: Callable[[], Read]) -> Read:
     """What DuckDB and the system say of a file that they cannot read may quote it, and is not told."""
     import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
 
@@ -123,14 +124,32 @@ def _from_path(
         return _from_parquet(connection, name, sorted(path.glob("**/*.parquet")))
     if not path.is_file():
         raise NotFound(f"there is no file {shown(path)}")
+    if (separator := separator_of(path)) is not None:
+        return _from_csv(connection, name, path, separator, kinds, copies=copies)
     match path.suffix.lower():
-        case ".csv" | ".tsv" | ".txt":
-            return _from_csv(connection, name, path, kinds, copies)
         case ".parquet" | ".pq":
             return _from_parquet(connection, name, [path])
         case ".duckdb" | ".db" | ".ddb":
             return _from_database(connection, name, path, table)
-    raise InvalidParameter("source", str(path), "is neither CSV nor Parquet nor DuckDB by its name")
+    raise _of_no_kind(path)
+
+
+def _of_no_kind(path: Path) -> InvalidParameter:
+    return InvalidParameter("source", str(path), "is neither CSV nor Parquet nor DuckDB by its name")
+
+
+def typed_columns(
+    connection: duckdb.DuckDBPyConnection, path: Path, table: str | None
+) -> tuple[tuple[str, Domain], ...]:
+    """The columns of a file that states their types, by these alone: no row is looked at."""
+    match path.suffix.lower():
+        case ".parquet" | ".pq" if not _is_pattern(path):
+            text = f"read_parquet({single_quoted(str(path.resolve()))})"
+        case ".duckdb" | ".db" | ".ddb":
+            text = _attached(connection, path.stem, path, table)[0]
+        case _:
+            raise _of_no_kind(path)
+    return _source(connection, path.stem, text, "").columns
 
 
 def _is_pattern(path: Path) -> bool:
@@ -183,7 +202,9 @@ def _from_csv(
     connection: duckdb.DuckDBPyConnection,
     name: str,
     path: Path,
+    separator: str,
     kinds: Mapping[str, Kind] | None,
+    *,
     copies: LoadedCopies | None,
 ) -> Loaded:
     """Every cell is text until the custodian says what it is. Of public tables, what the cells look like does."""
@@ -192,7 +213,6 @@ def _from_csv(
     if kinds is None:
         return _copied(connection, name, f"SELECT * FROM read_csv({single_quoted(absolute)})", fingerprint)
     stored = _stored_name(name)
-    separator = "\t" if path.suffix.lower() == ".tsv" else ","
     original = Original(absolute, fingerprint, json.dumps([separator, sorted(kinds.items())]))
     worth_it = copies if path.stat().st_size >= SMALLEST else None
     if worth_it is None or not worth_it.load(connection, stored, original):
@@ -203,6 +223,14 @@ def _from_csv(
 
 
 def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path, table: str | None) -> Loaded:
+    text, chosen = _attached(connection, name, path, table)
+    absolute = str(path.resolve())
+    source = _source(connection, name, text, _digest_files([absolute], chosen))
+    return Loaded(source, text, (absolute,), (_state(absolute),))
+
+
+def _attached(connection: duckdb.DuckDBPyConnection, name: str, path: Path, table: str | None) -> tuple[str, str]:
+    """How a table of a database file is read, and what it is called there."""
     absolute = str(path.resolve())
     alias = f"attached_{hashlib.sha256(absolute.encode()).hexdigest()[:12]}"
     connection.execute(f"ATTACH IF NOT EXISTS {single_quoted(absolute)} AS {alias} (READ_ONLY)")
@@ -226,9 +254,7 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
         raise NotFound(
             f"the database has no table {chosen!r}", hint=f"it has {', '.join(tables) or 'none'}: pass table="
         )
-    text = f"{alias}.{identifier(chosen)}"
-    source = _source(connection, name, text, _digest_files([absolute], chosen))
-    return Loaded(source, text, (absolute,), (_state(absolute),))
+    return f"{alias}.{identifier(chosen)}", chosen
 
 
 @final

@@ -1,0 +1,59 @@
+"""How often intervals hold: each for itself, or all of an answer at once."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal, TypeAlias, cast, final, get_args
+
+from giveortake.errors import InvalidParameter
+from giveortake.exact import Number, open_probability
+
+Over: TypeAlias = Literal["cell", "answer"]
+
+
+@final
+class Confidence(Fraction):
+    """A probability with which every interval holds (`over="cell"`), or all of one answer together (`over="answer"`).
+
+    It is the number itself, so that whoever asks only for that need not know more.
+
+    >>> Confidence("0.95") == Fraction(19, 20), Confidence("0.95", "answer").miss(10) == 0.005
+    (True, True)
+    """
+
+    __slots__ = ("cells", "over")
+
+    over: Over
+    cells: int | None  # of the whole answer, where only a part of it is looked at
+
+    def __new__(cls, level: Number, over: str | None = None, cells: int | None = None) -> Confidence:
+        """The level as it was stated; `over` is that of another confidence unless it is said."""
+        known = over if over is not None else getattr(level, "over", "cell")
+        if known not in get_args(Over):
+            raise InvalidParameter("confidence_over", known, "is neither", hint='confidence_over="cell" or "answer"')
+        made = super().__new__(cls, open_probability("confidence", level))
+        made.over, made.cells = cast("Over", known), cells
+        return made
+
+    def miss(self, cells: int) -> float:
+        """The probability with which one of so many intervals may miss.
+
+        Guarantee: if `over` is the answer, each of its c intervals misses with probability at most (1 − level) / c, so
+        that any of them misses with probability at most 1 − level, by the union bound.
+        """
+        count = max(1, cells if self.cells is None else self.cells)
+        return float((1 - self) / (count if self.over == "answer" else 1))
+
+    def __reduce__(self) -> tuple[type[Confidence], tuple[str, Over, int | None]]:
+        return type(self), (str(self), self.over, self.cells)
+
+    def __copy__(self) -> Confidence:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Confidence:
+        return self
+
+
+def miss_of(confidence: Fraction, cells: int) -> float:
+    """The probability with which one interval of so many may miss; a bare number is that of every cell."""
+    return confidence.miss(cells) if isinstance(confidence, Confidence) else float(1 - confidence)

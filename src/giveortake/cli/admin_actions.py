@@ -1,0 +1,166 @@
+"""What the owner of a ledger can do about analysts, budgets, data sets and failures, one function each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from giveortake.answers.printable import printable
+from giveortake.cli.ledger import print_failures, promised, standings
+from giveortake.cli.session_options import promise
+from giveortake.errors import NotFound
+
+if TYPE_CHECKING:
+    import argparse
+
+    from rich.console import Console
+
+    from giveortake.ledger import Ledger, Standing
+
+
+# -- analysts ---------------------------------------------------------------------------------------------------------
+
+
+def list_analysts(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
+    """Who may ask, what they may spend, and what is left of it."""
+    found = [level for level in ledger.levels() if level.kind == "analyst"]
+    if not found:
+        out.print("no analyst is in the ledger: its owner alone asks")
+        return
+    out.print(standings(ledger, found))
+    revoked = _revoked(ledger)
+    if revoked:
+        out.print(Text(f"revoked: {', '.join(map(printable, revoked))}"))
+
+
+def add_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
+    """Let somebody ask, within a budget of their own."""
+    budget = None if arguments.budget is None else promise(arguments.budget, arguments.budget_delta)
+    granted = ledger.analyst(
+        arguments.name,
+        datasets=arguments.dataset,
+        budget=budget,
+        failures=arguments.failures,
+        questions=arguments.questions,
+    )
+    cap = "" if granted.budget is None else f", up to {promised(granted.budget)}"
+    out.print(Text(f"{printable(granted.name)} may ask {printable(', '.join(arguments.dataset))}{cap}"))
+
+
+def revoke_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
+    """From now on they are told nothing."""
+    ledger.revoke(arguments.name, reason=arguments.reason)
+    out.print(Text(f"{printable(arguments.name)} reserves and receives nothing any more; what was granted stays taken"))
+
+
+def readmit_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
+    """Take a revocation back."""
+    ledger.readmit(arguments.name, reason=arguments.reason)
+    out.print(Text(f"{printable(arguments.name)} may ask again; what was spent stays spent"))
+
+
+# -- budgets ----------------------------------------------------------------------------------------------------------
+
+
+def list_budgets(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
+    """Every level, what it may spend, and what is left."""
+    out.print(standings(ledger, ledger.levels()))
+
+
+def change_budget(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
+    """A new promise to the same people, in place of the old one."""
+    level = _one_level(ledger, arguments)
+    changed = ledger.change_budget(level, promise(arguments.budget, arguments.budget_delta), reason=arguments.reason)
+    before = "none" if level.budget is None else promised(level.budget)
+    out.print(Text(f"{level.kind} {printable(level.name)}: {before} before, {promised(changed.budget)} from now on"))
+    out.print("The old promise is void: all that was charged was run again under the new one, and fits.")
+
+
+# -- data sets --------------------------------------------------------------------------------------------------------
+
+
+def list_datasets(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
+    """The tables, the people they are about, and what is declared about their columns."""
+    entries = ledger.history()
+    people = {entry.content["name"]: entry.content["population"] for entry in entries if entry.kind == "dataset"}
+    domains = {entry.content["name"]: entry.content["domains"] for entry in entries if entry.kind in _DECLARING}
+    grid = Table(pad_edge=False, box=None)
+    for heading in ("data set", "population", "version", "declared"):
+        grid.add_column(heading, overflow="fold")
+    for name, population in people.items():
+        version = ledger.versions(name)[-1][0]
+        grid.add_row(Text(printable(name)), Text(printable(population)), version, Text(_declared(domains[name])))
+    out.print(grid if people else "no data set is in the ledger")
+
+
+def _declared(domains: Any) -> str:
+    """The columns about which something is declared, as the ledger holds them."""
+    if not isinstance(domains, dict):
+        return "nothing yet"
+    columns = [(f"{table}." if len(domains) > 1 else "", held) for table, held in domains.items()]
+    said = [
+        f"{table}{column}"
+        for table, held in columns
+        if isinstance(held, dict)
+        for column, domain in held.items()
+        if isinstance(domain, dict) and {"low", "high", "categories", "longest"} & domain.keys()
+    ]
+    return printable(", ".join(said)) or "no bounds, no categories"
+
+
+# -- failures ---------------------------------------------------------------------------------------------------------
+
+
+def show_failures(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -> None:
+    """Who has observed how many failures, and what that can tell."""
+    print_failures(out, ledger.failures())
+
+
+def reset_failures(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
+    """Allow as many again."""
+    for level in _levels(ledger, arguments):
+        ledger.reset_failures(level, reason=arguments.reason)
+        out.print(Text(f"{printable(level.name)}: as many questions may fail again as at the beginning"))
+
+
+# -- inside -----------------------------------------------------------------------------------------------------------
+
+_DECLARING = ("dataset", "declared")
+
+
+def _levels(ledger: Ledger, arguments: argparse.Namespace) -> list[Standing]:
+    """The levels of an analyst, a population or a data set that the arguments name."""
+    if arguments.analyst is not None:
+        found: list[Standing] = ledger.levels(analyst=arguments.analyst)
+        kind, name = "analyst", arguments.analyst
+    else:
+        kind, name = next(
+            (kind, said)
+            for kind, said in (("population", arguments.population), ("data set", getattr(arguments, "dataset", None)))
+            if said is not None
+        )
+        found = [each for each in ledger.levels() if (each.kind, each.name) == (kind, name)]
+    if not found:
+        there = sorted({each.name for each in ledger.levels() if each.kind == kind})
+        raise NotFound(f"the ledger has no {kind} {name!r}", hint=f"there are: {', '.join(there) or 'none'}")
+    return found
+
+
+def _one_level(ledger: Ledger, arguments: argparse.Namespace) -> Standing:
+    found = _levels(ledger, arguments)
+    if len(found) > 1:
+        raise NotFound(
+            f"{found[0].name!r} has {len(found)} budgets, for different data sets",
+            hint="`ledger.change_budget` in Python names one of `ledger.levels()`",
+        )
+    return found[0]
+
+
+def _revoked(ledger: Ledger) -> list[str]:
+    found: dict[str, bool] = {}
+    for entry in ledger.history():
+        if entry.kind in {"revoked", "readmitted"}:
+            found[entry.content["analyst"]] = entry.kind == "revoked"
+    return [name for name, is_revoked in found.items() if is_revoked]

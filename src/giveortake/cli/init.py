@@ -1,0 +1,125 @@
+"""`giveortake init`: a draft of a configuration, from the names and types of a file's columns alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from giveortake.answers.printable import printable
+from giveortake.cli.command import Command
+from giveortake.cli.streams import report
+from giveortake.engines.registry import is_address
+from giveortake.errors import InvalidParameter
+from giveortake.plan import Kind
+from giveortake.session.configuration import FILL_IN
+from giveortake.session.registration import table_name
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+_USUAL = "giveortake.toml"
+_FORMS = {
+    Kind.TEXT: 'text: ["north", "south"], what there may be; or { max_length = 100 }',
+    Kind.INTEGER: "whole numbers: { bounds = [0, 120], integer = true }",
+    Kind.REAL: "numbers: { bounds = [0, 500] }",
+    Kind.DECIMAL: "numbers: { bounds = [0, 500] }",
+    Kind.DATE: "dates: { bounds = [2024-01-01, 2024-12-31] }",
+    Kind.TIMESTAMP: "times",
+    Kind.BOOLEAN: "true or false: nothing has to be said",
+}
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the draft, never over anything that is there."""
+    from giveortake.engines.duckdb.headers import columns_of  # noqa: PLC0415 (brings DuckDB)
+
+    if is_address(arguments.file):
+        raise InvalidParameter(
+            "file", arguments.file.partition("://")[0], "is an address", hint="docs/how-to-configure.md has an example"
+        )
+    path, output = Path(arguments.file), Path(arguments.output)
+    columns = columns_of(path, arguments.table)
+    folder = Path.cwd() if arguments.output == "-" else output.absolute().parent
+    text = draft(Path(os.path.relpath(path, folder)).as_posix(), table_name(path, None, None), columns, arguments.table)
+    if arguments.output == "-":
+        sys.stdout.write(text)
+        return 0
+    try:
+        with output.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InvalidParameter(
+            "--output", arguments.output, "is there already", hint="name another file, or `-` for the terminal"
+        ) from None
+    report(f"{output}: fill in what is marked {FILL_IN}; no row of {path} was looked at\n")
+    return 0
+
+
+def draft(source: str, name: str, columns: Mapping[str, Kind | None], table: str | None = None) -> str:
+    """The text of a configuration with the places to fill in."""
+    listed = ", ".join(map(quoted, columns))
+    untyped = all(kind is None for kind in columns.values())
+    cells = "\n# Of a CSV file every cell is text until its domain says otherwise." if untyped else ""
+    lines = "\n".join(f"# {quoted(column)} = {FILL_IN}{_form(kind)}" for column, kind in columns.items())
+    said = "" if table is None else f"table = {quoted(table)}\n"
+    return f"""\
+# A draft of `giveortake init`, made of the names and types of the columns alone: no row was looked at.
+# Fill in what is marked {FILL_IN}; then this costs nothing, and says whether all is well:
+#   giveortake quote giveortake.toml "SELECT COUNT(*) AS n FROM {name}" --epsilon 0.1
+
+[{name}]
+source = {quoted(source)}
+{said}ledger = {quoted(f"{name}.ledger")}  # what was spent, and what was answered
+unit = "{FILL_IN}"  # the column that names a person, or "row" if every row is somebody else
+# the columns: {listed}
+budget = {{ epsilon = "{FILL_IN}" }}  # for all questions ever, such as "1"; with delta = "1e-8" keys can be found
+# rows_per_person = {FILL_IN}  # how many rows of a person count, such as 10; the noise grows with it
+
+# What columns may hold, as far as it is known without looking at the table: categories that are found in the data, or
+# bounds that are read off it, would give away what is in it. What is not declared can be found at a price, or not be
+# asked about. A line counts once its # is removed.{cells}
+[{name}.domains]
+{lines}
+"""  # noqa: S608 (nobody runs it: it is an example in a comment)
+
+
+def quoted(text: str) -> str:
+    r"""A text as TOML writes it, in which nothing is hidden.
+
+    >>> print(quoted('a "b"'), quoted("tab\there"), quoted("\u202eevil"), quoted("naïve"))
+    "a \"b\"" "tab\u0009here" "\u202eevil" "naïve"
+    """
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(letter: str) -> str:
+    if letter in {'"', "\\"}:
+        return f"\\{letter}"
+    if printable(letter) == letter and letter.isprintable():
+        return letter
+    return f"\\u{ord(letter):04x}" if ord(letter) < 1 << 16 else f"\\U{ord(letter):08x}"
+
+
+def _form(kind: Kind | None) -> str:
+    return "" if kind is None else f"  # {_FORMS[kind]}"
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a CSV, Parquet or DuckDB file")
+    parser.add_argument("--output", default=_USUAL, metavar="PATH", help=f"{_USUAL} unless stated; `-` prints it")
+    parser.add_argument("--table", metavar="NAME", help="the table of a database")
+
+
+COMMAND = Command(
+    summary="draft a configuration from the names and types of a file's columns",
+    description=(
+        "Write a TOML file that describes a table, with the places to fill in marked. It is made of the header and\n"
+        "the types alone: what the table holds is not looked at, so the draft gives nothing away."
+    ),
+    examples=("giveortake init trips.csv", "giveortake init trips.parquet --output trips.toml"),
+    add_arguments=_add_arguments,
+    run=run,
+)

@@ -1,0 +1,86 @@
+"""`giveortake profile`: how many rows people have, found privately once, so that caps can be chosen by it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from giveortake.answers.printable import printable
+from giveortake.cli import session_options
+from giveortake.cli.command import Command, terminal
+
+if TYPE_CHECKING:
+    import argparse
+
+    from giveortake.session.profile import Profile
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Release the profile, or find it in the ledger, and print it."""
+    with session_options.in_options(arguments), ExitStack() as opened:
+        session, _ = session_options.open_session(arguments)
+        opened.enter_context(session)
+        profile = session.profile(
+            epsilon=arguments.epsilon,
+            by=arguments.by,
+            columns=arguments.columns,
+            most_rows=arguments.most_rows,
+            key=arguments.key,
+        )
+        if arguments.format == "json":
+            sys.stdout.write(json.dumps(_as_json(profile), ensure_ascii=False) + "\n")
+        else:
+            for line in str(profile).splitlines():
+                terminal().print(Text(printable(line)))
+    return 0
+
+
+def _as_json(profile: Profile) -> dict[str, Any]:
+    return {
+        "table": profile.table,
+        "epsilon": str(profile.epsilon),
+        "release_id": profile.release_id,
+        "caps": profile.caps(),
+        "bounds": {name: list(ends) for name, ends in profile.bounds.items()},
+        "left_out": [{"rows_per_person": line["cap"], **_share(profile, int(line["cap"]))} for line in profile.lines()]
+        if profile.rows is not None
+        else [],
+        "notes": list(profile.notes),
+    }
+
+
+def _share(profile: Profile, cap: int) -> dict[str, Any]:
+    found = profile.left_out(rows_per_person=cap)
+    return {"low": found.low, "high": found.high, "estimate": found.estimate}
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    session_options.add_file(parser)
+    parser.add_argument("--epsilon", metavar="E", required=True, help="what the profile may cost")
+    parser.add_argument("--by", action="append", default=[], metavar="COL", help="a column that questions group by")
+    parser.add_argument(
+        "--columns", action="append", default=[], metavar="COL", help="a number whose bounds are wanted"
+    )
+    parser.add_argument("--most-rows", metavar="R", help="a public maximum of rows a person, if there is one")
+    parser.add_argument("--key", metavar="TEXT", help="makes a retry safe: the same key is charged once")
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="json is for programs")
+    session_options.add_people(parser)
+
+
+COMMAND = Command(
+    summary="how many rows people have, found privately once, to choose caps by",
+    description=(
+        "Release how many rows (and groups, and how large numbers) people have, in bins, with noise; the ledger keeps\n"
+        "it. From then on `giveortake quote` and `query` say what their caps leave out, and --caps best chooses."
+    ),
+    examples=(
+        "giveortake profile trips.parquet --unit user_id --budget 1 --epsilon 0.1",
+        "giveortake profile trips.toml --epsilon 0.1 --by region --columns amount --most-rows 1000",
+    ),
+    add_arguments=_add_arguments,
+    run=run,
+)

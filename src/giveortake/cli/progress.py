@@ -1,0 +1,83 @@
+"""What takes longer than a second says so, to people who watch a terminal, and to nobody else."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PATIENCE = 1.0  # seconds
+
+
+@final
+class Progress:
+    """A line on standard error: what is being done, how far it is, and for how long it has been going on."""
+
+    def __init__(self, bar: Any = None) -> None:
+        self._bar = bar
+
+    def says(self, text: str) -> None:
+        """From now on this is being done."""
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], description=text)
+
+    def advance(self) -> None:
+        """One of all is done."""
+        if self._bar is not None:
+            self._bar.advance(self._bar.task_ids[0])
+
+
+@contextmanager
+def progress(text: str, total: int | None = None) -> Iterator[Progress]:
+    """Progress while something is being done, of which there are `total` parts if that is known.
+
+    It is shown on a terminal only, after a second, and is gone in the end: whatever is written to standard output or
+    to a file is the same without it.
+    """
+    if not sys.stderr.isatty():
+        yield Progress()
+        return
+    bar = _bar(text, total)
+    begun = threading.Lock()
+    ended = False
+
+    def begin() -> None:
+        with begun:
+            if not ended:
+                bar.start()
+
+    timer = threading.Timer(_PATIENCE, begin)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield Progress(bar)
+    finally:
+        timer.cancel()
+        with begun:
+            ended = True
+            if bar.live.is_started:
+                bar.stop()
+
+
+def _bar(text: str, total: int | None) -> Any:
+    from rich.console import Console  # noqa: PLC0415 (for people only)
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import Progress as Bar  # noqa: PLC0415
+
+    parts = (SpinnerColumn(),) if total is None else (BarColumn(), MofNCompleteColumn())
+    words = TextColumn("{task.description}", markup=False)
+    found = Bar(
+        *parts,
+        TimeElapsedColumn(),
+        words,
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    found.add_task(text, total=total)
+    return found

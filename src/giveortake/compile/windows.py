@@ -1,0 +1,350 @@
+"""Functions of the rows of a noisy answer: totals, running sums, ranks, the row before. All of it is post-processing.
+
+Guarantee: an interval holds what the same function gives of the true values at the same keys.
+
+- *Sums and means* of a linear formula over rows that were not chosen by their noise: the noise of different keys is
+  independent, so that of k rows is a sum of k independent noises, whose law is known; Chernoff's bound where there are
+  many. What rounding adds to each is symmetric, bounded and independent, so that Hoeffding's inequality bounds the sum.
+- *Other sums, least and greatest values, ranks*: all cells of the answer hold together, each at its share of the
+  probability to miss (union bound). Where they do, a sum lies between the sums of the ends, and as many rows are
+  certainly before a row as have their interval wholly before its own. That holds whichever rows HAVING left, or a
+  search found.
+- *The row before, the first, the last*, by keys: the interval of that row.
+- *By the noisy order* (the row before in a ranking, a running sum along it) no interval is claimed: which rows enter is
+  chosen by the noise. A number of rows, and a place in the order of keys, are what they are, and have none either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake.compile.computed import FunctionOf, OverRows, whole
+from giveortake.compile.outputs import Apply, Evaluated, Formula, Linear
+from giveortake.compile.row_sums import sum_margins
+from giveortake.plan.computed import RANKED, SHIFTED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
+
+    import numpy.typing as npt
+
+    from giveortake.compile.releases import Combined
+    from giveortake.plan import Value, Window
+    from giveortake.plan.aggregates import Order
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+    Places: TypeAlias = npt.NDArray[np.int64]
+
+_OWN_SHARE = 7 / 8  # of the probability to miss, for a row's own number in its share of a total
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class AnswerRows:
+    """The rows of an answer: their keys, and which of them HAVING leaves.
+
+    `chosen` says that which rows there are depends on noise: HAVING, or a search for keys.
+    """
+
+    names: tuple[str, ...]
+    keys: Sequence[tuple[Value, ...]]
+    kept: npt.NDArray[np.bool_]
+    chosen: bool
+
+    def column(self, name: str) -> list[Value]:
+        """The values of a key."""
+        place = self.names.index(name)
+        return [row[place] for row in self.keys]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WindowOf(OverRows):
+    """A function of rows of the answer; `rows` are there once there is one."""
+
+    window: Window
+    of: Formula | None
+    order: tuple[tuple[Order, Formula | None], ...]
+    rows: AnswerRows | None = None
+
+    @property
+    def by_noise(self) -> bool:
+        """Whether noise decides the order."""
+        return any(formula is not None for _, formula in self.order)
+
+    @property
+    def has_interval(self) -> bool:
+        if self.window.function in RANKED:
+            return self.order[0][1] is not None
+        return self.window.function != "count" and not self.by_noise and self.of is not None and self.of.has_interval
+
+    @property
+    def is_plain_total(self) -> bool:
+        """Whether it is a sum over rows of which the row itself is always one."""
+        return self.window.function == "sum" and self.window.frame is None and not self.by_noise
+
+    def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+        assert self.rows is not None  # noqa: S101 (bound before anything is evaluated)
+        groups = _Groups(self, measures, size)
+        function = self.window.function
+        if function in RANKED:
+            return self._ranks(groups, measures, miss, size)
+        if function == "count" or self.of is None:
+            return _counts(groups, size)
+        if function in SHIFTED or function in {"first", "last"}:
+            cells = self.of.evaluate(measures, miss / max(size, 1) if self.rows.chosen else miss, size)
+            return _taken(groups, self.window, _floats(cells), size)
+        if function in {"minimum", "maximum"}:
+            cells = _floats(self.of.evaluate(measures, miss / max(size, 1), size))
+            found = _extremes(groups, cells, function, size)
+            return whole(found) if self.of.counts else found
+        return self._sums(groups, measures, miss, size)
+
+    def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str | None:
+        return None if self.has_interval else "no interval"
+
+    def could_be_missing(self, measures: Mapping[int, Combined], miss: float, size: int) -> npt.NDArray[np.bool_]:
+        """Of numbers that are always there, only what has no row is missing, which is known."""
+        if isinstance(self.of, Linear) or self.of is None:
+            return np.isnan(np.asarray(self.evaluate(measures, miss, size).values, dtype=np.float64))
+        return np.ones(size, dtype=bool)
+
+    def _sums(self, groups: _Groups, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+        assert self.of is not None and self.rows is not None  # noqa: S101, PT018 (checked by the plan)
+        exact = isinstance(self.of, Linear) and not self.rows.chosen
+        cells = _floats(self.of.evaluate(measures, miss if exact else miss / max(size, 1), size))
+        totals = groups.totals(cells.values)
+        counts = groups.totals((~np.isnan(cells.values)).astype(np.float64))
+        if exact and isinstance(self.of, Linear):
+            half = sum_margins(self.of, measures, counts, miss)
+            low, high = totals - half, totals + half
+        else:
+            low, high = groups.totals(cells.low), groups.totals(cells.high)
+        values = np.where(counts > 0, totals, np.nan)
+        if self.window.function == "sum" and self.of.counts:
+            return whole(Evaluated(values, np.floor(low), np.ceil(high)))
+        if self.window.function == "mean":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return Evaluated(values / counts, low / counts, high / counts)
+        return Evaluated(values, low, high)
+
+    def _ranks(self, groups: _Groups, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+        values = groups.ranks(self.window.function)
+        order, formula = self.order[0]
+        if formula is None:
+            return Evaluated(values, values, values)
+        cells = _floats(formula.evaluate(measures, miss / max(size, 1), size))
+        low, high = (-cells.high, -cells.low) if order.descending else (cells.low, cells.high)
+        low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+        least, most = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+        for group in groups.listed:
+            before = np.searchsorted(np.sort(high[group]), low[group], side="left")  # whose intervals end earlier
+            perhaps = np.searchsorted(np.sort(low[group]), high[group], side="right")  # the row itself among them
+            least[group] = np.minimum(before, 1) if self.window.function == "dense_rank" else before
+            most[group] = perhaps
+        return Evaluated(values, np.minimum(least + 1, values), np.maximum(most, values))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ShareOf(OverRows):
+    """A number's share of a total over rows that it belongs to, where none of them is negative.
+
+    Guarantee: x / (x + rest) rises in x and falls in the rest, and both intervals hold together (union bound).
+    """
+
+    over: Linear
+    total: WindowOf
+    factor: Fraction
+
+    def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+        total = self.total
+        assert total.rows is not None  # noqa: S101 (bound before anything is evaluated)
+        groups = _Groups(total, measures, size)
+        if total.rows.chosen:
+            own = rest_ends = _floats(self.over.evaluate(measures, miss / max(size, 1), size))
+            sums = [groups.totals(each) for each in (own.values, own.low, own.high)]
+            low, high = sums[1] - rest_ends.low, sums[2] - rest_ends.high
+        else:
+            own = _floats(self.over.evaluate(measures, miss * _OWN_SHARE, size))
+            sums = [groups.totals(own.values)]
+            others = groups.totals(np.ones(size)) - 1
+            half = sum_margins(self.over, measures, others, miss * (1 - _OWN_SHARE))
+            low, high = sums[0] - own.values - half, sums[0] - own.values + half
+        factor = float(self.factor)
+        ends = [
+            _share(np.maximum(own.low, 0.0), np.maximum(high, 0.0), 0.0),
+            _share(np.maximum(own.high, 0.0), np.maximum(low, 0.0), 1.0),
+        ]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.where(sums[0] > 0, np.clip(own.values / np.where(sums[0] > 0, sums[0], 1.0), 0.0, 1.0), np.nan)
+        first, last = (each * factor for each in (ends if factor >= 0 else reversed(ends)))
+        return Evaluated(value * factor, first, last)
+
+    def could_be_missing(self, measures: Mapping[int, Combined], miss: float, size: int) -> npt.NDArray[np.bool_]:
+        """Where all may be zero."""
+        return np.asarray(self.total.evaluate(measures, miss, size).low) <= 0
+
+    @property
+    def has_interval(self) -> bool:
+        return self.total.has_interval
+
+
+def _share(part: Floats, rest: Floats, otherwise: float) -> Floats:
+    whole = part + rest
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), otherwise)
+        return found
+
+
+def bound(formula: Formula, rows: AnswerRows) -> Formula:
+    """The same formula, of the rows that there are."""
+    match formula:
+        case WindowOf():
+            return replace(formula, rows=rows)
+        case ShareOf():
+            return replace(formula, total=replace(formula.total, rows=rows))
+        case Apply() | FunctionOf():
+            return replace(formula, parts=tuple(bound(part, rows) for part in formula.parts))
+        case _:
+            return formula
+
+
+def _floats(part: Evaluated) -> Evaluated:
+    return Evaluated(*(np.asarray(each, dtype=np.float64) for each in (part.values, part.low, part.high)))
+
+
+class _Groups:
+    """The rows that are kept, apart by the keys of a window, each part in its order."""
+
+    def __init__(self, of: WindowOf, measures: Mapping[int, Combined], size: int) -> None:
+        rows, window = of.rows, of.window
+        assert rows is not None  # noqa: S101 (bound before anything is evaluated)
+        self.window = window
+        self.size = size
+        keys = [rows.column(name) for name in window.partition]
+        apart: dict[tuple[Value, ...], list[int]] = {}
+        for place in np.flatnonzero(rows.kept).tolist():
+            apart.setdefault(tuple(column[place] for column in keys), []).append(place)
+        self._ordered = [_sorting_values(rows, each, formula, measures, size) for each, formula in of.order]
+        self.listed = [self._in_order(places) for places in apart.values()]
+
+    def _in_order(self, places: list[int]) -> Places:
+        for values, order in zip(reversed(self._ordered), reversed(self.window.order), strict=True):
+            places = in_order(values, places, order)
+        return np.array(places, dtype=np.int64)
+
+    def peers(self, group: Places) -> Places:
+        """For each place of a group, the number of its stretch of equal rows."""
+        numbers = np.zeros(len(group), dtype=np.int64)
+        for at in range(1, len(group)):
+            same = all(values[group[at]] == values[group[at - 1]] for values in self._ordered)
+            numbers[at] = numbers[at - 1] + (not same)
+        return numbers
+
+    def stretches(self, group: Places) -> tuple[Places, Places]:
+        """For each place of a group, the first place of its frame, and the one after the last."""
+        count = len(group)
+        every = np.arange(count)
+        frame = self.window.frame
+        if not self.window.order:
+            return np.zeros(count, dtype=np.int64), np.full(count, count)
+        if frame is not None and not frame.peers:
+            first = np.zeros(count, dtype=np.int64) if frame.before is None else every - frame.before
+            last = np.full(count, count) if frame.after is None else every + frame.after + 1
+            return np.clip(first, 0, count), np.clip(np.maximum(last, first), 0, count)
+        numbers = self.peers(group)
+        ends = np.searchsorted(numbers, numbers, side="right")
+        if frame is not None and frame.after is None:
+            ends = np.full(count, count)
+        return np.zeros(count, dtype=np.int64), ends
+
+    def totals(self, values: Floats) -> Floats:
+        """For each row the sum over its frame, what is missing left out."""
+        found = np.full(self.size, np.nan)
+        for group in self.listed:
+            first, last = self.stretches(group)
+            within = values[group]
+            running = [
+                np.concatenate(([0.0], np.cumsum(each)))
+                for each in (np.where(np.isfinite(within), within, 0.0), within == np.inf, within == -np.inf)
+            ]
+            finite, above, below = (sums[last] - sums[first] for sums in running)
+            unbounded = np.where(above > 0, np.inf, 0.0) + np.where(below > 0, -np.inf, 0.0)
+            found[group] = finite + unbounded
+        return found
+
+    def ranks(self, function: str) -> Places:
+        """The place of each row; rows that are equal have one rank."""
+        found = np.zeros(self.size, dtype=np.int64)
+        for group in self.listed:
+            numbers = self.peers(group)
+            if function == "row_number":
+                found[group] = np.arange(1, len(group) + 1)
+            elif function == "dense_rank":
+                found[group] = numbers + 1
+            else:
+                found[group] = np.searchsorted(numbers, numbers, side="left") + 1
+        return found
+
+
+def _sorting_values(
+    rows: AnswerRows, order: Order, formula: Formula | None, measures: Mapping[int, Combined], size: int
+) -> list[Any]:
+    if formula is None:
+        return list(rows.column(order.column))
+    values = np.asarray(formula.evaluate(measures, 0.5, size).values).tolist()
+    return [None if value != value else value for value in values]  # noqa: PLR0124 (not a number)
+
+
+def in_order(values: Sequence[Any], places: list[int], order: Order) -> list[int]:
+    """Places in the order of their values; those that are equal stay as they are."""
+    present = [place for place in places if values[place] is not None]
+    missing = [place for place in places if values[place] is None]
+    present.sort(key=lambda place: values[place], reverse=order.descending)
+    return [*missing, *present] if order.missing_first else [*present, *missing]
+
+
+def _counts(groups: _Groups, size: int) -> Evaluated:
+    found = np.nan_to_num(groups.totals(np.ones(size))).astype(np.int64)
+    return Evaluated(found, found, found)
+
+
+def _taken(groups: _Groups, window: Window, cells: Evaluated, size: int) -> Evaluated:
+    """The values of another row of the same group."""
+    source = np.full(size, -1, dtype=np.int64)
+    for group in groups.listed:
+        count = len(group)
+        every = np.arange(count)
+        if window.function in SHIFTED:
+            at = every + (window.places if window.function == "lead" else -window.places)
+            there = (at >= 0) & (at < count)
+        else:
+            first, last = groups.stretches(group)
+            at, there = (first if window.function == "first" else last - 1), last > first
+        source[group] = np.where(there, group[np.clip(at, 0, count - 1)], -1)
+    parts = (np.where(source >= 0, each[source], np.nan) for each in (cells.values, cells.low, cells.high))
+    return Evaluated(*parts)
+
+
+def _extremes(groups: _Groups, cells: Evaluated, function: str, size: int) -> Evaluated:
+    """The least or greatest of each frame; most frames begin with the first row, and grow."""
+    pick = np.fmin if function == "minimum" else np.fmax
+    arrays = (cells.values, cells.low, cells.high)
+    found = [np.full(size, np.nan) for _ in arrays]
+    for group in groups.listed:
+        first, last = groups.stretches(group)
+        there = last > first
+        for array, each in zip(found, arrays, strict=True):
+            within = each[group]
+            if not first.any():
+                chosen = pick.accumulate(within)[np.maximum(last - 1, 0)]
+            else:
+                pairs = zip(first.tolist(), last.tolist(), strict=True)
+                chosen = np.array([pick.reduce(within[a:b]) if b > a else np.nan for a, b in pairs])
+            array[group] = np.where(there, chosen, np.nan)
+    return Evaluated(*found)

@@ -1,0 +1,33 @@
+"""The columns of a file by its header and its types alone: no row is looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from giveortake.engines.duckdb import csv_files, tables
+from giveortake.engines.duckdb.database import open_database
+from giveortake.errors import InvalidParameter, NotFound, shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from giveortake.plan import Kind
+
+
+def columns_of(path: Path, table: str | None = None) -> dict[str, Kind | None]:
+    """The name and the kind of every column that can be asked about; None where cells are text until somebody says.
+
+    Guarantee: nothing depends on any row. Of a CSV file the first record is read, of Parquet files and databases what
+    they say about their types.
+    """
+    if not path.is_file():
+        raise NotFound(
+            f"there is no file {shown(path)}", hint="`giveortake init` takes one CSV, Parquet or DuckDB file"
+        )
+    if (separator := csv_files.separator_of(path)) is not None:
+        return tables.told_without_content(path, lambda: dict.fromkeys(csv_files.header(path, separator)))
+    with open_database() as connection:
+        found = tables.told_without_content(path, lambda: tables.typed_columns(connection, path, table))
+    if not found:
+        raise InvalidParameter("file", path.name, "has no column of a type that can be asked about")
+    return {name: domain.kind for name, domain in found}

@@ -1,0 +1,118 @@
+"""What is computed from answers: functions of noisy numbers, and of the rows of the noisy answer.
+
+All of it is post-processing: it reads what was released, and is free. Both languages read the tables here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from giveortake.errors import QueryRefused
+
+if TYPE_CHECKING:
+    from giveortake.plan.aggregates import Order, Output
+
+MOST_DIGITS = 12
+_MOST_PLACES = 1_000_000  # that a window reaches, or LAG goes back
+
+# How many parts a function of answers takes; None: as many as one likes.
+FUNCTIONS_OF_ANSWERS: dict[str, tuple[int, int | None]] = {
+    "abs": (1, 1),
+    "sign": (1, 1),
+    "floor": (1, 1),
+    "ceil": (1, 1),
+    "round": (1, 1),
+    "to_integer": (1, 1),
+    "sqrt": (1, 1),
+    "ln": (1, 1),
+    "exp": (1, 1),
+    "power": (1, 1),
+    "coalesce": (2, None),
+    "nullif": (2, 2),
+    "greatest": (2, None),
+    "least": (2, None),
+}
+# Functions of the rows of an answer: whether each is of a number in them, and needs an order.
+WINDOWS: dict[str, tuple[bool, bool]] = {
+    "sum": (True, False),
+    "mean": (True, False),
+    "minimum": (True, False),
+    "maximum": (True, False),
+    "count": (False, False),
+    "row_number": (False, True),
+    "rank": (False, True),
+    "dense_rank": (False, True),
+    "lag": (True, True),
+    "lead": (True, True),
+    "first": (True, True),
+    "last": (True, True),
+}
+FRAMED = frozenset({"sum", "mean", "minimum", "maximum", "count", "first", "last"})
+SHIFTED = frozenset({"lag", "lead"})
+RANKED = frozenset({"row_number", "rank", "dense_rank"})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A function of answers. `constant` is the digits of ROUND, or the exponent of POWER."""
+
+    function: str
+    parts: tuple[Output, ...]
+    constant: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        least, most = FUNCTIONS_OF_ANSWERS[self.function]
+        if len(self.parts) < least or (most is not None and len(self.parts) > most):
+            raise QueryRefused(f"{self.function.upper()} does not take {len(self.parts)} answers")
+        if self.function == "round" and (self.constant.denominator != 1 or abs(self.constant) > MOST_DIGITS):
+            raise QueryRefused(f"ROUND takes up to {MOST_DIGITS} digits", hint="ROUND(AVG(amount), 2)")
+        if self.function == "power" and abs(self.constant) > 32:
+            raise QueryRefused("POWER takes exponents up to 32", hint="POWER(AVG(amount), 2)")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The rows of a window around each row: so many before it and after it in its order, or all where there is None.
+
+    With `peers`, rows that are equal in the order go together, as they do where nothing is said.
+    """
+
+    before: int | None = None
+    after: int | None = 0
+    peers: bool = True
+
+    def __post_init__(self) -> None:
+        if any(end is not None and abs(end) > _MOST_PLACES for end in (self.before, self.after)):
+            raise QueryRefused(f"a window reaches up to {_MOST_PLACES:,} rows")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A function of rows of the answer: of those with the same keys `partition`, in an order, within a frame.
+
+    It is computed of the rows that HAVING leaves, before ORDER BY and LIMIT. `places` is how far LAG and LEAD go.
+    """
+
+    function: str
+    of: Output | None = None
+    partition: tuple[str, ...] = ()
+    order: tuple[Order, ...] = ()
+    frame: Frame | None = None
+    places: int = 1
+
+    def __post_init__(self) -> None:
+        needs, ordered = WINDOWS[self.function]
+        name = self.function.upper()
+        if needs != (self.of is not None):
+            raise QueryRefused(f"{name} OVER is {'of an aggregate' if needs else 'of no value'}")
+        if ordered and not self.order:
+            raise QueryRefused(f"{name} needs an order", hint=f"{name}(…) OVER (ORDER BY …)")
+        if self.frame is not None and (self.function not in FRAMED or not self.order):
+            raise QueryRefused(f"{name} OVER takes no frame of rows without an order")
+        if not 0 <= self.places <= _MOST_PLACES:
+            raise QueryRefused(f"{name} goes up to {_MOST_PLACES:,} rows")

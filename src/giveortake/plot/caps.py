@@ -1,0 +1,48 @@
+"""The error of a count against the cap on a person's rows: what the noise adds, and what is left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from giveortake import exact
+from giveortake.plot.theme import COLOURS, DASHES, altair, finished
+
+if TYPE_CHECKING:
+    from giveortake.exact import Number
+    from giveortake.session.profile import Profile
+
+_TICKS = [0, *(10**power for power in range(13))]
+_PARTS = {"noise": "margin of the noise", "bias": "rows left out, about", "error": "both together"}
+
+
+def caps(profile: Profile, *, epsilon: Number | None = None, title: str | None = None) -> Any:
+    """Noise and bias of COUNT(*) for every cap on rows, apart and together, at ε or at that of the profile."""
+    alt = altair()
+    lines = profile.lines(epsilon)
+    rows = [{"cap": line["cap"], "rows": line[part], "part": name} for part, name in _PARTS.items() for line in lines]
+    names = list(_PARTS.values())
+    legend = alt.Legend(title=None, symbolStrokeWidth=2, symbolSize=400, labelLimit=260)
+    colours = alt.Scale(domain=names, range=[COLOURS[i % len(COLOURS)] for i in range(len(names))])
+    dashes = alt.Scale(domain=names, range=[list(DASHES[i % len(DASHES)]) for i in range(len(names))])
+    cap = alt.X("cap:Q", title="rows of a person that count", scale=alt.Scale(type="log", base=2))
+    drawn = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=cap,
+            y=alt.Y("rows:Q", title="rows", scale=alt.Scale(type="symlog"), axis=alt.Axis(values=_TICKS)),
+            color=alt.Color("part:N", scale=colours, legend=legend, sort=names),
+            strokeDash=alt.StrokeDash("part:N", scale=dashes, legend=legend, sort=names),
+        )
+    )
+    most = max(line["error"] for line in lines)
+    band = [{"cap": line["cap"], "low": line["low"], "high": min(line["high"], most)} for line in lines]
+    held = (
+        alt.Chart(alt.Data(values=band))
+        .mark_area(opacity=0.15, color=COLOURS[1])
+        .encode(x=cap, y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
+    )
+    best = min(lines, key=lambda line: line["error"])
+    spent = exact.shown(profile.epsilon if epsilon is None else exact.spendable("epsilon", epsilon))
+    said = f"COUNT(*) of {profile.table} at ε = {spent}: the least error is at {best['cap']:,.0f} rows"
+    return finished(held + drawn, title or said)

@@ -1,0 +1,225 @@
+"""The dimensions of a profile: how many rows and groups people have, how large their numbers are, in logarithmic bins.
+
+Guarantee (theory of histograms, seed 001): in each dimension a person falls into one bin, whatever their rows, so that
+nothing has to be bounded first. A person who is added or removed moves D histograms by 1 in L1 and √D in L2 together
+for D dimensions; one who is changed leaves a bin and enters another in each: 2D and √(2D).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.plan import Aggregate, AggregateKind, Call, Column, Derive, Literal, Measured, PerPerson, Question
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from giveortake.plan import Expression, Relation
+
+_DOUBLINGS = 20  # of sizes: whoever has more than 2^20 rows is in the last bin, which is open
+_POWERS = range(-40, 41)  # of two, that are tried as bounds of a column
+_SIZE, _LEAST, _BIN = "size", "least", "bin"
+
+
+def size_edges(most: int | None) -> tuple[int, ...]:
+    """The last size of each bin: every size up to 8, then four bins to each doubling, up to a public maximum.
+
+    >>> size_edges(20)
+    (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20)
+    """
+    edges = list(range(1, 8))
+    for doubling in range(3, _DOUBLINGS):
+        edges += [2**doubling // 4 * quarter for quarter in (4, 5, 6, 7)]
+    edges.append(2**_DOUBLINGS)
+    if most is None:
+        return tuple(edges)
+    return (*edges[: bisect_left(edges, most)], most)
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension(ABC):
+    """One thing about a person that a profile tells: which bin they fall into."""
+
+    relation: Relation
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is about."""
+
+    @abstractmethod
+    def question(self) -> Question:
+        """How many persons each bin has, from the first bin to the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeDimension(Dimension):
+    """A number of things that a person has, in bins up to the public maximum `most`, or open."""
+
+    by: tuple[str, ...] = ()
+    most: int | None = None
+
+    @property
+    def edges(self) -> tuple[int, ...]:
+        """The last size of each bin; the last bin holds everything beyond as well."""
+        return size_edges(self.most)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RowsOfPerson(SizeDimension):
+    """How many rows a person has; with `by`, how many in their largest group."""
+
+    @property
+    def name(self) -> str:
+        return "rows in the largest group" if self.by else "rows"
+
+    def question(self) -> Question:
+        sizes: Relation = PerPerson(self.relation, self.by, ((_SIZE, Aggregate(AggregateKind.COUNT_ROWS)),))
+        if self.by:
+            greatest = Aggregate(AggregateKind.MAXIMUM, _clamped(Column(_SIZE)))
+            sizes = PerPerson(sizes, (), ((_SIZE, greatest),))
+        return _histogram(sizes, _bin_of(Column(_SIZE), self.edges))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GroupsOfPerson(SizeDimension):
+    """How many groups a person has rows in."""
+
+    @property
+    def name(self) -> str:
+        return "groups"
+
+    def question(self) -> Question:
+        pairs = PerPerson(self.relation, self.by, ((_SIZE, Aggregate(AggregateKind.COUNT_ROWS)),))
+        groups = PerPerson(pairs, (), ((_SIZE, Aggregate(AggregateKind.COUNT_ROWS)),))
+        return _histogram(groups, _bin_of(Column(_SIZE), self.edges))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Magnitude(Dimension):
+    """The greatest absolute value of a unit in a column, as a power of two, and whether any value is below zero.
+
+    Bins: one of those who have no value, then the powers of those without negative values, then of those with some.
+    """
+
+    column: str
+
+    def __post_init__(self) -> None:
+        schema = self.relation.schema
+        if self.column not in schema or not schema[self.column].kind.is_number:
+            raise InvalidParameter("columns", self.column, "is no column of numbers")
+
+    @property
+    def name(self) -> str:
+        return f"column {self.column}"
+
+    def question(self) -> Question:
+        real = Call("to_real", (Column(self.column),))
+        away = Call("clamp", (Call("abs", (real,)), Literal(0), Literal(2 ** _POWERS[-1])))
+        below = Call("clamp", (real, Literal(-1), Literal(0)))
+        units: Relation = Derive(self.relation, ((_SIZE, away), (_LEAST, below)))
+        if self.relation.person is not None:
+            features = (
+                (_SIZE, Aggregate(AggregateKind.MAXIMUM, Column(_SIZE))),
+                (_LEAST, Aggregate(AggregateKind.MINIMUM, Column(_LEAST))),
+            )
+            units = PerPerson(units, (), features)
+        edges = [Fraction(2) ** power for power in _POWERS]
+        count, negative = len(edges), Call("lt", (Column(_LEAST), Literal(0)))
+        arguments: list[Expression] = [Call("is_null", (Column(_SIZE),)), Literal(0)]
+        for place, edge in enumerate(edges[:-1]):
+            within = Call("le", (Column(_SIZE), Literal(edge.numerator if edge.denominator == 1 else edge)))
+            arguments += [Call("and", (negative, within)), Literal(1 + count + place), within, Literal(1 + place)]
+        key = Call("case", (*arguments, negative, Literal(2 * count), Literal(count)))
+        return _histogram(units, key)
+
+    def bounds(self, seen: Sequence[int], share: Fraction) -> tuple[int | float, int | float]:
+        """The least power of two within which that share of what was seen lies, on both sides of zero if need be."""
+        count = len(_POWERS)
+        positive, negative = seen[1 : 1 + count], seen[1 + count :]
+        both = [one + other for one, other in zip(positive, negative, strict=True)]
+        power = _POWERS[_place(both, share)]
+        reach = 2**power if power >= 0 else 2.0**power
+        return (-reach if sum(negative) > 0 else 0, reach)
+
+
+def dimensions_of(
+    relation: Relation, by: Sequence[str], columns: Sequence[str], most_rows: int | None
+) -> tuple[Dimension, ...]:
+    """Everything that a profile of a table tells: of persons rows, and groups if they are named; of units numbers."""
+    found: list[Dimension] = []
+    if relation.person is not None:
+        found.append(RowsOfPerson(relation, most=most_rows))
+        if by:
+            _require_groups(relation, by)
+            found += [
+                GroupsOfPerson(relation, tuple(by), _most_groups(relation, by, most_rows)),
+                RowsOfPerson(relation, tuple(by), most_rows),
+            ]
+    elif by or most_rows is not None:
+        raise InvalidParameter("by", list(by), "are groups of persons, and every row is protected by itself")
+    found += [Magnitude(relation, column) for column in columns]
+    if not found:
+        raise InvalidParameter("columns", list(columns), "is empty, and rows have no caps", hint="name a column")
+    return tuple(found)
+
+
+def least_edge(edges: Sequence[int], seen: Sequence[int], share: Fraction) -> int:
+    """The least size up to which that share of the people lies."""
+    return edges[_place(seen, share)]
+
+
+def _place(seen: Sequence[int], share: Fraction) -> int:
+    """The first bin up to which that share of the whole lies, and which somebody is in."""
+    needed, reached = share * sum(seen), 0
+    for place, count in enumerate(seen):
+        reached += count
+        if reached >= needed and count:
+            return place
+    return 0
+
+
+def _most_groups(relation: Relation, by: Sequence[str], most_rows: int | None) -> int | None:
+    """How many groups a person can have: as many as there are keys, if all are known, and no more than rows."""
+    listed = [relation.schema[name].keys() for name in by]
+    known = None if None in listed else math.prod(len(each or ()) for each in listed)
+    if known is None or known > 2**_DOUBLINGS:
+        return most_rows
+    return max(1, known if most_rows is None else min(known, most_rows))
+
+
+def _require_groups(relation: Relation, by: Sequence[str]) -> None:
+    schema = relation.schema
+    if len(set(by)) < len(by):
+        raise InvalidParameter("by", list(by), "names a column twice")
+    for name in by:
+        if name == relation.person:
+            raise InvalidParameter("by", name, "names the persons themselves", hint="name what questions group by")
+        try:
+            Column(name).domain(schema)
+        except QueryRefused as refusal:
+            raise InvalidParameter("by", name, "is no column here", hint=refusal.hint) from None
+
+
+def _clamped(of: Expression) -> Expression:
+    return Call("clamp", (of, Literal(0), Literal(2 ** (_DOUBLINGS + 1))))
+
+
+def _bin_of(size: Expression, edges: Sequence[int]) -> Expression:
+    arguments: list[Any] = []
+    for place, edge in enumerate(edges[:-1]):
+        arguments += [Call("le", (size, Literal(edge))), Literal(place)]
+    return Call("case", (*arguments, Literal(len(edges) - 1))) if arguments else Literal(0)
+
+
+def _histogram(units: Relation, key: Expression) -> Question:
+    return Question(units, ((_BIN, key),), (("people", Measured(Aggregate(AggregateKind.COUNT_ROWS))),))

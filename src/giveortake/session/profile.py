@@ -1,0 +1,203 @@
+"""A profile: how many rows and groups people have and how large their numbers are, as it was released once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake import exact
+from giveortake.answers.left_out import LeftOut, percent
+from giveortake.errors import InvalidParameter
+from giveortake.mechanisms.tails import LaplaceTail, quantile
+from giveortake.session.dimensions import GroupsOfPerson, Magnitude, RowsOfPerson, SizeDimension, least_edge
+from giveortake.session.size_bounds import Sizes, share_left_out, share_left_out_of_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from giveortake.exact import Number
+    from giveortake.session.dimensions import Dimension
+
+_USUAL_SHARE = Fraction(95, 100)
+_BEYOND_NOISE = 9  # scales of the noise: a count that is no more is taken for nothing; e^-9 is one in 8,000
+_SHOWN = 8  # lines of a table
+NO_MAXIMUM = "how much at most, only a public maximum of rows a person can bound: s.profile(…, most_rows=…) takes one"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How many rows and groups people have, and how large their numbers are, in bins, with noise; see `s.profile`.
+
+    `most_rows` is the public maximum of rows a person that was declared, if one was. Everything here is computed from
+    what was released, and free.
+    """
+
+    table: str
+    by: tuple[str, ...]
+    columns: tuple[str, ...]
+    most_rows: int | None
+    epsilon: Fraction
+    release_id: str
+    notes: tuple[str, ...]
+    _dimensions: tuple[Dimension, ...] = field(repr=False)
+    _counts: tuple[tuple[int, ...], ...] = field(repr=False)
+    _scale: float = field(repr=False)
+
+    @property
+    def noise_scale(self) -> float:
+        """The scale of the Laplace noise in every bin, in persons."""
+        return self._scale
+
+    # -- suggestions --------------------------------------------------------------------------------------------
+
+    def caps(self, share: Number = _USUAL_SHARE) -> dict[str, int]:
+        """The least caps that leave so many of the people as they are, as far as the noise lets us see.
+
+        Ready for `gt.protect(…, **p.caps())`, or for one question.
+        """
+        wanted = exact.open_probability("share", share)
+        found = {}
+        for name, sizes in (
+            ("rows_per_person", self.rows),
+            ("groups_per_person", self.groups),
+            ("rows_per_group", self.largest_groups),
+        ):
+            if sizes is not None:
+                last = sizes.last_seen(float(1 - _USUAL_SHARE))
+                found[name] = least_edge(sizes.edges, [max(0, each) for each in sizes.counts[: last + 1]], wanted)
+        return found
+
+    @property
+    def bounds(self) -> dict[str, tuple[int | float, int | float]]:
+        """For each column the powers of two between which 95 % of the people have all their numbers."""
+        return self.bounds_at(_USUAL_SHARE)
+
+    def bounds_at(self, share: Number) -> dict[str, tuple[int | float, int | float]]:
+        """The same for another share of the people."""
+        wanted = exact.open_probability("share", share)
+        beyond = _BEYOND_NOISE * self._scale
+        return {
+            each.column: each.bounds([count if count > beyond else 0 for count in counts], wanted)
+            for each, counts in zip(self._dimensions, self._counts, strict=True)
+            if isinstance(each, Magnitude)
+        }
+
+    # -- what caps leave out ------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> Sizes | None:
+        """How many rows people have."""
+        return self._sizes(lambda each: isinstance(each, RowsOfPerson) and not each.by)
+
+    @property
+    def groups(self) -> Sizes | None:
+        """How many groups of the columns `by` people have."""
+        return self._sizes(lambda each: isinstance(each, GroupsOfPerson))
+
+    @property
+    def largest_groups(self) -> Sizes | None:
+        """How many rows people have in their largest group."""
+        return self._sizes(lambda each: isinstance(each, RowsOfPerson) and bool(each.by))
+
+    def _sizes(self, wanted: Callable[[Dimension], bool]) -> Sizes | None:
+        for each, counts in zip(self._dimensions, self._counts, strict=True):
+            if isinstance(each, SizeDimension) and wanted(each):
+                return Sizes(each.edges, counts, self._scale, each.most is not None)
+        return None
+
+    def left_out(
+        self,
+        *,
+        rows_per_person: int | None = None,
+        groups_per_person: int | None = None,
+        rows_per_group: int | None = None,
+        confidence: Number = _USUAL_SHARE,
+    ) -> LeftOut:
+        """The share of the table's rows that caps leave out.
+
+        Caps on groups are about groups of the columns `by`; `rows_per_group` alone is about all rows of a person. The
+        bounds hold for all caps together with the stated confidence.
+        """
+        sure = exact.open_probability("confidence", confidence)
+        if self.rows is None:
+            raise InvalidParameter("left_out", self.table, "is about persons, and every row is protected by itself")
+        miss = float(1 - sure) / 2
+        whole = rows_per_person if groups_per_person is not None or rows_per_person is not None else rows_per_group
+        shares = [] if whole is None else [share_left_out(self.rows, whole, miss)]
+        if groups_per_person is not None and rows_per_group is not None:
+            if self.groups is None or self.largest_groups is None:
+                return LeftOut(None, None, None, sure, "the profile was not told of the groups: by=[…] names them")
+            caps = (groups_per_person, rows_per_group)
+            shares.append(share_left_out_of_groups(self.rows, self.groups, self.largest_groups, caps, miss))
+        if not shares or (len(shares) == 1 and groups_per_person is not None and rows_per_group is None):
+            return LeftOut(None, None, None, sure, "these caps do not bound all that a person has")
+        low = max(each.low for each in shares)
+        high = min(1.0, sum(each.high for each in shares))
+        estimate = min(1.0, sum(each.estimate for each in shares))
+        return LeftOut(low, max(low, high), estimate, sure, NO_MAXIMUM if high >= 1 and self.most_rows is None else "")
+
+    def persons(self, confidence: Number = _USUAL_SHARE) -> tuple[float, float]:
+        """About how many persons there are: bounds that hold with the stated confidence."""
+        sure = exact.open_probability("confidence", confidence)
+        if self.rows is None:
+            raise InvalidParameter("persons", self.table, "are none: every row is protected by itself")
+        bounds = self.rows.bounded(float(1 - sure))
+        return float(bounds.kept_low[0]), bounds.persons_high
+
+    # -- faces --------------------------------------------------------------------------------------------------
+
+    def lines(self, epsilon: Number | None = None, confidence: Number = _USUAL_SHARE) -> list[dict[str, float]]:
+        """For each cap on all rows of a person: the margin of COUNT(*) at ε, and about how many rows are left out."""
+        sure = exact.open_probability("confidence", confidence)
+        spent = self.epsilon if epsilon is None else exact.spendable("epsilon", epsilon)
+        if self.rows is None:
+            raise InvalidParameter("plot", self.table, "shows caps of persons, and every row is protected by itself")
+        miss = float(1 - sure)
+        left, _ = self.rows.left_estimates(miss)
+        last = self.rows.last_seen(miss)
+        bounds = self.rows.bounded(miss)
+        found = []
+        for place, cap in enumerate(self.rows.edges[: last + 5]):
+            noise = quantile([LaplaceTail(float(Fraction(cap) / spent))], miss)
+            bias = float(left[place])
+            low, high = float(bounds.left_low[place]), float(bounds.left_high[place])
+            found.append({"cap": cap, "noise": noise, "bias": bias, "low": low, "high": high, "error": noise + bias})
+        return found
+
+    def plot(self, *, epsilon: Number | None = None, title: str | None = None) -> Any:
+        """An altair chart of the error of COUNT(*) against the cap on rows: noise and bias apart, and their sum."""
+        from giveortake.plot import caps  # noqa: PLC0415 (heavy, and above this room)
+
+        return caps(self, epsilon=epsilon, title=title)
+
+    def __str__(self) -> str:
+        lines = [f"profile of {self.table} (ε = {exact.shown(self.epsilon)}{self._named()})"]
+        if self.rows is not None:
+            low, high = self.persons()
+            lines.append(f"  between {low:,.0f} and {high:,.0f} persons (with 95 %)")
+            told = self.lines()
+            for line in told[:: max(1, len(told) // _SHOWN)]:
+                share = self.left_out(rows_per_person=int(line["cap"]))
+                lines.append(f"  rows_per_person={line['cap']:,.0f} leaves out {_span(share)}")
+            lines.append(f"  {', '.join(f'{name}={cap}' for name, cap in self.caps().items())} leave 95 % as they are")
+        if self.bounds:
+            lines.append(f"  domains={self.bounds!r}")
+        lines.extend(f"note: {note}" for note in self.notes)
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _named(self) -> str:
+        parts = [f"; groups of {', '.join(self.by)}"] if self.by else []
+        if self.most_rows is not None:
+            parts.append(f"; nobody has more than {self.most_rows:,} rows, as was declared")
+        return "".join(parts)
+
+
+def _span(share: LeftOut) -> str:
+    assert share.low is not None and share.high is not None and share.estimate is not None  # noqa: S101, PT018 (known)
+    if share.high >= 1:
+        return f"about {percent(share.estimate)} of the rows, at least {percent(share.low)}"
+    return f"about {percent(share.estimate)} of the rows: {percent(share.low)} to {percent(share.high)}"

@@ -1,0 +1,120 @@
+"""Profiles: released once, on the way of every question, and found again for whoever's level paid for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.compile import Caps, Spend
+from giveortake.compile.releases import arrays_from_json
+from giveortake.errors import InvalidParameter
+from giveortake.exact import spendable, whole
+from giveortake.mechanisms import Laplace
+from giveortake.session import stored_answers
+from giveortake.session.batches import share_of_each
+from giveortake.session.dimensions import dimensions_of
+from giveortake.session.profile import Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from giveortake.exact import Number
+    from giveortake.session.dimensions import Dimension
+    from giveortake.session.mechanism import InteractiveMechanism, Priced
+    from giveortake.session.stored_answers import Stored
+
+_FORMAT = 1  # of the bins; others are another format, and these stay readable
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ProfileRequest:
+    """What a profile is to tell, at what price: one question for each dimension, under one charge."""
+
+    mechanism: InteractiveMechanism
+    said: Mapping[str, Any]
+    dimensions: tuple[Dimension, ...]
+
+    @classmethod
+    def of(
+        cls,
+        mechanism: InteractiveMechanism,
+        table: str,
+        *,
+        epsilon: Number,
+        by: Sequence[str],
+        columns: Sequence[str],
+        most_rows: Number | None,
+    ) -> ProfileRequest:
+        """As it was said, checked. Nothing is charged, and no row is looked at."""
+        relation = mechanism.origin.uncapped.get(table)
+        if relation is None:
+            raise InvalidParameter("table", table, "is seen in part only: a profile is of the whole table")
+        for name, listed in (("by", by), ("columns", columns)):
+            if isinstance(listed, str):
+                raise InvalidParameter(name, listed, "is a text, not a list", hint=f"{name}=[{listed!r}]")
+        most = None if most_rows is None else whole("most_rows", most_rows)
+        said = {
+            "format": _FORMAT,
+            "table": table,
+            "by": list(by),
+            "columns": list(columns),
+            "most_rows": most,
+            "epsilon": str(spendable("epsilon", epsilon)),
+        }
+        return cls(mechanism, said, dimensions_of(relation, by, columns, most))
+
+    @property
+    def noise(self) -> Laplace:
+        """The noise of every count: what D dimensions share ε for. The price is derived anew from what is charged."""
+        moved = 2 if self.mechanism.budget.neighbours == "change-one" else 1
+        return Laplace(moved * len(self.dimensions) / Fraction(self.said["epsilon"]))
+
+    def price(self) -> tuple[Priced, ...]:
+        """One priced question for each dimension, of equal shares."""
+        questions = [each.question() for each in self.dimensions]
+        share = share_of_each(Spend(epsilon=Fraction(self.said["epsilon"])), questions)
+        return tuple(self.mechanism.price_at(each, Caps(), share) for each in questions)
+
+    def release(self, key: str | None) -> Profile:
+        """Charge, draw what was not drawn before, and read it."""
+        reservation, parts = self.mechanism.reserve_and_draw(self.price(), key, profile=self.said)
+        return self.read(parts, reservation.id, charged=bool(reservation.charged))
+
+    def read(self, parts: Sequence[Stored], release_id: str, *, charged: bool = False) -> Profile:
+        """The profile that follows from what is stored."""
+        counts = []
+        for part in parts:
+            (array,) = arrays_from_json(part["arrays"], 1)
+            counts.append(tuple(int(count) for count in array))
+        said = self.said
+        return Profile(
+            said["table"],
+            tuple(said["by"]),
+            tuple(said["columns"]),
+            said["most_rows"],
+            Fraction(said["epsilon"]),
+            release_id,
+            () if charged else ("released before at this price: nothing was charged",),
+            self.dimensions,
+            tuple(counts),
+            float(self.noise.scale),
+        )
+
+
+def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
+    """The profiles of a table that the asker's own levels paid for, the newest first; none in a part of the table.
+
+    Guarantee: they are read from the ledger alone. Whatever is chosen by them is post-processing for these levels.
+    """
+    if mechanism.part is not None:
+        return []
+    found = []
+    stored = mechanism.ledger.profiles(mechanism.dataset, version=mechanism.version, analyst=mechanism.analyst)
+    for request, release_id, content in stored:
+        said = dict(request["profile"])
+        if said.pop("format") == _FORMAT and said["table"] == table:
+            again = ProfileRequest.of(mechanism, **said)
+            found.append(again.read(stored_answers.parts_of(content, len(again.dimensions)), release_id))
+    return found

@@ -1,0 +1,254 @@
+"""What a noisy histogram of people's sizes says about every cap at once: how much is kept, how much is left out.
+
+A cap of R keeps Σ min(n, R) and leaves out Σ max(0, n − R), over the sizes n of all persons. The histogram says how
+many persons lie in each bin, give or take noise. All bounds here hold together with the stated confidence: each is a
+sum of weighted counts that lies on one side of the truth, plus how far its noise strays (`mechanisms.weighted_sums`),
+and the chance to miss is shared out evenly among them (union bound).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, TypeAlias, final
+
+import numpy as np
+
+from giveortake.mechanisms.weighted_sums import reach
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+_DEVIATIONS = 1.5  # of the noise, beyond which people are taken to be there: for estimates, which bound nothing
+_OCTAVES = (1, 2, 3, 5, 8)  # how far above a cap people are looked for; those beyond are not counted on
+
+
+@final
+@dataclass(frozen=True)
+class Sizes:
+    """Noisy numbers of persons in bins of sizes that end at `edges`; the last bin is open unless it is `closed`."""
+
+    edges: tuple[int, ...]
+    counts: tuple[int, ...]
+    scale: float
+    closed: bool
+
+    @cached_property
+    def most(self) -> Floats:
+        """The greatest size in each bin."""
+        return np.array(self.edges, dtype=np.float64)
+
+    @cached_property
+    def least(self) -> Floats:
+        """The least size in each bin."""
+        return np.concatenate([[1.0], self.most[:-1] + 1])
+
+    def noisy(self, weights: Floats) -> Floats:
+        """Σ weight · count, for each row of weights."""
+        total: Floats = np.atleast_2d(weights) @ np.array(self.counts, dtype=np.float64)
+        return total
+
+    def place(self, cap: int) -> int | None:
+        """The last bin whose end is at most the cap; None if even the first lies above."""
+        place = bisect_right(self.edges, cap) - 1
+        return None if place < 0 else place
+
+    def place_above(self, cap: int) -> int | None:
+        """The first bin whose end is at least the cap; None if none is."""
+        place = bisect_left(self.edges, cap)
+        return None if place == len(self.edges) else place
+
+    def bounded(self, miss: float) -> SizeBounds:
+        """Bounds for every cap that all hold together, except with probability `miss`."""
+        return _bounded(self, miss)
+
+    # -- estimates ----------------------------------------------------------------------------------------------
+
+    def last_seen(self, miss: float) -> int:
+        """The first bin above which nobody was seen beyond what may be noise.
+
+        Up to where people are sure to be, and from there on for as long as the next doubling has more than noise would.
+        """
+        above = self.bounded(miss).above_low
+        place = next((place for place in range(len(self.edges)) if above[place] <= 0), len(self.edges) - 1)
+        while place < len(self.edges) - 1 and self._more_than_noise(place):
+            place += 1
+        return place
+
+    def _more_than_noise(self, place: int) -> bool:
+        """Whether more persons than noise alone would show are within a doubling above a bin."""
+        window = (self.least > self.most[place]) & (self.most <= 2 * self.most[place])
+        found = float(self.noisy(window.astype(np.float64))[0])
+        return found > _DEVIATIONS * self.scale * float(np.sqrt(2 * window.sum())) and found > 0
+
+    def left_estimates(self, miss: float) -> tuple[Floats, float]:
+        """About how many rows each cap leaves out, of about how many; where nobody was seen there is nobody."""
+        last = self.last_seen(miss)
+        middle = (self.least + self.most) / 2
+        seen = np.where(np.arange(len(self.edges)) <= last, np.array(self.counts, dtype=np.float64), 0.0)
+        left = np.maximum(middle[np.newaxis, :] - self.most[:, np.newaxis], 0.0) @ seen
+        total = float(middle @ seen)
+        falling: Floats = np.minimum.accumulate(np.clip(left, 0.0, None))
+        return falling, max(total, 1.0)
+
+
+@final
+@dataclass(frozen=True)
+class SizeBounds:
+    """For the cap at the end of each bin: rows kept and left out, persons above it, each between two bounds."""
+
+    kept_low: Floats
+    kept_high: Floats
+    left_low: Floats
+    left_high: Floats
+    above_low: Floats
+    above_high: Floats
+
+    @property
+    def persons_high(self) -> float:
+        """The greatest number of persons there may be: a cap of one row keeps one of each."""
+        return float(self.kept_high[0])
+
+    @property
+    def rows_low(self) -> float:
+        """The least number of rows there may be."""
+        return float(self.kept_low[-1])
+
+
+@lru_cache(maxsize=64)
+def _bounded(sizes: Sizes, miss: float) -> SizeBounds:
+    families, strays = _families(sizes.edges, sizes.closed, sizes.scale, miss)
+    values = [sizes.noisy(family) for family in families]
+    lows = [value - stray for value, stray in zip(values, strays, strict=True)]
+    highs = [value + stray for value, stray in zip(values, strays, strict=True)]
+    windows = len(_OCTAVES)
+    kept_low = np.maximum.accumulate(np.clip(lows[0], 0.0, None))
+    kept_high = np.minimum.accumulate(np.clip(highs[1], 0.0, None)[::-1])[::-1]
+    left_high = np.minimum.accumulate(np.clip(highs[2], 0.0, None))
+    above_high = np.minimum.accumulate(np.clip(highs[3], 0.0, None))
+    left_low = np.clip(np.max(lows[4 : 4 + windows], axis=0), 0.0, None)
+    above_low = np.clip(np.max(lows[4 + windows :], axis=0), 0.0, None)
+    if sizes.closed:
+        left_high[-1] = above_high[-1] = 0.0
+    else:
+        left_high = np.full(len(sizes.edges), np.inf)
+    left_low = np.maximum.accumulate(left_low[::-1])[::-1]  # a lesser cap leaves out no less
+    above_low = np.maximum.accumulate(above_low[::-1])[::-1]
+    return SizeBounds(kept_low, kept_high, left_low, left_high, above_low, above_high)
+
+
+@lru_cache(maxsize=64)
+def _families(edges: tuple[int, ...], closed: bool, scale: float, miss: float) -> tuple[list[Floats], list[Floats]]:
+    """The weights of all sums that bound something, one row for each cap, and how far the noise of each strays.
+
+    Rows kept at least and at most, rows left out and persons above at most; then both of these at least, of persons
+    within each window above the cap.
+    """
+    most = np.array(edges, dtype=np.float64)
+    least = np.concatenate([[1.0], most[:-1] + 1])
+    caps = most[:, np.newaxis]
+    greatest = np.append(most[:-1], most[-1] if closed else np.inf)
+    windows = [(least > caps) & (most <= caps * 2**octaves) for octaves in _OCTAVES]
+    families = [
+        np.minimum(least, caps),
+        np.minimum(greatest, caps),
+        np.maximum(most - caps, 0.0),
+        (least > caps).astype(np.float64),
+        *(np.where(window, least - caps, 0.0) for window in windows),
+        *(window.astype(np.float64) for window in windows),
+    ]
+    each = miss / (len(families) * len(edges))
+    return families, [reach(family, scale, each) for family in families]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of rows between two bounds, and about how large it is."""
+
+    low: float
+    high: float
+    estimate: float
+
+
+def share_left_out(rows: Sizes, cap: int, miss: float) -> Share:
+    """The share of rows that a cap on all rows of a person leaves out."""
+    bounds = rows.bounded(miss)
+    inner, outer = rows.place(cap), rows.place_above(cap)
+    low, high = 0.0, 1.0
+    if outer is not None:  # a cap as great as this leaves out no more
+        low = _ratio(bounds.left_low[outer], bounds.kept_high[outer], nothing=0.0)
+    elif rows.closed:
+        high = 0.0
+    if inner is not None:
+        high = min(high, _ratio(bounds.left_high[inner], bounds.kept_low[inner], nothing=1.0))
+    return Share(low, high, _estimate(rows, cap, miss, low, high))
+
+
+def share_left_out_of_groups(rows: Sizes, groups: Sizes, largest: Sizes, caps: tuple[int, int], miss: float) -> Share:
+    """The share left out where at most `caps[0]` groups of a person count, with at most `caps[1]` rows in each.
+
+    Of a person with n rows in m groups, at most c in one, min(1, G/m) · Σ min(rows, R) are kept. That is at most G·R
+    and at least min(n, G, R), and all n if m ≤ G and c ≤ R. So at least max(n − G·R, m − G, c − R) are left out, and
+    at most n − min(n, G, R), of no more than the persons above one of both caps: X of them have at most X·r +
+    Σ max(0, n − r) rows, for whatever r. Each of the three histograms misses with a third of `miss`.
+    """
+    most_groups, most_rows = caps
+    each = miss / 3
+    bounded = [sizes.bounded(each) for sizes in (rows, groups, largest)]
+    lows, above = [0.0], 0.0
+    for sizes, bounds, cap in (
+        (rows, bounded[0], most_groups * most_rows),
+        (groups, bounded[1], most_groups),
+        (largest, bounded[2], most_rows),
+    ):
+        outer = sizes.place_above(cap)
+        if outer is not None:
+            lows.append(float(bounds.left_low[outer]))
+    for sizes, bounds, cap in ((groups, bounded[1], most_groups), (largest, bounded[2], most_rows)):
+        inner = sizes.place(cap)
+        above += float(bounds.above_high[inner]) if inner is not None else bounds.persons_high
+    kept = rows.place_above(most_groups * most_rows)
+    low = _ratio(max(lows), float(bounded[0].kept_high[-1 if kept is None else kept]), nothing=0.0)
+    heaviest = float(np.min(above * rows.most + bounded[0].left_high))
+    fewest = rows.place(min(caps))
+    if fewest is not None:
+        heaviest = min(heaviest, float(bounded[0].left_high[fewest]))
+    rest = max(bounded[0].rows_low, 1e-9)
+    high = min(1.0, heaviest / rest)
+    about = _estimate_of_groups((rows, groups, largest), caps, each)
+    return Share(min(low, high), high, min(max(about, low), high))
+
+
+def _ratio(left: float, kept: float, *, nothing: float) -> float:
+    """What is left out of both together, also where that has no bound."""
+    if np.isinf(left):
+        return 1.0
+    return float(left / (left + kept)) if left + kept > 0 else nothing
+
+
+def _estimate(rows: Sizes, cap: int, miss: float, low: float, high: float) -> float:
+    left, total = rows.left_estimates(miss)
+    about = float(np.interp(cap, rows.most, left)) / total
+    return min(max(about, low), high)
+
+
+def _estimate_of_groups(of: tuple[Sizes, Sizes, Sizes], caps: tuple[int, int], miss: float) -> float:
+    """As if whoever has more rows had more groups and larger ones, all of one size: no bound, only a guide."""
+    at = (np.arange(400) + 0.5) / 400
+    n, m, c = (_quantiles(sizes, at, miss) for sizes in of)
+    kept = n * np.minimum(1.0, caps[1] / c) * np.minimum(1.0, caps[0] / m)
+    return 1 - float(kept.sum() / n.sum())
+
+
+def _quantiles(sizes: Sizes, at: Floats, miss: float) -> Floats:
+    last = sizes.last_seen(miss)
+    seen = np.clip(np.array(sizes.counts[: last + 1], dtype=np.float64), 0.0, None)
+    if seen.sum() == 0:
+        return np.ones_like(at)
+    upto = np.cumsum(seen) / seen.sum()
+    middle: Floats = ((sizes.least + sizes.most) / 2)[np.minimum(np.searchsorted(upto, at), last)]
+    return middle

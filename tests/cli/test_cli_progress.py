@@ -1,0 +1,94 @@
+"""Progress: for people at a terminal, after a while, and for nobody else."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from giveortake import cli
+from giveortake.cli import progress as module
+from giveortake.cli.progress import progress
+
+
+class Terminal(io.StringIO):
+    """A terminal that remembers what was written to it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, patience: float) -> Terminal:
+    """A terminal in the place of standard error, for the rest of the test."""
+    found = Terminal()
+    monkeypatch.setattr(module, "_PATIENCE", patience)
+    monkeypatch.setattr(sys, "stderr", found)
+    monkeypatch.setenv("TERM", "xterm")
+    return found
+
+
+def wait_for(found: Terminal, words: str) -> bool:
+    end = time.monotonic() + 20
+    while words not in found.getvalue() and time.monotonic() < end:
+        time.sleep(0.02)
+    return words in found.getvalue()
+
+
+def test_what_takes_long_says_what_it_does_and_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = watched(monkeypatch, 0.01)
+    with progress("loading [trips].csv", total=3) as shown:
+        assert wait_for(terminal, "loading [trips].csv")
+        shown.says("asking")
+        shown.advance()
+        assert wait_for(terminal, "1/3")
+        assert wait_for(terminal, "asking")
+    assert terminal.getvalue().endswith("\x1b[2K")  # the line is gone
+
+
+def test_what_is_quick_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = watched(monkeypatch, 60)
+    with progress("quick") as shown:
+        shown.says("still quick")
+    assert terminal.getvalue() == ""
+
+
+def test_nobody_but_a_terminal_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    with progress("loading", total=2) as shown:
+        shown.advance()
+        time.sleep(0.05)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_failure_ends_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = watched(monkeypatch, 0.01)
+
+    def fail() -> None:
+        with progress("loading"):
+            assert wait_for(terminal, "loading")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    written = len(terminal.getvalue())
+    time.sleep(0.3)
+    assert len(terminal.getvalue()) == written
+
+
+def test_a_question_shows_it_and_its_answer_is_the_same_without(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    terminal = watched(monkeypatch, 0.0)
+    (tmp_path / "trips.csv").write_text("user_id,region\n" + "".join(f"{person},north\n" for person in range(50)))
+    asked = ["query", str(tmp_path / "trips.csv"), "SELECT COUNT(*) AS n FROM trips", "--epsilon", "1"]
+    said = ["--unit", "user_id", "--budget", "1", "--rows-per-person", "1", "--format", "csv"]
+    assert cli.main([*asked, *said]) == 0
+    first = capsys.readouterr().out
+    assert first.startswith("n,n_low,n_high\n")
+    assert any(words in terminal.getvalue() for words in ("loading", "asking"))
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert cli.main([*asked, *said]) == 0
+    assert capsys.readouterr().out == first

@@ -1,0 +1,229 @@
+"""Functions of answers and of their rows give what DuckDB gives of the same answer, and their intervals hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.compile import Measurement, Release, Spend
+from giveortake.compile.postprocessing import answer_columns
+from inside import engine_of, measured
+from recorded_entropy import RecordedEntropy
+from replay import exact_integers
+
+ROWS = 1200
+TABLE = pl.DataFrame(
+    {
+        "u": range(ROWS),
+        "r": ["abc"[0 if i % 7 == 0 else i % 3] for i in range(ROWS)],
+        "m": [i % 8 if i % 5 else 1 for i in range(ROWS)],
+        "x": [float(i % 50) for i in range(ROWS)],
+    }
+)
+DOMAINS: dict[str, Any] = {"r": ["a", "b", "c"], "m": {"bounds": (0, 7), "nullable": False}, "x": (0, 50)}
+REDRAWS = 300
+ENOUGH = 0.95 - 6 * math.sqrt(0.95 * 0.05 / REDRAWS)
+
+WINDOWS = {  # of the released number n of rows at the keys r and m
+    "total": "SUM({n}) OVER ()",
+    "total of a part": "SUM({n}) OVER (PARTITION BY r)",
+    "running sum": "SUM({n}) OVER (PARTITION BY r ORDER BY m)",
+    "running sum of peers": "SUM({n}) OVER (ORDER BY m)",
+    "running sum back": "SUM({n}) OVER (PARTITION BY r ORDER BY m DESC)",
+    "all in an order": "SUM({n}) OVER (ORDER BY m RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
+    "rows around": "SUM({n}) OVER (PARTITION BY r ORDER BY m ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING)",
+    "rows before": "SUM({n}) OVER (PARTITION BY r ORDER BY m ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING)",
+    "moving mean": "AVG({n}) OVER (PARTITION BY r ORDER BY m ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
+    "least": "MIN({n}) OVER (PARTITION BY r)",
+    "greatest so far": "MAX({n}) OVER (PARTITION BY r ORDER BY m)",
+    "greatest around": "MAX({n}) OVER (PARTITION BY r ORDER BY m ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)",
+    "groups": "COUNT(*) OVER (PARTITION BY r)",
+    "groups so far": "COUNT(*) OVER (ORDER BY m)",
+    "row number": "ROW_NUMBER() OVER (PARTITION BY r ORDER BY {n}, m)",
+    "place": "RANK() OVER (ORDER BY {n} DESC)",
+    "place by key": "RANK() OVER (ORDER BY m)",
+    "dense place": "DENSE_RANK() OVER (ORDER BY m DESC)",
+    "before": "LAG({n}) OVER (PARTITION BY r ORDER BY m)",
+    "two after": "LEAD({n}, 2) OVER (PARTITION BY r ORDER BY m)",
+    "before in a ranking": "LAG({n}) OVER (ORDER BY {n} DESC, r, m)",
+    "first": "FIRST_VALUE({n}) OVER (PARTITION BY r ORDER BY m)",
+    "last": "LAST_VALUE({n}) OVER (PARTITION BY r ORDER BY m ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
+    "share": "1.0 * {n} / SUM({n}) OVER (PARTITION BY r)",
+    "percent": "ROUND(100.0 * {n} / SUM({n}) OVER (), 1)",
+    "growth": "{n} - COALESCE(LAG({n}) OVER (PARTITION BY r ORDER BY m), 0)",
+    "of a half": "SUM({n} / 2) OVER (PARTITION BY r)",
+}
+WITHOUT = {"groups", "groups so far", "place by key", "dense place", "before in a ranking"}
+
+
+@pytest.fixture(scope="module")
+def session() -> Any:
+    with gt.protect(
+        TABLE, unit=gt.ROW, name="t", budget=gt.ApproxDP(10**6, "1e-3"), domains=DOMAINS, threads=1
+    ) as made:
+        yield made
+
+
+def _by_duckdb(text: str, table: pl.DataFrame) -> list[tuple[Any, ...]]:
+    with duckdb.connect() as connection:
+        connection.register("t", table)
+        return connection.execute(text).fetchall()
+
+
+def _same(found: list[Any], expected: list[Any]) -> bool:
+    pairs = zip(found, expected, strict=True)
+    return all((a is None or math.isnan(a)) if b is None else math.isclose(a, b, abs_tol=1e-9) for a, b in pairs)
+
+
+@pytest.mark.parametrize("having", ["", " HAVING COUNT(*) > 45", " HAVING m > 2"])
+@pytest.mark.parametrize("name", WINDOWS)
+def test_a_window_gives_what_duckdb_gives_of_the_same_answer(session: Any, name: str, having: str) -> None:
+    text = WINDOWS[name].format(n="COUNT(*)")
+    asked = f"SELECT r, m, COUNT(*) AS n, {text} AS w FROM t GROUP BY r, m{having} ORDER BY r, m"
+    answer = session.sql(asked).answer(epsilon=1)
+    released = answer.to_polars().select("r", "m", "n")
+    expected = _by_duckdb(f"SELECT {WINDOWS[name].format(n='n')} AS w FROM t ORDER BY r, m", released)
+    assert 0 < len(released) <= 24
+    assert _same(list(answer["w"]), [row[0] for row in expected])
+    assert answer["w"].has_interval == (name not in WITHOUT)
+
+
+def _redrawn(made: Measurement, exact: tuple[Any, ...], entropy: RecordedEntropy) -> Release:
+    arrays = tuple(noise.release(array, entropy) for array, noise in zip(exact, made.noises, strict=True))
+    return Release(arrays, made.noises)
+
+
+def _truths(text: str) -> dict[tuple[Any, ...], float | None]:
+    """What the function gives of the true numbers."""
+    return {row[:2]: row[2] for row in _by_duckdb(f"SELECT r, m, {text} FROM t GROUP BY r, m", TABLE)}
+
+
+COVERED = [name for name in WINDOWS if name not in WITHOUT]
+SPENDS = {"Laplace": Spend(epsilon=Fraction(1, 2)), "Gaussian": Spend(rho=Fraction(1, 50))}
+
+
+def _numbers(values: Any) -> list[float]:
+    return [float(value) for value in values]
+
+
+def _coverage(session: Any, text: str, truths: Any, noise: str, entropy: RecordedEntropy, having: str = "") -> float:
+    """How often the interval of a cell holds, over cells and redraws; the worst cell."""
+    made = measured(session, f"SELECT r, m, {text} AS w FROM t GROUP BY r, m{having}", SPENDS[noise])
+    keys, exact = made.keys(), exact_integers(made, engine_of(session))
+    held: dict[tuple[Any, ...], list[bool]] = {}
+    for _ in range(REDRAWS):
+        r, m, w = answer_columns(made, keys, [_redrawn(made, exact, entropy)], Fraction(95, 100))
+        expected = truths(list(zip(r, m, strict=True)))
+        for key, low, high in zip(zip(r, m, strict=True), _numbers(w.low), _numbers(w.high), strict=True):
+            truth = expected[key]
+            if truth is not None:
+                held.setdefault(key, []).append(low - 1e-9 <= truth <= high + 1e-9)
+    return min(float(np.mean(each)) for each in held.values() if len(each) >= 100)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("name", "noise"), [*((name, "Laplace") for name in COVERED), *((name, "Gaussian") for name in COVERED[:4])]
+)
+def test_intervals_of_windows_hold(session: Any, name: str, noise: str, entropy: RecordedEntropy) -> None:
+    text = WINDOWS[name].format(n="COUNT(*)")
+    truths = _truths(text)
+    assert _coverage(session, text, lambda _: truths, noise, entropy) >= ENOUGH
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", ["total", "running sum", "greatest so far", "place", "before", "share"])
+def test_intervals_of_windows_hold_of_the_rows_that_noise_chose(
+    session: Any, name: str, entropy: RecordedEntropy
+) -> None:
+    """What is claimed is what the function gives of the true numbers of the rows that are shown."""
+    exact = TABLE.group_by("r", "m").agg(n=pl.len())
+
+    def truths(shown: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], float | None]:
+        kept = exact.filter(
+            pl.struct("r", "m").map_elements(lambda row: (row["r"], row["m"]) in set(shown), pl.Boolean)
+        )
+        rows = _by_duckdb(f"SELECT r, m, {WINDOWS[name].format(n='n')} FROM t", kept)
+        return {row[:2]: row[2] for row in rows}
+
+    text = WINDOWS[name].format(n="COUNT(*)")
+    assert _coverage(session, text, truths, "Laplace", entropy, " HAVING COUNT(*) > 48") >= ENOUGH
+
+
+FUNCTIONS: dict[str, Callable[[int, float], float]] = {
+    "ROUND(AVG(x), 1)": lambda n, s: math.floor(s / n * 10 + 0.5) / 10,
+    "CAST(AVG(x) AS BIGINT)": lambda n, s: math.floor(s / n + 0.5),
+    "CAST(SUM(x) AS DECIMAL(12, 2))": lambda n, s: s,
+    "COALESCE(AVG(x), 0)": lambda n, s: s / n,
+    "COALESCE(SUM(x) / NULLIF(COUNT(*), 0), 0)": lambda n, s: s / n,
+    "GREATEST(COUNT(*), 50)": lambda n, s: max(n, 50),
+    "LEAST(COUNT(*), SUM(x), 50)": lambda n, s: min(n, s, 50),
+    "ABS(COUNT(*) - 50)": lambda n, s: abs(n - 50),
+    "SIGN(COUNT(*) - 50)": lambda n, s: (n > 50) - (n < 50),
+    "SQRT(COUNT(*))": lambda n, s: math.sqrt(n),
+    "LN(COUNT(*))": lambda n, s: math.log(n),
+    "EXP(COUNT(*) / 20)": lambda n, s: math.exp(n / 20),
+    "POWER(COUNT(*) - 50, 2)": lambda n, s: (n - 50) ** 2,
+    "POWER(COUNT(*), 0.5)": lambda n, s: math.sqrt(n),
+    "POWER(COUNT(*), -1)": lambda n, s: 1 / n,
+    "FLOOR(AVG(x)) + CEIL(AVG(x))": lambda n, s: math.floor(s / n) + math.ceil(s / n),
+    "CLAMP(COUNT(*), 20, 60)": lambda n, s: min(max(n, 20), 60),
+}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("text", FUNCTIONS)
+def test_intervals_of_functions_of_answers_hold(session: Any, text: str, entropy: RecordedEntropy) -> None:
+    rows = TABLE.group_by("r", "m").agg(pl.len(), pl.sum("x")).rows()
+    truths = {row[:2]: float(FUNCTIONS[text](row[2], row[3])) for row in rows}
+    assert _coverage(session, text, lambda _: truths, "Laplace", entropy) >= ENOUGH
+
+
+def test_coalesce_holds_the_other_value_where_the_first_may_be_missing_in_truth() -> None:
+    nobody = pl.DataFrame({"x": [1.0] * 50, "r": ["a"] * 50})
+    with gt.protect(nobody, unit=gt.ROW, name="t", budget=gt.PureDP(1000), domains={"x": (1, 2), "r": ["a", "b"]}) as s:
+        answer = s.sql("SELECT r, COALESCE(AVG(x), -7) AS a FROM t GROUP BY r").answer(epsilon=2)
+        assert _numbers(answer["a"].low)[0] >= 1
+        assert _numbers(answer["a"].low)[1] == -7
+        assert _numbers(answer["a"].high)[1] >= 1
+
+
+def test_a_share_stays_between_zero_and_one_and_its_interval_is_narrower_than_that_of_a_quotient() -> None:
+    with gt.protect(TABLE, unit=gt.ROW, name="t", budget=gt.PureDP(1000), domains=DOMAINS) as s:
+        answer = s.sql(
+            "SELECT m, COUNT(*) / SUM(COUNT(*)) OVER () AS share, COUNT(*) / (SUM(COUNT(*)) OVER () + 0) AS quotient "
+            "FROM t GROUP BY m"
+        ).answer(epsilon="0.01")
+        low, high = _numbers(answer["share"].low), _numbers(answer["share"].high)
+        below, above = _numbers(answer["quotient"].low), _numbers(answer["quotient"].high)
+        for place, value in enumerate(_numbers(answer["share"].values)):
+            assert math.isnan(value) or 0 <= low[place] <= value <= high[place] <= 1
+            assert high[place] - low[place] <= above[place] - below[place]
+
+
+def test_an_aggregate_in_order_by_alone_shares_the_spend_and_is_not_shown() -> None:
+    with gt.protect(TABLE, unit=gt.ROW, name="t", budget=gt.PureDP(1000), domains=DOMAINS) as s:
+        hidden = s.sql("SELECT r, COUNT(*) AS n FROM t GROUP BY r ORDER BY SUM(x) DESC").answer(epsilon=500)
+        shown = s.sql("SELECT r, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY r ORDER BY s DESC").answer(epsilon=500)
+        assert [column.name for column in hidden.columns] == ["r", "n"]
+        assert list(hidden["r"]) == list(shown["r"])
+        assert "asked before" in shown.notes[0]
+
+
+def test_windows_are_refused_in_streams_and_what_has_no_interval_is_named() -> None:
+    with gt.protect(TABLE, unit=gt.ROW, name="t", budget=gt.PureDP(1000), domains=DOMAINS) as s:
+        query = s.sql("SELECT r, COUNT(*) AS n, ROW_NUMBER() OVER (ORDER BY r) AS place FROM t GROUP BY r")
+        with pytest.raises(gt.errors.QueryRefused, match="OVER needs the whole table"):
+            query.stream(epsilon=1)
+        assert query.quote(epsilon=1).margins["place"] == "no interval"
+        answer = query.answer(epsilon=1)
+        assert any("no interval is claimed for `place`" in note for note in answer.notes)
+        assert "place_low" not in answer.to_polars().columns
