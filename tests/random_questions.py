@@ -28,7 +28,14 @@ MODES: dict[str, dict[str, Any]] = {
     "few rows": {"rows_per_person": 150},
     "one group": {"groups_per_person": 1, "rows_per_group": 1},
     "a part": {"groups_per_person": 40, "rows_per_group": 5},
+    "caps of each question": {},
 }
+OF_A_QUESTION: list[dict[str, Any]] = [
+    {"rows_per_person": 150},
+    {"rows_per_person": {"data": 200, "visits": 1}, "groups_per_person": 40},
+    {"rows_per_person": {"data": 3, "visits": 150}, "rows_per_group": 2},
+    {"groups_per_person": 40, "rows_per_group": 5},
+]
 LITTLE = "150MB"
 _SPEND: dict[str, Any] = {"epsilon": 1}
 _COLUMNS = "p, q, r, n, x, y, i, w, c, b, d, e, t"
@@ -278,7 +285,8 @@ def outcome(session: Session, text: str) -> str:
     finds_keys: dict[str, Any] = {"key_delta": "1e-9"}
     try:
         question = session.sql(text)
-        question.answer(**_SPEND, **(finds_keys if question.question.finds_keys else {}))
+        caps = {} if session.caps.stated else OF_A_QUESTION[len(text) % len(OF_A_QUESTION)]
+        question.answer(**_SPEND, **caps, **(finds_keys if question.question.finds_keys else {}))
     except QueryFailed as failed:
         return f"failed: {failed.cause}"
     except GiveOrTakeError as refused:
@@ -293,6 +301,7 @@ def fuzz(
     per_table: int = 100,
     growing: float = 0.1,
     rows: int = ROWS_OF_HEAVY,
+    mode: str | None = None,
     **more: Any,
 ) -> Fuzz:
     """So many questions, on new tables with other caps every now and then; some see a part of the data alone.
@@ -304,7 +313,7 @@ def fuzz(
         luck = random.Random(f"questions {seed} {start}")  # noqa: S311 (which questions are tried need not be secret)
         questions = Questions(luck)
         with ExitStack() as stack:
-            light, heavy = neighbours(stack, luck.choice(sorted(MODES)), f"{seed} {start}", rows, **more)
+            light, heavy = neighbours(stack, mode or luck.choice(sorted(MODES)), f"{seed} {start}", rows, **more)
             for _ in range(min(per_table, count - start)):
                 text = questions.growing() if luck.random() < growing else questions.text()
                 found.ask(light, heavy, text)

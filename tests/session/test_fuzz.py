@@ -23,6 +23,13 @@ def test_a_person_with_megabytes_of_text_decides_no_outcome() -> None:
     assert found.kinds["failed"] == 0
 
 
+def test_a_heavy_person_decides_no_outcome_whatever_caps_a_question_states() -> None:
+    found = fuzz(60, "caps", mode="caps of each question")
+    assert found.differences == []
+    assert found.kinds["answered"] > 20
+    assert found.kinds["failed"] == 0
+
+
 @pytest.mark.parametrize("bounded", [True, False])
 def test_texts_without_a_bound_would_tell_whether_the_person_is_there(
     bounded: bool, monkeypatch: pytest.MonkeyPatch
