@@ -45,7 +45,7 @@ _CLAMPED = {
 }
 _CAPS = ("rows_per_person", "groups_per_person", "rows_per_group")
 _OURS = {"max_groups_contributed": "groups_per_person", "max_rows_contributed": "rows_per_person"}
-_KNOWN = ("epsilon", "delta", *_CAPS, "caps", "privacy_unit_column")
+_KNOWN = ("epsilon", "delta", "share", *_CAPS, "caps", "privacy_unit_column")
 
 
 @final
@@ -95,7 +95,7 @@ def _require_one_select(tokens: list[Token]) -> None:
     while tokens and tokens[-1].text == ";":
         tokens.pop()
     if not tokens:
-        raise QueryRefused("the query is empty", hint="SELECT COUNT(*) FROM …")
+        raise QueryRefused("the query is empty", hint="SELECT COUNT(*) AS n FROM trips")
     if any(token.text == ";" for token in tokens):
         raise QueryRefused("several statements, separated by `;`, are not answered at once", hint="ask one by one")
     first = next((token for token in tokens if token.text != "("), tokens[0])
@@ -158,7 +158,7 @@ def _options(tokens: list[Token], start: int) -> tuple[dict[str, Fraction | str]
 
 
 def _option(name: str, value: Token) -> Fraction | str:
-    if name in {"epsilon", "delta", *_CAPS} and value.kind == "number":
+    if name in {"epsilon", "delta", "share", *_CAPS} and value.kind == "number":
         return _number(value.text)
     if name == "caps" and value.kind == "text":
         return value.text[1:-1].replace("''", "'")
