@@ -24,8 +24,8 @@ from giveortake.engines import KeyColumn, Keys
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import Laplace
 from giveortake.plan import Measured
-from giveortake.plan.aggregates import hidden_outputs
 from giveortake.plan.domains import MOST_KEYS
+from giveortake.plan.questions import hidden_outputs
 from giveortake.privacy import ApproxDP, GaussianDP, events, gaussian_mu
 
 if TYPE_CHECKING:
