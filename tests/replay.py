@@ -32,6 +32,7 @@ from evil_tables import (
 from giveortake.compile import Caps, Measurement, Spend
 from giveortake.compile.keys import with_keys
 from giveortake.compile.selection import NoisyWeights
+from giveortake.compile.weights import vectors
 from giveortake.engines import Engine, Keys
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive, WeightedKeys
@@ -218,6 +219,7 @@ class Replay:
             every = sorted({*found, *others}, key=repr)
             keys = with_keys(made, [key for key in every if luck.random() < 0.8])
         before, after = exact_integers(made, one, keys), exact_integers(made, two, keys)
+        self._compare_vectors(name, made, before, after)
         for measure, left, right in zip(made.measures, before, after, strict=True):
             if left.shape != right.shape:
                 self.violations.append(f"{name}: the shape changed")
@@ -230,6 +232,22 @@ class Replay:
                         f"{name}: {measure.name} moved by {l1} (declared {measure.l1}), "
                         f"in L2 by {math.sqrt(square)} (declared {float(measure.l2)})"
                     )
+
+    def _compare_vectors(
+        self, name: str, made: Measurement, before: tuple[npt.NDArray[Any], ...], after: tuple[npt.NDArray[Any], ...]
+    ) -> None:
+        """Measures that are released together move by at most one, each in units of its own sensitivity."""
+        for vector in vectors(made.measures):
+            l1 = square = Fraction(0)
+            for place in vector if len(vector) > 1 else ():
+                measure = made.measures[place]
+                change = (int(a) - int(b) for a, b in zip(before[place].tolist(), after[place].tolist(), strict=True))
+                moved = [abs(each) for each in change]
+                l1 += sum(moved) / measure.l1
+                square += sum(each * each for each in moved) / measure.l2**2
+            self._note(name, "vector", l1)
+            if l1 > 1 or square > 1:
+                self.violations.append(f"{name}: a vector moved by {float(l1)}, in L2 by {math.sqrt(square)}")
 
     def _compare_units(self, name: str, made: Measurement, found: Counted, others: Counted) -> None:
         selection = made.selection

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import re
 from fractions import Fraction
 from math import exp, log
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +16,7 @@ from filter_strategies import BUDGETS, admitted
 from giveortake.accounting import prices
 from giveortake.accounting.currencies import Divergence, Epsilon, Rho, SquaredMu
 from giveortake.accounting.filters import filter  # noqa: A004
-from giveortake.privacy import ApproxDP, Guarantee, PureDP, events
+from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, events
 
 
 @pytest.mark.parametrize("budget", [PureDP("1"), ApproxDP("1", "1e-6")], ids=repr)
@@ -147,3 +150,36 @@ def test_releases_from_samples_are_priced_by_the_promise_they_make() -> None:
     assert guard.spent.denominator <= 2**100
     assert not filter(PureDP(1)).admits(events.Subsampled(events.Gaussian(1), "0.01"))
     assert filter(ApproxDP(1, "1e-6")).admits(events.Subsampled(events.Gaussian(20), "0.1"))
+
+
+def test_what_a_race_has_left_is_told_in_questions_and_counted_exactly() -> None:
+    guard = filter(ApproxDP(1, "1e-6"))
+    assert str(guard.spent) == "0 % of the budget, and δ = 0 of 1e-7 for finding keys"
+    for _ in range(3):
+        guard.charge(events.Pure("0.1"))
+    told = re.fullmatch(r"about (\d+) more questions at ε = 0\.1, or (\d+) at ε = 0\.01; .*", str(guard.remaining))
+    assert told is not None
+    for times, epsilon in zip(map(int, told.groups()), ("0.1", "0.01"), strict=True):
+        twin = guard.copy()
+        for _ in range(times):
+            twin.charge(events.Pure(epsilon))
+        assert not twin.admits(events.Pure(epsilon))
+    assert repr(guard.spent).startswith("30 % of the budget")
+    used: Any = guard.spent
+    left: Any = guard.remaining
+    assert (used["ε"], dict(left)["ε"]) == (Fraction(3, 10), Fraction(7, 10))
+    assert copy.deepcopy(guard.remaining) == guard.remaining
+
+
+def test_the_part_of_what_is_left_says_how_many_charges_fit() -> None:
+    """Of a race the contestant that pays longest decides; what it would end does not count."""
+    for budget in (PureDP(1), ApproxDP(1, "1e-6"), ZCDP("0.1"), GaussianDP("0.3")):
+        for event in (events.Laplace(25), events.Gaussian(40)):
+            guard, times = filter(budget), 0
+            part = guard.part_of_rest(event)
+            while guard.admits(event):
+                guard.charge(event)
+                times += 1
+            assert (part is None) == (times == 0)
+            assert part is None or int(1 / part) == times
+            assert guard.part_of_rest(event) is None

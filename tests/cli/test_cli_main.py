@@ -51,7 +51,7 @@ def test_an_unknown_command_lists_those_that_exist() -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         "error: command = 'dmeo' does not exist\n\n"
-        f"  hint: did you mean `giveortake demo`? the commands are {', '.join(cli.COMMANDS)}\n"
+        f"  hint: did you mean `demo`? the commands are {', '.join(cli.COMMANDS)}\n"
     )
 
 

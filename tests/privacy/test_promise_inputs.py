@@ -181,3 +181,9 @@ def test_questions_are_checked_like_parameters(promise: Guarantee) -> None:
 def test_only_promises_compose(other: Any) -> None:
     with pytest.raises(InvalidParameter, match="other"):
         PureDP(1).compose(other)
+
+
+@pytest.mark.parametrize("kind", [ApproxDP, ProbabilisticDP, ComputationalDP])
+def test_a_delta_that_is_missing_is_named_with_the_promise_that_needs_it(kind: Any) -> None:
+    with pytest.raises(InvalidParameter, match=f"delta = None is missing: {kind.__name__} promises an ε and a δ"):
+        kind("1")

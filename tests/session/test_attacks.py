@@ -181,10 +181,13 @@ def test_the_mean_of_whole_numbers_is_as_sure_as_it_was_quoted() -> None:
 
 def test_a_refusal_speaks_of_what_was_asked() -> None:
     s = session(budget=gt.ApproxDP(1, "1e-6"))
-    with pytest.raises(gt.errors.BudgetExceeded, match="ε = 2 does not fit"):
+    with pytest.raises(gt.errors.BudgetExceeded, match="ε = 2 is more than the whole budget of the people of t; noth"):
         s.sql("SELECT COUNT(*) AS n FROM t").answer(epsilon=2)
     with pytest.raises(gt.errors.BudgetExceeded, match="finding keys takes δ"):
         s.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k").answer(epsilon="0.1", key_delta="5e-7")
+    s.sql("SELECT COUNT(*) AS n FROM t").answer(epsilon="0.9")
+    with pytest.raises(gt.errors.BudgetExceeded, match=r"ε = 0\.8 does not fit any more into the budget"):
+        s.sql("SELECT COUNT(*) AS n FROM t").answer(epsilon="0.8")
 
 
 def test_the_same_table_under_another_name_gets_no_second_budget(tmp_path: Path) -> None:

@@ -95,7 +95,10 @@ MINIMAL = 'source = "trips.csv"\nunit = "user_id"\nbudget = { epsilon = "1" }\n'
         ("[trips", "is not TOML"),
         ('source = "trips.csv"', "stands outside a section"),
         ("[trips]", "[trips] source = None is missing"),
-        (f"[trips]\n{MINIMAL}buget = 3", "[trips] buget = 3 is unknown\n\n  hint: did you mean budget? known: source,"),
+        (
+            f"[trips]\n{MINIMAL}buget = 3",
+            "[trips] buget = 3 is unknown\n\n  hint: did you mean `budget`? known: ",
+        ),
         (f"[trips]\n{MINIMAL}".replace("epsilon", "epsilom"), "budget.epsilom = '1' is unknown"),
         (f"[trips]\n{MINIMAL}".replace('"1"', '"-1"'), "budget = {'epsilon': '-1'} is refused"),
         (f"[trips]\n{MINIMAL}".replace('"1"', '"1", rho = 1'), "states no one promise"),

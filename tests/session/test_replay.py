@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
+from giveortake.compile import weights
 from giveortake.compile.bins import PrefixSums
+from giveortake.compile.measures import RowCount
+from giveortake.compile.sides import MissingCount, Sides
 from giveortake.compile.stability import Stability
+from giveortake.engines import Summand
 from giveortake.engines.duckdb import statements as own_statements
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.questions import Bounding
@@ -23,12 +27,17 @@ from giveortake.plan import JoinPersons, JoinPublic, Kind, Scan, Union
 from query_shapes import OF_PERSONS, OF_PERSONS_WITH_FEW_ROWS, PLAIN, RELATIONS, shapes_of
 from replay import ASKED, MODES, Mode, replay
 
+TOGETHER = {
+    "number, sum and mean": "SELECT COUNT(*) AS n, SUM(y) AS s, AVG(y) AS m FROM data",
+    "numbers and means by declared": "SELECT r, COUNT(*) AS n, AVG(x) AS m, AVG(i) AS k FROM data GROUP BY r",
+    "rows and deviation by discovered": "SELECT q, COUNT(*) AS n, STDDEV(c) AS d FROM data GROUP BY q",
+}
 ROW, CAPPED, FEW, ROW_CHANGED, CAPPED_CHANGED, FEW_CHANGED = MODES
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: f"{mode.name}, {mode.change}")
 def test_no_neighbour_moves_an_aggregate_by_more_than_was_declared(mode: Mode) -> None:
-    shapes = shapes_of(by_person=mode.by_person, few_rows=mode.few_rows)
+    shapes = shapes_of(by_person=mode.by_person, few_rows=mode.few_rows) | TOGETHER
     assert len(shapes) >= 40
     seen = replay(mode, shapes, tables=2, neighbours=2)
     assert seen.violations == []
@@ -212,6 +221,33 @@ def _right_angles(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PrefixSums, "within", lowered)
 
 
+def _rows_beside_sums(patch: pytest.MonkeyPatch) -> None:
+    """Numbers of rows are released as if they were a side of the sum before them."""
+    patch.setattr(RowCount, "joined", True)
+    patch.setattr(weights, "_bases", lambda plain: [])
+
+
+def _far_side(patch: pytest.MonkeyPatch) -> None:
+    """The upper side counts from beyond the upper bound."""
+    sound = Sides.within
+
+    def within(*arguments: Any, **options: Any) -> Sides:
+        sides = sound(*arguments, **options)
+        quantum = sides.high.quantum
+        return replace(sides, high=replace(sides.high, quantum=replace(quantum, shift=quantum.shift + quantum.reach)))
+
+    patch.setattr(Sides, "within", within)
+
+
+def _missing_everywhere(patch: pytest.MonkeyPatch) -> None:
+    """Every row counts as one without a value."""
+
+    def ask(self: MissingCount, inquiry: Any, index: int) -> None:
+        inquiry.add_summand(index, Summand("rows", fineness=self.fineness))
+
+    patch.setattr(MissingCount, "ask", ask)
+
+
 MULTIPLYING = {"multiplied": "SELECT COUNT(*) AS a FROM data JOIN zones ON 'down' = part"}
 _SUSPECTS: dict[str, str] = {
     "rows": "SELECT r, COUNT(*) AS a, SUM(x) AS s FROM data GROUP BY r",
@@ -252,8 +288,19 @@ MUTANTS: dict[str, tuple[Mode, Mutation, dict[str, str]]] = {
         _right_angles,
         {"median": PLAIN["quantile of integers, ungrouped"]},
     ),
+    "rows are released beside sums": (ROW, _rows_beside_sums, {"both": "SELECT SUM(x) AS s, COUNT(*) AS a FROM data"}),
+    "a side counts from beyond the bounds": (ROW, _far_side, {"mean": PLAIN["mean, ungrouped"]}),
+    "values count as missing": (CAPPED, _missing_everywhere, {"mean": "SELECT COUNT(*) AS a, AVG(x) AS m FROM data"}),
     "persons count in one group": (CAPPED, _persons_once, {"persons": OF_PERSONS["persons by declared"]}),
 }
+
+
+@pytest.fixture(autouse=True)
+def _chosen_anew() -> Iterator[None]:
+    """What a mutant chooses is not remembered, and neither is what was chosen before it."""
+    weights.choice.cache_clear()
+    yield
+    weights.choice.cache_clear()
 
 
 @pytest.mark.parametrize("name", MUTANTS)

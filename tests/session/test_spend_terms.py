@@ -63,7 +63,7 @@ def test_every_term_is_explained_and_has_an_option_of_the_command_line(term: str
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        ({"epsilno": 1}, "epsilno = 1 is no term of a question\n\n  hint: did you mean epsilon=?"),
+        ({"epsilno": 1}, "epsilno = 1 is no term of a question\n\n  hint: did you mean `epsilon`?"),
         ({"epsilon": 1, "colour": "red"}, "colour = 'red' is no term"),
         ({"epsilon": []}, "epsilon"),
         ({"epsilon": True}, "epsilon"),
@@ -87,7 +87,15 @@ def test_other_words_and_values_are_refused_at_no_cost(way: str, terms: dict[str
 
 @pytest.mark.parametrize(
     ("way", "term"),
-    [("batch", "margin"), ("batch", "n"), ("refine", "margin"), ("refine", "key_delta"), ("refine", "n")],
+    [
+        ("batch", "margin"),
+        ("batch", "share"),
+        ("batch", "n"),
+        ("refine", "margin"),
+        ("refine", "share"),
+        ("refine", "key_delta"),
+        ("refine", "n"),
+    ],
 )
 def test_terms_that_have_no_meaning_are_refused(way: str, term: str) -> None:
     with session() as s, pytest.raises(InvalidParameter, match=f"{term} = 1 has no meaning here"):

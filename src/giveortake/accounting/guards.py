@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Self
 
+    from giveortake.accounting.currencies import Currency
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event, InPart
 
@@ -88,6 +89,25 @@ class Filter(ABC):
             middle = (low + high) / 2
             low, high = (middle, high) if self.admits(events.Pure(middle)) else (low, middle)
         return low
+
+    def part_of_rest(self, event: Event) -> Fraction | None:
+        """How large a part of what is left an event would take; None if it does not fit.
+
+        About one over this many charges like it still fit, were nothing else charged. Of a race the contestant that
+        can pay longest counts, so that those which the event would exceed, and which would die, count no more.
+        """
+        with self._lock:
+            costs, failure = self._prices(event)
+            if not self._fits(costs, failure):
+                return None
+            fitting = zip(self._totals, costs, strict=True)
+            parts = [_part(total, cost) for total, cost in fitting if cost is not None and total.fits(cost)]
+            return max(self._combined_share(parts), *(_part(pot, failure) for pot in self._pots), Fraction(0))
+
+    def cost(self, event: Event, currency: Currency) -> Fraction | None:
+        """What an event by itself costs in a currency; None if it has no price there."""
+        grains = prices.price(event, currency, self.budget.neighbours)
+        return None if grains is None else prices.amount(grains)
 
     # -- reading ----------------------------------------------------------------------------------------------
 
@@ -220,3 +240,7 @@ class Filter(ABC):
 
     def _state(self) -> list[tuple[object, ...]]:
         return [total.state() for total in (*self._totals, *self._pots)]
+
+
+def _part(total: Total, cost: int) -> Fraction:
+    return Fraction(cost, total.limit - total.spent) if cost else Fraction(0)

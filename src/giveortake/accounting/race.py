@@ -38,9 +38,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias, final
 
+from giveortake.accounting.amounts import Amounts, told_as_left, told_as_used
 from giveortake.accounting.balances import Account, Total
 from giveortake.accounting.currencies import Currency, Delta, Divergence, Epsilon, Rho, SquaredMu, short_down
 from giveortake.accounting.guards import Filter
@@ -104,12 +105,17 @@ class Race(Filter):
     @property
     def spent(self) -> Mapping[str, Fraction]:
         """The use of every contestant by its symbol, all of it for the dead, and that of the pot as δ."""
-        return {account.currency.symbol: account.spent for account in self._all_accounts()}
+        *accounts, pot = self._all_accounts()
+        amounts = {account.currency.symbol: account.spent for account in (*accounts, pot)}
+        return Amounts(amounts, partial(told_as_used, accounts, pot))
 
     @property
     def remaining(self) -> Mapping[str, Fraction]:
         """What is left to every contestant by its symbol, 0 for the dead, and what is left in the pot as δ."""
-        return {account.currency.symbol: account.remaining for account in self._all_accounts()}
+        *accounts, pot = self._all_accounts()
+        amounts = {account.currency.symbol: account.remaining for account in (*accounts, pot)}
+        assert isinstance(self.budget, ApproxDP)  # noqa: S101 (a race guards no other)
+        return Amounts(amounts, partial(told_as_left, self.budget, accounts, pot))
 
     def _all_accounts(self) -> tuple[Account, ...]:
         return tuple(total.account() for total in (*self._totals, *self._pots))

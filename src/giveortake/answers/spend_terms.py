@@ -9,12 +9,13 @@ if TYPE_CHECKING:
 
 
 class SpendTerms(TypedDict, total=False):
-    """What an answer may cost, and how sure its intervals are. One spend is stated, or a margin.
+    """What an answer may cost, and how sure its intervals are. One spend is stated, or a margin, or a share.
 
     - `epsilon`: a pure ε, kept by Laplace noise; with `delta` an (ε, δ), kept by Gaussian noise
     - `rho`: a zero-concentrated ρ, kept by Gaussian noise
     - `mu`: a Gaussian μ, kept by Gaussian noise
     - `margin`: instead of a spend, the least spend at which no column's interval is wider to either side
+    - `share`: instead of a spend, a share of the whole budget, such as "1/10": shares that add up to one fit it
     - `confidence`: of every interval; 0.95 unless stated
     - `confidence_over`: "cell" if every interval holds with that confidence, "answer" if all do together; "cell" unless
       stated
@@ -28,6 +29,7 @@ class SpendTerms(TypedDict, total=False):
     rho: Number | None
     mu: Number | None
     margin: Number | None
+    share: Number | None
     confidence: Number | None
     confidence_over: str | None
     key_delta: Number | None

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from giveortake import __version__
 from giveortake.cli import interruption, streams
 from giveortake.cli.commands import Commands
-from giveortake.errors import GiveOrTakeError, InvalidParameter
+from giveortake.errors import GiveOrTakeError, InvalidParameter, meant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,9 +87,8 @@ def _read(given: list[str]) -> argparse.Namespace | None:
 
 
 def _unknown_command(name: str) -> InvalidParameter:
-    close = get_close_matches(name, COMMANDS, n=1)
-    meant = f"did you mean `giveortake {close[0]}`? " if close else ""
-    return InvalidParameter("command", name, "does not exist", hint=f"{meant}the commands are {', '.join(COMMANDS)}")
+    commands = f"the commands are {', '.join(COMMANDS)}"
+    return InvalidParameter("command", name, "does not exist", hint=f"{meant(name, COMMANDS)}{commands}")
 
 
 class _Parser(argparse.ArgumentParser):

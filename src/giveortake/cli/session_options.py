@@ -204,6 +204,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     cost.add_argument("--rho", metavar="R", help="zero-concentrated ρ: Gaussian noise")
     cost.add_argument("--mu", metavar="M", help="Gaussian μ: Gaussian noise")
     cost.add_argument("--margin", metavar="X", help="the least that gives every column at most this margin")
+    cost.add_argument("--share", metavar="S", help="a share of the whole budget, such as 1/10; the noise is chosen")
     cost.add_argument("--confidence", metavar="P", help="of the intervals; 0.95 unless stated")
     cost.add_argument("--confidence-over", choices=["cell", "answer"], help="of each interval, or of all together")
     cost.add_argument("--key-delta", metavar="D", help="δ for finding keys; a tenth of the pot unless stated")

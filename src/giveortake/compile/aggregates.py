@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
+from giveortake.compile.bases import PLAIN, Basis
 from giveortake.compile.bins import BinCounts, PrefixSums
 from giveortake.compile.computed import FunctionOf
 from giveortake.compile.measures import (
@@ -19,6 +20,7 @@ from giveortake.compile.measures import (
 from giveortake.compile.moments import Moments
 from giveortake.compile.outputs import Apply, Formula, Linear, QuantileOf, Ratio
 from giveortake.compile.rules import Rules
+from giveortake.compile.sides import Sides
 from giveortake.compile.windows import ShareOf, WindowOf
 from giveortake.errors import QueryRefused
 from giveortake.plan import AggregateKind, Call, Computed, Kind, Measured, Quotient, Window
@@ -40,6 +42,7 @@ class Measures:
     rules: Rules
     pure: bool  # whether the noise keeps a pure promise, for which other matrices are best
     listed: list[Measure] = field(default_factory=list)
+    basis: Basis = PLAIN
 
     def formula(self, output: Output) -> Formula:
         """How an output follows from the measures."""
@@ -77,7 +80,7 @@ class Measures:
         of = aggregate.of
         match aggregate.kind:
             case AggregateKind.COUNT_ROWS:
-                return self._linear(RowCount.within(self.stability), whole=True)
+                return self._rows(whole=True)
             case AggregateKind.COUNT_VALUES:
                 return self._values(_some(of), whole=True)
             case AggregateKind.COUNT_PERSONS:
@@ -87,7 +90,7 @@ class Measures:
                 return self._linear(measure, whole=True)
             case AggregateKind.SUM:
                 whole = self._domain(_some(of)).kind is Kind.INTEGER
-                return self._linear(self._sum(_some(of), centred=False), whole=whole)
+                return self._total(_some(of), centred=False, whole=whole)
             case AggregateKind.MEAN:
                 return self._mean(_some(of))
             case AggregateKind.VARIANCE:
@@ -141,9 +144,8 @@ class Measures:
 
     def _moment(self, of: Expression, number: Linear, low: Fraction, high: Fraction) -> Ratio:
         """A mean over a number of values that is known already."""
-        total = self._sum(of, centred=True)
-        over = self._linear(total).plus(number.times(total.centre))
-        return Ratio(over, number, low, high, total.moved(self._domain(of)), self.rules is Rules.FIRST)
+        over = self._total(of, centred=True, number=number)
+        return Ratio(over, number, low, high, self._moved(of), self.rules is Rules.FIRST)
 
     def _mean(self, of: Expression) -> Ratio:
         """The sum over the number of values.
@@ -162,12 +164,11 @@ class Measures:
             return Linear({}, Fraction(0))
         square = _square(of, middle, reach)
         mean, number = self._mean(of), self._values(of)
-        total = self._sum(square, centred=True)
-        squares = self._linear(total).plus(number.times(total.centre))
+        squares = self._total(square, centred=True, number=number)
         return Apply(
             "spread",
             (
-                replace(mean, over=squares, low=Fraction(0), high=reach**2, slack=total.moved(self._domain(square))),
+                replace(mean, over=squares, low=Fraction(0), high=reach**2, slack=self._moved(square)),
                 replace(mean, over=mean.over.plus(number.times(-middle)), low=-reach, high=reach),
             ),
         )
@@ -181,10 +182,9 @@ class Measures:
         """The mean of values between its bounds."""
         domain = self._domain(of)
         number = self._values(of)
-        total = self._sum(of, centred=centred)
         low, high = domain.ends()
-        over = self._linear(total).plus(number.times(total.centre))
-        return Ratio(over, number, low, high, total.moved(domain), self.rules is Rules.FIRST)
+        over = self._total(of, centred=centred, number=number)
+        return Ratio(over, number, low, high, self._moved(of), self.rules is Rules.FIRST)
 
     def _quantile(self, of: Expression, quantile: Fraction) -> QuantileOf:
         domain = self._domain(of)
@@ -200,6 +200,7 @@ class Measures:
         A person's values and the person count in the same parts as their rows (`giveortake.engines.questions`).
         """
         rows = {self.listed.index(each): Fraction(1) for each in self.listed if isinstance(each, RowCount)}
+        rows = rows if self.basis.rows is None else dict(self._rows().weights)
         counted = [isinstance(self.listed[index], RowCount | ValueCount | PersonCount) for index in ratio.over.weights]
         bounded = ratio.low is not None or ratio.high is not None
         plain = ratio.over.constant == ratio.under.constant == 0
@@ -210,23 +211,56 @@ class Measures:
 
     # -- measures -----------------------------------------------------------------------------------------------
 
+    def _rows(self, *, whole: bool = False) -> Linear:
+        """Measured, or read from the sides of values, with the rows that have none."""
+        if self.basis.rows is None:
+            return self._linear(RowCount.within(self.stability), whole=whole)
+        return self._sides(self.basis.rows, *self._sided(self.basis.rows).rows, whole=whole)
+
     def _values(self, of: Expression, *, whole: bool = False) -> Linear:
         """Where no value can be missing, there are as many as rows."""
-        nullable = self._domain(of).nullable
-        measure = ValueCount.within(self.stability, of) if nullable else RowCount.within(self.stability)
-        return self._linear(measure, whole=whole)
+        if not self._domain(of).nullable:
+            return self._rows(whole=whole)
+        if of in self.basis.sided:
+            return self._sides(of, *self._sided(of).number, whole=whole)
+        return self._linear(ValueCount.within(self.stability, of), whole=whole)
 
     def _persons(self) -> Linear:
         """Where rows protect themselves, each is a person."""
-        alone = self.question.relation.person is None
-        measure = RowCount.within(self.stability) if alone else PersonCount.within(self.stability)
-        return self._linear(measure, whole=True)
+        if self.question.relation.person is None:
+            return self._rows(whole=True)
+        return self._linear(PersonCount.within(self.stability), whole=True)
+
+    def _total(self, of: Expression, *, centred: bool, whole: bool = False, number: Linear | None = None) -> Linear:
+        """The sum of values; `centred` counts them from the middle of their bounds, and adds that times the number."""
+        if of in self.basis.sided:
+            return self._sides(of, *self._sided(of).total, whole=whole)
+        centred = centred or of in self.basis.centred
+        measure = self._sum(of, centred=centred)
+        if measure.centre == 0:
+            return self._linear(measure, whole=whole)
+        number = self._values(of) if number is None else number
+        summed = self._linear(measure).plus(number.times(measure.centre))
+        return Linear(summed.weights, summed.constant, whole)
+
+    def _moved(self, of: Expression) -> Fraction:
+        """How far values of an expression may be from their places on the lattice."""
+        return self._sum(of, centred=False).moved(self._domain(of))
 
     def _sum(self, of: Expression, *, centred: bool) -> ValueSum:
         return ValueSum.within(self.stability, of, self._domain(of), centred=centred)
 
     def _linear(self, measure: Measure, *, whole: bool = False) -> Linear:
         return Linear({self._place(measure): Fraction(1)}, Fraction(0), whole)
+
+    def _sided(self, of: Expression) -> Sides:
+        domain = self._domain(of)
+        return Sides.within(self.stability, of, domain, missing=domain.nullable and self.basis.rows == of)
+
+    def _sides(self, of: Expression, *weights: Fraction, whole: bool) -> Linear:
+        """So much of each side; the sides stand one after the other."""
+        places = [self._place(each) for each in self._sided(of).measures]
+        return Linear({place: each for place, each in zip(places, weights, strict=False) if each}, Fraction(0), whole)
 
     def _place(self, measure: Measure) -> int:
         if measure not in self.listed:

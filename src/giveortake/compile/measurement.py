@@ -20,6 +20,7 @@ from giveortake.compile.releases import Deciding, Release, arrays_from_json
 from giveortake.compile.rules import LATEST, Rules
 from giveortake.compile.selection_rules import MEAN_OF_PURE, KeySearch
 from giveortake.compile.stability import Stability
+from giveortake.compile.weights import design, plain_design, vectors
 from giveortake.engines import KeyColumn, Keys
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import Laplace
@@ -29,15 +30,17 @@ from giveortake.plan.questions import hidden_outputs
 from giveortake.privacy import ApproxDP, GaussianDP, events, gaussian_mu
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
+    from giveortake.compile.bases import Basis
     from giveortake.compile.caps import Caps
     from giveortake.compile.measures import Measure
     from giveortake.compile.outputs import Formula
     from giveortake.compile.selection import Selection
     from giveortake.compile.spends import Spend
+    from giveortake.compile.weights import Design
     from giveortake.engines import Engine, FoundUnits
     from giveortake.engines.questions import Asked
     from giveortake.mechanisms import Sensitive
@@ -67,6 +70,8 @@ class Measurement:
     selection: Selection | None
     columns: tuple[KeyColumn, ...]
     rules: Rules
+    basis: Basis
+    shares: tuple[Fraction, ...]  # of the spend for values, of each vector of measures
 
     @property
     def is_pure(self) -> bool:
@@ -82,7 +87,8 @@ class Measurement:
         """The same release as it looks when a unit is added or removed, whatever the neighbours are here."""
         if self.stability.neighbours == "add-remove":
             return self.event
-        again = Measures(self.question, replace(self.stability, neighbours="add-remove"), self.rules, self.is_pure)
+        added = replace(self.stability, neighbours="add-remove")
+        again = Measures(self.question, added, self.rules, self.is_pure, basis=self.basis)
         for _, output in self.question.outputs:
             again.formula(output)
         _hidden_formulas(self.question, again)
@@ -90,7 +96,12 @@ class Measurement:
 
     def _event(self, measures: tuple[Measure, ...], selection: Selection | None) -> Event:
         parts: list[Event] = [] if selection is None else [selection.event()]
-        parts += [measures[place].event(self.noises[place]) for place in self.measured]
+        measured = set(self.measured)
+        parts += [
+            _dearest([measures[place].event(self.noises[place]) for place in vector])
+            for vector in vectors(measures)
+            if measured.issuperset(vector)
+        ]
         return composed(parts)
 
     @property
@@ -115,8 +126,8 @@ class Measurement:
             return (
                 GaussianDP(exact.sqrt_up(square), **terms).approximate(left).compose(ApproxDP(0, found.delta, **terms))
             )
-        values = composed(self.measures[place].event(self.noises[place]) for place in self.measured)
-        return found.guarantee(**terms).compose(values.guarantee(**terms).approximate(left))
+        values = self._event(self.measures, None).guarantee(**terms)
+        return found.guarantee(**terms).compose(values.approximate(left))
 
     def digest(self) -> str:
         """What names the question: the relation, the keys, what is measured and the bounds. Free parts are left out."""
@@ -127,6 +138,7 @@ class Measurement:
             named(self.caps, self.stability, self.question),
             self.stability.neighbours,
             *([] if self.selection is None else self.selection.named()),
+            *([] if len(set(self.shares)) <= 1 else [["shares", *map(str, self.shares)]]),
         ]
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
@@ -221,11 +233,12 @@ def measurement(
     known: Keys | None = None,
     *,
     rules: Rules = LATEST,
+    basis: Basis | None = None,
 ) -> Measurement:
     """Measures, noise and price of a question; with `known` keys, which are public then, none are looked for.
 
     `caps` are those of this question. A question in which neither they nor its structure bound what a person
-    contributes is refused.
+    contributes is refused. With a `basis` it is measured in that, so that releases can be combined.
 
     Guarantee: the parts of an answer compose sequentially (seed 000 L1.2; μ² adds [DRS22, Cor. 3.3]) to no more than
     the spend, which is checked again on the event that will be charged.
@@ -242,22 +255,25 @@ def measurement(
             hint="group by fewer columns, or by wider buckets",
         )
     stability = Stability.of(question, caps, neighbours, None if discovered else keys.size, rules)
-    found = Measures(question, stability, rules, spend.is_pure)
-    formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
-    _hidden_formulas(question, found)
-    measures = tuple(found.listed)
+    chosen = design(question, stability, rules, pure=spend.is_pure, basis=basis)
+    if discovered:
+        plain = plain_design(question, stability, rules, pure=spend.is_pure)
+        if KeySearch.of(question, stability, plain).decides(pure=spend.is_pure):  # which no other design beats
+            chosen = plain
+    measures, formulas = chosen.measures, chosen.formulas
     if not measures:  # as the variance of a constant
         raise QueryRefused(
             "no number of the question depends on a row: what is asked is known without asking",
             hint="ask for COUNT(*) as well",
         )
-    hidden = tuple(("", found.formula(output)) for output in hidden_outputs(question))
-    search = KeySearch(question, stability, measures, (*formulas, *hidden))
+    search = KeySearch.of(question, stability, chosen)
     selection, rest = search.selection(spend, rules) if discovered else (None, spend)
-    noises = _noises(measures, selection, rest)
+    noises = _noises(chosen, selection, rest)
     if any(each.scale_in_steps > _MOST_NOISE for each in noises):
         raise InvalidParameter("epsilon", str(spend), "is so small that the noise has no bound", hint="spend more")
-    made = Measurement(question, caps, stability, measures, formulas, noises, selection, columns, rules)
+    made = Measurement(
+        question, caps, stability, measures, formulas, noises, selection, columns, rules, chosen.basis, chosen.shares
+    )
     _require_within(made, spend)
     return made
 
@@ -268,17 +284,26 @@ def _hidden_formulas(question: Question, found: Measures) -> None:
         found.formula(Measured(aggregate))
 
 
-def _noises(measures: tuple[Measure, ...], selection: Selection | None, rest: Spend | None) -> tuple[RoundedNoise, ...]:
-    """Every measure gets an equal share, every level of a tree an equal share of that; what decided has its noise."""
+def _dearest(parts: Sequence[Event]) -> Event:
+    """The price of a vector: one unit moves it, each coordinate in units of its own sensitivity, by at most one."""
+    if len(parts) == 1:
+        return parts[0]
+    return min(
+        (each for each in parts if isinstance(each, events.Laplace | events.Gaussian)),
+        key=lambda each: each.noise_multiplier,
+    )
+
+
+def _noises(chosen: Design, selection: Selection | None, rest: Spend | None) -> tuple[RoundedNoise, ...]:
+    """Every vector gets its share, every level of a tree an equal share of that; what decided has its noise."""
     decides = None if selection is None else selection.decides
-    count = len(measures) if decides is None else len(measures) - 1
     found: list[RoundedNoise] = []
-    for place, each in enumerate(measures):
+    for place, (each, parts) in enumerate(chosen.parts(without=decides)):
         if selection is not None and place == decides:
             found.append(selection.noise(int(1 / each.granularity)))
         else:
             assert rest is not None  # noqa: S101 (it is None only where the one measure decided)
-            found.append(rest.noise(each.l1, each.l2, count * each.levels))
+            found.append(rest.noise(each.l1, each.l2, parts))
     return tuple(found)
 
 

@@ -60,6 +60,11 @@ class Measure(ABC):
         """For recipes."""
 
     @property
+    def joined(self) -> bool:
+        """Whether it is released in one vector with the measure before it, and so at no further price."""
+        return False
+
+    @property
     def sections(self) -> tuple[int, ...] | None:
         """How many of a key's integers each part has, where there are several; each part has these sensitivities."""
         return None

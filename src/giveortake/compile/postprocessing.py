@@ -53,7 +53,8 @@ def answer_columns(
     measures = combined(made.measures, releases)
     miss = miss_of(confidence, len(rows) * len(made.formulas))
     columns = _key_columns(made.question, keys, rows)
-    found = Measures(made.question, made.stability, made.rules, made.is_pure, list(made.measures))
+    measured = list(made.measures)
+    found = Measures(made.question, made.stability, made.rules, made.is_pure, measured, made.basis)
     kept = np.ones(len(rows), dtype=bool)
     if made.question.having is not None:
         truth = _Condition(made, rows, measures, miss, found).holds(made.question.having)

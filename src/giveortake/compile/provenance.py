@@ -59,6 +59,12 @@ def caps_in_words(made: Measurement) -> str | None:
     return None if caps is None else str(caps)
 
 
+def of_units(made: Measurement, text: str) -> str:
+    """What is said of persons, said of rows where these protect themselves; 0.1 did not."""
+    of_persons = made.question.relation.person is not None or made.rules is Rules.FIRST
+    return text if of_persons else text.replace("person", "row")
+
+
 def _recipe(made: Measurement, spend: Spend) -> dict[str, object]:
     """The spend, the caps, how keys are found, and the noise of every measure."""
     steps: dict[str, object] = {"spend": str(spend)}
@@ -66,9 +72,8 @@ def _recipe(made: Measurement, spend: Spend) -> dict[str, object]:
     if caps is not None:
         steps["contributions"] = caps
     if made.selection is not None:
-        steps["keys"] = (
-            f"found in the data: shown if {made.selection.told}, of at most {made.selection.touched} keys of each"
-        )
+        found = f"found in the data: shown if {made.selection.told}, of at most {made.selection.touched} keys of each"
+        steps["keys"] = of_units(made, found)
     return {**steps, **noise_in_words(made)}
 
 
@@ -77,7 +82,8 @@ def _notes(made: Measurement) -> tuple[str, ...]:
     found = []
     if made.selection is not None:
         least = made.selection.least
-        found.append(f"only keys that about {least:,} persons or more share are shown; declared domains show all")
+        shared = f"only keys that about {least:,} persons or more share are shown; declared domains show all"
+        found.append(of_units(made, shared))
         if made.selection.decides is not None:
             found.append("the number that decided which keys are shown is the answer: it is no number below that")
     person = made.question.relation.person

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from giveortake.compile.outputs import Formula
     from giveortake.compile.selection import Selection
     from giveortake.compile.stability import Stability
+    from giveortake.compile.weights import Design
     from giveortake.plan import Question
 
 DEGREE = 50  # keys of a person that count when keys are found by weights: fewer ignore more, more raise the threshold
@@ -41,6 +42,11 @@ class KeySearch:
     stability: Stability
     measures: tuple[Measure, ...]
     formulas: tuple[tuple[str, Formula], ...]
+
+    @classmethod
+    def of(cls, question: Question, stability: Stability, chosen: Design) -> KeySearch:
+        """The keys of a question that is measured by a design."""
+        return cls(question, stability, chosen.measures, (*chosen.formulas, *chosen.hidden))
 
     def selection(self, spend: Spend, rules: Rules) -> tuple[Selection, Spend | None]:
         """How keys are found, and what is left for the values; None if the number that decides is all there is."""
@@ -114,7 +120,7 @@ class KeySearch:
         """Weights that persons share out; of one key a person, the number of persons, which may be the answer."""
         rest = spend if spend.delta is None else replace(spend, delta=spend.delta - delta)
         square = rest.gaussian() ** 2
-        count = self._deciding_count() if self.stability.touched == 1 else None
+        count = self._deciding_count() if self.decides(pure=False) else None
         degree = 1 if count is not None else self._degree()
         if count is not None:
             share = Fraction(1, self._levels())
@@ -150,7 +156,7 @@ class KeySearch:
         return max(Fraction(1, self._levels() + 1), min(wanted, Fraction(_PARTS - 1, _PARTS)))
 
     def _levels(self) -> int:
-        return sum(each.levels for each in self.measures)
+        return sum(each.levels for each in self.measures if not each.joined)
 
     def _rows(self) -> int:
         """How many rows of a person count in a group, where rows are measured and not persons."""
@@ -163,6 +169,10 @@ class KeySearch:
         return 2 if self.stability.neighbours == "change-one" else 1
 
     # -- the number that decides --------------------------------------------------------------------------------
+
+    def decides(self, *, pure: bool) -> bool:
+        """Whether one number may serve both purposes."""
+        return self._deciding_count() is not None and (pure or self.stability.touched == 1)
 
     def _deciding_count(self) -> int | None:
         """The place of a measure that is the number of units of a key, and an answer as it is."""

@@ -1,9 +1,8 @@
-"""What an analyst is willing to spend, said in one of four currencies or as a margin to be reached."""
+"""What an analyst is willing to spend: in one of four currencies, as a margin to be reached, or as a share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
@@ -12,7 +11,7 @@ from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.caps import Caps
 from giveortake.answers.confidence import Confidence
 from giveortake.answers.spend_terms import TERMS
-from giveortake.errors import InvalidParameter
+from giveortake.errors import InvalidParameter, meant
 from giveortake.mechanisms import Gaussian, Laplace
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, gaussian_mu
 
@@ -54,15 +53,15 @@ class Spend:
         assert self.epsilon is not None and self.delta is not None  # noqa: S101, PT018 (is_pure was asked before)
         return gaussian_mu(self.epsilon, self.delta)
 
-    def noise(self, l1: Fraction, l2: Fraction, parts: int) -> RoundedNoise:
-        """The least noise, for integers that one unit moves by at most so much, that costs one of `parts` equal parts.
+    def noise(self, l1: Fraction, l2: Fraction, parts: Fraction) -> RoundedNoise:
+        """The least noise, for integers that one unit moves by at most so much, that costs one part in `parts`.
 
         ε adds, and so does μ².
         """
         if self.is_pure:
             assert self.epsilon is not None  # noqa: S101 (is_pure)
             return Laplace(l1 * parts / self.epsilon)
-        return Gaussian(l2 * exact.sqrt_up(Fraction(parts)) / self.gaussian())
+        return Gaussian(l2 * exact.sqrt_up(parts) / self.gaussian())
 
     def promise(self) -> Guarantee:
         """What is spent at most, apart from `keys`."""
@@ -119,13 +118,14 @@ _ALL_TERMS = (*TERMS, *CAP_TERMS)
 @final
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What `AskTerms` say, checked: a spend, or a margin to be reached; how sure; what is known beforehand; and caps.
+    """What `AskTerms` say, checked: a spend, a margin or a share; how sure; what is known beforehand; and caps.
 
     `caps` are those that the question states itself; `best_caps` says that a profile is to choose the others.
     """
 
     spend: Spend | None
     margin: Number | None
+    share: Fraction | None
     confidence: Fraction
     key_delta: Fraction | None
     n: Number | None
@@ -143,19 +143,22 @@ class Terms:
             if name not in taken:
                 raise _unknown(name, value, taken)
         spend = spend_of(*(given.get(name) for name in ("epsilon", "delta", "rho", "mu", "key_delta")))
-        if spend is not None and "margin" in given:
-            raise InvalidParameter("margin", given["margin"], "decides the spend; do not state both")
+        decided = [name for name in ("margin", "share") if name in given]
+        if decided and (spend is not None or len(decided) > 1):
+            raise InvalidParameter(decided[-1], given[decided[-1]], "decides the spend; do not state both")
+        share = exact.positive("share", given["share"]) if "share" in given else None
+        if share is not None and share > 1:
+            raise InvalidParameter("share", given["share"], "is more than the whole budget", hint='share="1/10"')
         over = given.get("confidence_over", getattr(confidence, "over", None))
         confidence = Confidence(given.get("confidence", confidence), over)
         keys = exact.open_probability("key_delta", given["key_delta"]) if "key_delta" in given else None
         if given.get("caps", "best") != "best":
             raise InvalidParameter("caps", given["caps"], "is unknown", hint='caps="best", or rows_per_person=4')
         caps = Caps.of(*(given.get(name) for name in ("groups_per_person", "rows_per_group", "rows_per_person")))
-        return cls(spend, given.get("margin"), confidence, keys, given.get("n"), caps, "caps" in given)
+        return cls(spend, given.get("margin"), share, confidence, keys, given.get("n"), caps, "caps" in given)
 
 
 def _unknown(name: str, value: object, taken: Collection[str]) -> InvalidParameter:
     problem = "has no meaning here" if name in _ALL_TERMS else "is no term of a question"
-    close = get_close_matches(name, taken, n=1)
-    meant = f"did you mean {close[0]}=? " if close and name not in _ALL_TERMS else ""
-    return InvalidParameter(name, value, problem, hint=f"{meant}the terms are {', '.join(taken)}")
+    hint = "" if name in _ALL_TERMS else meant(name, taken)
+    return InvalidParameter(name, value, problem, hint=f"{hint}the terms are {', '.join(taken)}")

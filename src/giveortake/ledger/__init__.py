@@ -18,6 +18,7 @@ from giveortake.ledger.restoring import restore
 from giveortake.ledger.spending import Reservation
 from giveortake.ledger.standings import Standing
 from giveortake.ledger.tables import Registered
+from giveortake.ledger.trials import Trial
 from giveortake.ledger.upgrade import pending, upgrade
 from giveortake.ledger.verifying import Verification
 
@@ -28,6 +29,7 @@ __all__ = [
     "Registered",
     "Reservation",
     "Standing",
+    "Trial",
     "Verification",
     "backup",
     "move",

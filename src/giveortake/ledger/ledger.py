@@ -16,6 +16,7 @@ from giveortake.ledger.profiles import profiles
 from giveortake.ledger.spending import Reservation, Waiting
 from giveortake.ledger.standings import Standing, Standings, meant, standing_of
 from giveortake.ledger.tables import Registered, people_of, put
+from giveortake.ledger.trials import Trial, trial_of
 from giveortake.ledger.verifying import Verification, burn_down, verified
 from giveortake.ledger.views import of_analyst
 
@@ -197,6 +198,11 @@ class Ledger:
             guard = draft.filter_of(asked)
             return None if guard is None else guard.affordable()
 
+    def trial(self, level: Standing, *, dataset: str, analyst: str | None = None) -> Trial | None:
+        """A copy of a level's filter, on which charges to a data set can be tried; None if the level has no cap."""
+        with self.chain.looking() as draft:
+            return trial_of(draft, meant(draft.book, level), draft.book.dataset_for(dataset, analyst))
+
     def admits(self, event: Event, *, dataset: str, analyst: str | None = None) -> bool:
         """Whether every level would admit an event now; nothing is charged, and the next charge may change it."""
         with self.chain.looking() as draft:
@@ -266,6 +272,11 @@ class Ledger:
             return spending.knows(
                 draft, event, dataset=dataset, analyst=analyst, key=key, request=request, question=question
             )
+
+    def is_paid(self, event: Event, *, dataset: str, analyst: str | None = None, question: str) -> bool:
+        """Whether `reserve` would find this question at no cost: its asker paid for it before. It only looks."""
+        with self.chain.looking() as draft:
+            return spending.is_paid(draft, event, dataset=dataset, analyst=analyst, question=question)
 
     @property
     def before_0_2(self) -> bool:

@@ -136,6 +136,20 @@ def knows(
     return found is not None and (found in draft.book.paid or (analyst, found[1]) in draft.book.unsettled)
 
 
+def is_paid(draft: Draft, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
+    """Whether all levels of the asker paid for this question. What others paid for is not told."""
+    asked = draft.book.dataset_for(dataset, analyst)
+    found = draft.book.paid_key(_content(event, asked, analyst, None, request=None, question=question))
+    if found is None:
+        return False
+    levels = {level.number for level in levels_of(draft.book, asked, analyst)}
+    paid = draft.book.paid.get(found)
+    if paid is not None:
+        return levels <= paid.levels
+    begun = draft.book.unsettled.get((analyst, found[1]))
+    return begun is not None and levels <= set(draft.book.reservations[begun].levels)
+
+
 def _content(
     event: Event, asked: DataSet, analyst: str | None, key: str | None, *, request: object, question: str | None
 ) -> dict[str, Any]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.errors import QueryRefused
+from giveortake.errors import QueryRefused, meant
 from giveortake.plan.domains import Domain, Kind, Value
 
 if TYPE_CHECKING:
@@ -48,10 +47,9 @@ class Column(Expression):
         try:
             return schema[self.name]
         except KeyError:
-            close = get_close_matches(self.name, schema, n=1)
-            meant = f"did you mean `{close[0]}`? " if close else ""
+            columns = f"the columns are {', '.join(schema) or 'none'}"
             raise QueryRefused(
-                f"there is no column `{self.name}` here", hint=f"{meant}the columns are {', '.join(schema) or 'none'}"
+                f"there is no column `{self.name}` here", hint=f"{meant(self.name, schema)}{columns}"
             ) from None
 
     def columns(self) -> Iterator[str]:

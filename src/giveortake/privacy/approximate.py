@@ -36,8 +36,12 @@ class EpsilonDelta(Guarantee):
     delta: Fraction
 
     def __init__(
-        self, epsilon: Number, delta: Number, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove"
+        self, epsilon: Number, delta: Number | None = None, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove"
     ) -> None:
+        if delta is None:
+            kind = type(self).__name__
+            hint = f'{kind}("1", "1e-8"); without a δ, PureDP("1")'
+            raise InvalidParameter("delta", None, f"is missing: {kind} promises an ε and a δ", hint=hint)
         if rational("delta", delta) == 0:
             raise InvalidParameter("delta", delta, "is not positive", hint="for δ = 0 use PureDP(epsilon)")
         store(

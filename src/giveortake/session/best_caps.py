@@ -40,8 +40,9 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
     """
     if not terms.best_caps:
         return terms
-    if terms.margin is not None:
-        raise InvalidParameter("caps", "best", "goes with a spend: a margin decides the noise already", hint="epsilon=")
+    if terms.margin is not None or terms.share is not None:
+        by = "a margin" if terms.margin is not None else "a share"
+        raise InvalidParameter("caps", "best", f"goes with a spend: {by} decides the noise already", hint="epsilon=")
     stated = replace(terms, best_caps=False)
     table, why = profiled_table(question.relation)
     if table is None:

@@ -6,12 +6,11 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.engines.registry import is_address
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, SameTable, shown
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, SameTable, meant, shown
 from giveortake.exact import positive
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
 from giveortake.session.registration import protect
@@ -181,10 +180,8 @@ class _Place:
         listed = list(known)
         for key in found:
             if key not in listed:
-                close = get_close_matches(key, listed, n=1)
-                meant = f"did you mean {close[0]}? " if close else ""
                 raise self.refusal(
-                    f"{inside}{key}", found[key], "is unknown", hint=f"{meant}known: {', '.join(listed)}"
+                    f"{inside}{key}", found[key], "is unknown", hint=f"{meant(key, listed)}known: {', '.join(listed)}"
                 )
 
     def require_filled_in(self, found: Mapping[str, Any], inside: str = "") -> None:

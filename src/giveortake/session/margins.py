@@ -2,54 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from giveortake import accounting, exact
 from giveortake.answers.confidence import miss_of
-from giveortake.compile import Spend
+from giveortake.compile.outputs import QuantileOf
 from giveortake.compile.releases import without_data
-from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused
-from giveortake.privacy import PureDP
+from giveortake.compile.weights import parts_of
+from giveortake.errors import BudgetExceeded, QueryRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
-    from giveortake.compile import Caps, Measurement, Rules, Terms
+    from giveortake.compile import Measurement, Spend, Terms
+    from giveortake.compile.outputs import Formula
+    from giveortake.compile.releases import Combined
     from giveortake.exact import Number
-    from giveortake.plan import Question
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
-    from giveortake.session.mechanism import InteractiveMechanism
 
 _FINEST, _COARSEST = Fraction(1, 2**40), Fraction(2**10)
-
-
-def spend_for_margin(
-    mechanism: InteractiveMechanism, question: Question, caps: Caps, terms: Terms, rules: Rules
-) -> Spend:
-    """The cheapest spend, of Laplace and Gaussian noise, at which no column's margin exceeds the one wanted."""
-    assert terms.margin is not None  # noqa: S101 (asked only then)
-    reach = float(exact.positive("margin", terms.margin))
-    keys = terms.key_delta
-    if keys is None and mechanism.key_pot is not None:
-        keys = mechanism.key_pot / 10
-    pure = isinstance(mechanism.budget, PureDP)
-
-    def measure(spend: Spend) -> Measurement:
-        return mechanism.measure(question, caps, spend, rules=rules)
-
-    starts = [Spend(epsilon=_COARSEST, keys=keys), *([] if pure else [Spend(mu=_COARSEST, keys=keys)])]
-    found = [each for start in starts if (each := _least(measure, start, reach, terms)) is not None]
-    if not found:
-        raise InvalidParameter(
-            "margin", terms.margin, "is not reached by any amount of noise", hint="ask for a wider margin"
-        )
-    bought = [measure(mechanism.with_key_delta(question, each, rules)) for each in found]
-    shares = [share_of_budget(mechanism.budget, made.event) for made in bought]
-    affordable = [(share, each) for share, each in zip(shares, found, strict=True) if share is not None]
-    return min(affordable, key=lambda pair: pair[0])[1] if affordable else found[0]
 
 
 def column_margins(made: Measurement, confidence: Fraction, n: Number | None) -> dict[str, float | None]:
@@ -69,11 +44,42 @@ def quoted_miss(made: Measurement, confidence: Fraction) -> float | None:
     return miss_of(confidence, made.keys().size * len(made.formulas) if made.selection is None else 1)
 
 
-def _least(measure: Callable[[Spend], Measurement], start: Spend, reach: float, terms: Terms) -> Spend | None:
-    """The least spend in the currency of `start` that reaches the margin, if that much does."""
+def typical_width(made: Measurement, confidence: Fraction, n: Number | None) -> float:
+    """How wide the intervals of a measurement are, all columns taken together: the geometric mean of what is known.
+
+    Means count as if there were `n` rows, one if that is not known: the same for all noise that is compared.
+    """
+    measures = without_data(made.measures, made.noises)
+    number = 1.0 if n is None else float(exact.positive("n", n))
+    miss = quoted_miss(made, confidence) or float(1 - confidence)
+    widths = [width for _, formula in made.formulas for width in _widths(formula, measures, miss, number)]
+    known = [width for width in widths if width > 0]
+    if not known:  # no formula tells: the noise itself is compared
+        known = [float(noise.tail.variance) ** 0.5 for noise in made.noises]
+    return math.exp(sum(math.log(width) for width in known) / len(known))
+
+
+def _widths(formula: Formula, measures: Mapping[int, Combined], miss: float, number: float) -> Iterator[float]:
+    """The margins in a formula: its own, or those of its parts; of a quantile that of its rank."""
+    own = formula.margin(measures, miss, number)
+    if own is not None:
+        yield own
+    elif isinstance(formula, QuantileOf):
+        distribution = measures[formula.measure].distribution
+        if distribution is not None:
+            yield distribution.rank_margin(formula.quantile, miss)
+    else:
+        for part in parts_of(formula):
+            yield from _widths(part, measures, miss, number)
+
+
+def least_spend(measure: Callable[[Spend], Measurement], kind: Spend, terms: Terms) -> Spend | None:
+    """The least spend of a kind at which no column's margin exceeds the one wanted; None if no spend reaches it."""
+    assert terms.margin is not None  # noqa: S101 (asked only then)
+    reach = float(exact.positive("margin", terms.margin))
 
     def at(amount: Fraction) -> Spend:
-        return replace(start, epsilon=amount) if start.epsilon is not None else replace(start, mu=amount)
+        return replace(kind, epsilon=amount) if kind.epsilon is not None else replace(kind, mu=amount)
 
     def widest(amount: Fraction) -> float:
         margins = column_margins(measure(at(amount)), terms.confidence, terms.n)

@@ -35,25 +35,25 @@ from giveortake.errors import (
     LedgerMismatch,
     QueryFailed,
     QueryRefused,
-    Unpriced,
     Unprovable,
 )
-from giveortake.exact import shown
 from giveortake.plan import Domain, Kind
 from giveortake.privacy import ApproxDP
 from giveortake.privacy.events import InPart
 from giveortake.session import stored_answers
 from giveortake.session.best_caps import left_out_of, with_best_caps
+from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by_share
 from giveortake.session.descriptions import described
-from giveortake.session.margins import spend_for_margin
+from giveortake.session.refusals import no_share, too_dear
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from giveortake.answers.spend_terms import SpendTerms
     from giveortake.compile import Caps, CustodianCaps, Measurement, Release, Spend
+    from giveortake.compile.bases import Basis
     from giveortake.engines import Engine, Keys
-    from giveortake.ledger import Ledger, Reservation, Standing
+    from giveortake.ledger import Ledger, Reservation, Standing, Trial
     from giveortake.plan import Origin, Question
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
@@ -76,6 +76,8 @@ class Priced:
     made: Measurement
     spend: Spend
     keys: Keys | None
+    why: str | None = None  # this noise, if it was chosen here
+    refusal: str | None = None  # what would be charged is more than the terms allow
 
 
 @final
@@ -123,9 +125,9 @@ class InteractiveMechanism:
         if asked.made.question.has_windows:
             raise QueryRefused("OVER needs the whole table at once", hint="compute it where the stream is written to")
         reservation, (part,) = self.reserve_and_draw([asked], key)
-        if "spool" in part:  # of whose lines every one but the last has as many keys as it may
-            cells = part["spool"]["lines"] * stored_answers.MANY * len(asked.made.formulas)
-            confidence = Confidence(confidence, cells=cells)
+        if "spool" in part and getattr(confidence, "over", "cell") == "answer":  # of which a portion is not all
+            keys = sum(len(line["keys"]) for line in self.spool.read(part["spool"]))
+            confidence = Confidence(confidence, cells=keys * len(asked.made.formulas))
 
         def answers() -> Iterator[Answer]:
             left = asked.made.question.limit
@@ -173,11 +175,15 @@ class InteractiveMechanism:
         terms = with_best_caps(self, question, terms, rules)
         caps = self.resolve_caps(terms, rules)
         if terms.margin is not None:
-            spend = spend_for_margin(self, question, caps, terms, rules)
-            return self.price_at(question, caps, spend, rules=rules)
+            return price_by_margin(Pricing(self, question, caps, rules), terms, self.trial())
+        if terms.share is not None:
+            return price_by_share(Pricing(self, question, caps, rules), terms, self.trial())
         if terms.spend is None:
             raise InvalidParameter(
-                "epsilon", None, "is missing: say what the answer may cost", hint='epsilon="0.1", or margin=50'
+                "epsilon",
+                None,
+                "is missing: say what the answer may cost",
+                hint='epsilon="0.1", or margin=50, or share="1/10"',
             )
         return self.price_at(question, caps, terms.spend, rules=rules)
 
@@ -207,9 +213,18 @@ class InteractiveMechanism:
         return self.ledger.knows(self.event(asked), request=request, question=question, **named)
 
     def price_at(
-        self, question: Question, caps: Caps, spend: Spend, known: Keys | None = None, *, rules: Rules = LATEST
+        self,
+        question: Question,
+        caps: Caps,
+        spend: Spend,
+        known: Keys | None = None,
+        *,
+        rules: Rules = LATEST,
+        basis: Basis | None = None,
     ) -> Priced:
         """The same for caps and a spend. With `known` keys, which are public then, none are looked for.
+
+        With a `basis` it is measured in that, as what it is to be combined with was.
 
         This is the one gate: a question that is not made of this session's own tables, or that the engine cannot run,
         has no price.
@@ -217,15 +232,22 @@ class InteractiveMechanism:
         self.origin.require(question)
         if known is None:
             spend = self.with_key_delta(question, spend, rules)
-        made = self.measure(question, caps, spend, known, rules=rules)
+        made = self.measure(question, caps, spend, known, rules=rules, basis=basis)
         self.engine.require_runnable(made.asked())
         return Priced(question, made, spend, made.keys() if known is None and made.selection is None else known)
 
     def measure(
-        self, question: Question, caps: Caps, spend: Spend, known: Keys | None = None, *, rules: Rules = LATEST
+        self,
+        question: Question,
+        caps: Caps,
+        spend: Spend,
+        known: Keys | None = None,
+        *,
+        rules: Rules = LATEST,
+        basis: Basis | None = None,
     ) -> Measurement:
         """The measurement that a spend buys."""
-        return measurement(question, caps, self.budget.neighbours, spend, known, rules=rules)
+        return measurement(question, caps, self.budget.neighbours, spend, known, rules=rules, basis=basis)
 
     def with_key_delta(self, question: Question, spend: Spend, rules: Rules) -> Spend:
         """The δ for finding keys, a tenth of the pot unless said otherwise; none if all keys are known.
@@ -279,6 +301,9 @@ class InteractiveMechanism:
 
     def reserve(self, asked: Sequence[Priced], key: str | None, request: dict[str, Any]) -> Reservation:
         """Charge, durably, before a row is read. A table that changed is refused first, at no cost."""
+        for each in asked:
+            if each.refusal is not None:
+                raise no_share(self, each, each.refusal)
         if not self.engine.unchanged():
             raise LedgerMismatch(
                 f"the table {self.dataset!r} has changed since it was protected",
@@ -296,24 +321,7 @@ class InteractiveMechanism:
                 asked=described([each.made.question for each in asked]),
             )
         except BudgetExceeded as refusal:
-            raise self._too_dear(asked, refusal) from None
-
-    def _too_dear(self, asked: Sequence[Priced], refusal: BudgetExceeded) -> BudgetExceeded:
-        """The refusal in the terms in which the question was asked."""
-        costs = " and ".join(str(each.spend) for each in asked)
-        standing = self.standing()
-        left = self.ledger.affordable(standing) or Fraction(0)
-        message = f"{costs} does not fit the budget of the {self.population} any more; nothing was charged"
-        hint = f"a pure ε of up to {shown(left, 4)} would fit; the owner can raise the budget"
-        pot = standing.remaining.get("δ") if isinstance(standing.remaining, dict) else None
-        selections = [each.made.selection for each in asked if each.made.selection is not None]
-        needed = sum((each.event().delta for each in selections), Fraction(0))
-        if isinstance(refusal, Unpriced) or self.analyst is not None:  # whose own cap it may be
-            message, hint = refusal.message, refusal.hint or ""
-        elif pot is not None and needed > pot:
-            message = f"finding keys takes δ = {shown(needed)}, and {shown(pot)} of that is left; nothing was charged"
-            hint = "declare the domain of the grouping columns, or pass a smaller key_delta="
-        return type(refusal)(message, cost=refusal.cost, remaining=refusal.remaining, hint=hint)
+            raise too_dear(self, asked, refusal) from None
 
     def standing(self) -> Standing:
         """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
@@ -325,6 +333,17 @@ class InteractiveMechanism:
             if level.kind == "population" and level.name == self.population:
                 return level
         raise InvalidParameter("population", self.population, "is not in the ledger")
+
+    def trial(self) -> Trial:
+        """A copy of the filter that decides about the next question, on which charges are tried."""
+        found = self.ledger.trial(self.standing(), dataset=self.dataset, analyst=self.analyst)
+        assert found is not None  # noqa: S101 (what stands has a budget)
+        return found
+
+    def is_paid(self, asked: Sequence[Priced]) -> bool:
+        """Whether the asker paid for exactly this before, and will get it again at no cost."""
+        question = json.dumps(self.request(asked), sort_keys=True)
+        return self.ledger.is_paid(self.event(asked), dataset=self.dataset, analyst=self.analyst, question=question)
 
     def admits(self, event: Event) -> bool:
         """Whether every level would admit an event now."""
@@ -462,7 +481,8 @@ class _Release:
         part = None if mechanism.part is None else mechanism.part.left_out
         told = left_out_of(mechanism, self.asked.question, made, Terms.of({}, confidence=self.confidence))
         more = (*(() if part is None else (part,)), *(() if told is None or not told.profiled else (str(told),)))
-        said["notes"] = (*free, *said["notes"], *more)
+        why = () if self.asked.why is None else (self.asked.why,)
+        said["notes"] = (*free, *why, *said["notes"], *more)
         return Answer(
             answer_columns(made, self.keys, (*self.earlier, self.last), self.confidence, limit),
             **said,
@@ -477,11 +497,13 @@ class _Release:
         """Ask once more, and combine all answers; keys that were found are public now."""
         if not all(measure.averages for measure in self.asked.made.measures):
             raise Unprovable("quantiles are not refined: their answers do not average", hint="ask anew, for more")
-        said = Terms.of(terms, confidence=self.confidence, without=("margin", "key_delta", "n", *CAP_TERMS))
+        said = Terms.of(terms, confidence=self.confidence, without=("margin", "share", "key_delta", "n", *CAP_TERMS))
         if said.spend is None:
             raise InvalidParameter("epsilon", None, "is missing", hint='answer.refine(epsilon="0.1")')
         made = self.asked.made  # releases are combined that were drawn by the same rules
-        again = self.mechanism.price_at(self.asked.question, made.caps, said.spend, self.keys, rules=made.rules)
+        again = self.mechanism.price_at(
+            self.asked.question, made.caps, said.spend, self.keys, rules=made.rules, basis=made.basis
+        )
         refines = (*self.refines, str(self.reservation.number))
         reservation, (part,) = self.mechanism.reserve_and_draw([again], key, refines, self.portion)
         keys, release = stored_answers.whole(self.mechanism.spool, again, part)

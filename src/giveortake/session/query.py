@@ -26,8 +26,10 @@ class Query:
     """A question that can be answered. It is a value: asking it twice asks the same.
 
     The terms are those of `quote`, `answer` and `stream` alike: a pure `epsilon` (Laplace noise); or `epsilon` and
-    `delta`, `rho`, or `mu` (Gaussian noise); or the least that reaches a `margin`. `confidence` is that of every
-    interval, 0.95 unless stated, or of all of them together where `confidence_over` is "answer"; `key_delta` the δ for
+    `delta`, `rho`, or `mu` (Gaussian noise); or the least that reaches a `margin`; or a `share` of the whole budget,
+    such as "1/10". For the last two the noise is chosen too: Laplace or Gaussian, whichever leaves more of the budget,
+    or makes narrower intervals. `confidence` is that of every interval, 0.95 unless stated, or of all of them together
+    where `confidence_over` is "answer"; `key_delta` the δ for
     finding keys in the data; `n` how many rows a group has, if that is public or was released: means are as sure as it
     is large.
 
@@ -46,8 +48,8 @@ class Query:
     def quote(self, **terms: Unpack[AskTerms]) -> Quote:
         """What an answer would cost and how sure it would be. No data is touched, and nothing spent.
 
-        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `confidence`, `confidence_over`, `key_delta`, `n`;
-        `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class.
+        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `confidence_over`, `key_delta` and
+        `n`; `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class.
         """
         said = self._terms(terms)
         if self.question.distinct:
@@ -57,10 +59,10 @@ class Query:
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Answer:
         """The answer, at the cost of the whole question however many columns it has.
 
-        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `confidence`, `confidence_over`, `key_delta`, `n`;
-        `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class. `key` makes a retry safe: the
-        same key and question give the same answer and are charged once. The same question at the same price is free the
-        second time.
+        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `confidence_over`, `key_delta` and
+        `n`; `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class. `key` makes a retry safe:
+        the same key and question give the same answer and are charged once. The same question at the same price is free
+        the second time.
         """
         said = self._terms(terms)
         if self.question.distinct:
@@ -90,8 +92,8 @@ class Query:
 
     def _terms(self, said: AskTerms) -> Terms:
         """The terms as they were said; those of the question's own text where nothing else is."""
-        stated = any(said.get(name) is not None for name in ("epsilon", "rho", "mu", "margin"))
-        names = {*CAP_TERMS, *(() if stated else ("epsilon", "delta"))}
+        stated = any(said.get(name) is not None for name in ("epsilon", "rho", "mu", "margin", "share"))
+        names = {*CAP_TERMS, *(() if stated else ("epsilon", "delta", "share"))}
         own = {name: each for name, each in self.options.items() if name in names}
         return Terms.of(own | {name: value for name, value in said.items() if value is not None})
 

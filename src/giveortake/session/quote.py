@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
-from giveortake.compile.provenance import caps_in_words, noise_in_words
+from giveortake.compile.provenance import caps_in_words, noise_in_words, of_units
 from giveortake.compile.releases import without_data
 from giveortake.privacy import events
 from giveortake.session.best_caps import left_out_of
@@ -55,7 +55,8 @@ class Quote:
         lines = [f"cost: {self.spend} for the whole answer" + ("" if self.cost is None else f" ({self.cost!r})")]
         if self.share is not None:
             lines.append(f"that is {exact.shown(100 * self.share, 3)} % of a fresh budget")
-        lines.append("the budget admits it" if self.admitted else "the budget does not admit it any more")
+        refused = "it is more than the whole budget" if self.share is None else "the budget does not admit it any more"
+        lines.append("the budget admits it" if self.admitted else refused)
         for name, margin in self.margins.items():
             lines.append(f"  {name} {_number(margin)}  (with {percent} %)")
         for name, text in self.noise.items():
@@ -115,18 +116,21 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
         contributions=caps_in_words(made),
         keys=_keys(made),
         remaining=mechanism.standing().remaining,
-        admitted=mechanism.admits(mechanism.event([asked])),
+        admitted=asked.refusal is None and mechanism.admits(mechanism.event([asked])),
         confidence=sure,
         advice=tuple(_advice(made)),
-        remarks=tuple(_remarks(made, margins, n)),
-        left_out=left_out_of(mechanism, asked.question, made, replace(terms, spend=asked.spend, margin=None)),
+        remarks=tuple(each for each in (asked.why, asked.refusal, *_remarks(made, margins, n)) if each is not None),
+        left_out=left_out_of(
+            mechanism, asked.question, made, replace(terms, spend=asked.spend, margin=None, share=None)
+        ),
         worthless=worthless(mechanism, asked.question, made, terms, margins),
     )
 
 
 def _keys(made: Measurement) -> str:
     if made.selection is not None:
-        return f"found in the data; shown when {made.selection.told} ({_price_of_keys(made.selection.event())})"
+        shown = of_units(made, f"shown when {made.selection.told}")
+        return f"found in the data; {shown} ({_price_of_keys(made.selection.event())})"
     size = made.keys().size
     return f"{size:,} known beforehand, all answered" if made.columns else "none"
 
@@ -157,8 +161,8 @@ def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Numbe
 
 def _advice(made: Measurement) -> list[str]:
     advice = []
-    if len(made.measures) > 1:
-        advice.append(f"{len(made.measures)} numbers share the spend; asking for fewer makes each surer")
+    if len(made.shares) > 1:
+        advice.append(f"{len(made.shares)} numbers share the spend; asking for fewer makes each surer")
     bounding = made.stability.bounding
     if bounding is not None and bounding.groups * bounding.rows > 1:
         advice.append(

@@ -97,7 +97,7 @@ class Session:
         The spend is `epsilon`, or `epsilon` and `delta`, `rho` or `mu`; `key_delta`, `confidence`, `key` and the caps
         are those of `Query.answer`, and hold for every question of the batch.
         """
-        said = Terms.of(terms, without=("margin", "n"))
+        said = Terms.of(terms, without=("margin", "share", "n"))
         asked = [self.sql(query) if isinstance(query, str) else query for query in queries]
         if not asked or said.spend is None:
             raise InvalidParameter(
@@ -277,7 +277,9 @@ class Session:
             return "\n".join([*lines, "  its ledger is closed"]) + ">"
         if standing.share is not None and left is not None:
             used = shown(100 * standing.share, 3)
-            lines.append(f"  {used} % of the budget is used; a pure ε of up to {shown(left, 3)} is left")
+            race = isinstance(standing.remaining, dict)
+            rest = f"left: {standing.remaining}" if race else f"a pure ε of up to {shown(left, 3)} is left"
+            lines.append(f"  {used} % of the budget is used; {rest}")
         if not self.durable:
             lines.append("  the ledger is in memory: what was spent is forgotten with the session")
         return "\n".join(lines) + ">"

@@ -33,7 +33,7 @@ def parse(text: str, catalog: Catalog) -> Question:
 
 
 def read(text: str, catalog: Catalog) -> Read:
-    """The question together with `epsilon` and `delta`, if the text states them as BigQuery does."""
+    """The question together with `epsilon` and `delta`, or `share`, if the text states them as BigQuery does."""
     from giveortake.sql.reading import read_text  # noqa: PLC0415 (the parser takes half a second to import)
 
     question, options = read_text(text, catalog)

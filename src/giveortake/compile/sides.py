@@ -1,0 +1,152 @@
+"""The two sides of bounded values: their number and their sum from one release, at the price of the sum alone.
+
+A value x between a and b is counted twice over: by its distance from a, and by its distance from b. In steps of the
+lattice the two are R together, whatever x is. So with A = Σ(x − a) and B = Σ(b − x), the number of values is
+(A + B) / (b − a), their sum is A + a · number, and the rows without a value, each counted as R, may stand beside them.
+
+Guarantee: every row adds a vector (distance from a, distance from b, R if it has no value) of integers that are not
+negative, whose L1 norm is at most R, and so is its L2 norm. So one unit moves the whole vector, over all groups, as it
+moves a histogram of such rows: `Stability.sensitivity(0, R, binned=True)`. Proof. Bounding multiplies what a person
+adds to a group by one factor for all three, at most rows/c for c rows, and cuts towards zero; so a person's vector in
+a group has an L1 norm of at most rows·R, and an L2 norm of no more. Over groups the proof of
+`giveortake.engines.questions` holds word for word. A unit that is changed is removed and another added: twice that in
+L1, and for one row √2 of it in L2, because vectors without negative numbers have no negative inner product. ∎
+
+If coordinate i, in steps of its own, gets noise of scale m · (the sensitivity of such a histogram in those steps), then
+the vector, each coordinate divided by its sensitivity, moves by at most one: it is one Laplace release, or one Gaussian
+one, of noise multiplier m.
+
+Measured apart, number and sum would each take a part of the spend. With Laplace noise the sides take one part for both:
+the variance of a mean halves, wherever the mean lies. With Gaussian noise they are as good as two equal parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+from giveortake.compile.measures import MeasureOfValues, fineness_of, quantum_of
+from giveortake.engines import Summand
+from giveortake.plan import Call
+from giveortake.plan import Literal as Constant
+
+if TYPE_CHECKING:
+    from giveortake.compile.inquiry import Inquiry
+    from giveortake.compile.stability import Stability
+    from giveortake.engines.questions import Quantum
+    from giveortake.plan import Domain, Expression
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Side(MeasureOfValues):
+    """The distances of values from one end of their bounds, summed; from the upper end they are negative."""
+
+    quantum: Quantum
+    fineness: int
+    upper: bool
+
+    kind: ClassVar[str] = "side"
+
+    @property
+    def joined(self) -> bool:
+        return self.upper
+
+    @property
+    def granularity(self) -> Fraction:
+        return self.quantum.granularity / self.fineness
+
+    @property
+    def name(self) -> str:
+        return f"distances {self.of_what} from its {'greatest' if self.upper else 'least'} value"
+
+    def ask(self, inquiry: Inquiry, index: int) -> None:
+        inquiry.add_summand(index, Summand("sum", self.of, self.quantum, self.fineness))
+
+    def to_json(self) -> list[Any]:
+        quantum = self.quantum
+        lattice = [str(quantum.granularity), str(quantum.low), str(quantum.high), quantum.shift]
+        return self._written(self.of, lattice, self.fineness)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MissingCount(MeasureOfValues):
+    """The number of rows that have no value, each of which may count in parts of 1 / `fineness`."""
+
+    fineness: int
+
+    kind: ClassVar[str] = "missing"
+
+    @property
+    def joined(self) -> bool:
+        return True
+
+    @property
+    def granularity(self) -> Fraction:
+        return Fraction(1, self.fineness)
+
+    @property
+    def name(self) -> str:
+        return f"rows without a value {self.of_what}"
+
+    def ask(self, inquiry: Inquiry, index: int) -> None:
+        missing = Call("case", (Call("is_null", (self.of,)), Constant(1), Constant(None)))
+        inquiry.add_summand(index, Summand("values", missing, fineness=self.fineness))
+
+    def to_json(self) -> list[Any]:
+        return self._written(self.of, fineness=self.fineness)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The measures that one release of sides consists of, and what number and sum are in them."""
+
+    low: Side
+    high: Side
+    missing: MissingCount | None
+
+    @classmethod
+    def within(cls, stability: Stability, of: Expression, domain: Domain, *, missing: bool) -> Sides:
+        """The sides of values of that domain; with `missing`, the rows without a value beside them."""
+        quantum = quantum_of(domain, centred=False)
+        least, most = quantum.least, quantum.most
+        coarse = quantum.granularity * 2**20 > quantum.high - quantum.low
+        fine = fineness_of(stability) if coarse else 1
+        l1, l2 = stability.sensitivity(0, fine * (most - least), binned=True)
+        ends = (replace(quantum, shift=quantum.shift + least), replace(quantum, shift=quantum.shift + most))
+        low, high = (Side(l1, l2, of, end, fine, upper) for end, upper in zip(ends, (False, True), strict=True))
+        parts = fineness_of(stability)
+        beside = MissingCount(*stability.sensitivity(0, parts, binned=True), of, parts) if missing else None
+        return cls(low, high, beside)
+
+    @property
+    def measures(self) -> tuple[Side | MissingCount, ...]:
+        """In the order in which they stand among the measures, one after the other."""
+        return (self.low, self.high) if self.missing is None else (self.low, self.high, self.missing)
+
+    @property
+    def number(self) -> tuple[Fraction, Fraction]:
+        """What the number of values has of either side."""
+        width = (self.high.quantum.shift - self.low.quantum.shift) * self.low.quantum.granularity
+        return 1 / width, -1 / width
+
+    @property
+    def rows(self) -> tuple[Fraction, ...]:
+        """What the number of rows has of either side, and of the rows without a value."""
+        return self.number if self.missing is None else (*self.number, Fraction(1))
+
+    @property
+    def total(self) -> tuple[Fraction, Fraction]:
+        """What the sum of values has of either side."""
+        least = self.low.quantum.shift * self.low.quantum.granularity
+        one, other = self.number
+        return 1 + least * one, least * other
+
+
+def has_sides(domain: Domain) -> bool:
+    """Whether there are two ends at all."""
+    quantum = quantum_of(domain, centred=False)
+    return quantum.least < quantum.most

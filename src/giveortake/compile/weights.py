@@ -1,0 +1,296 @@
+"""How the spend is shared out between the measures of one answer: by the question and its bounds, never by its rows.
+
+Of every output let V be the variance of the noise in it, as a function of the shares w of the measures. A measure of
+share w has variance proportional to 1/w² with Laplace noise, to 1/w with Gaussian noise. For a mean between declared
+bounds, V is averaged over all means between them. The shares minimise the product of all V, so that no output counts
+for more because its numbers are larger. In ln w this is a convex problem (a sum of logarithms of sums of exponentials),
+so that there is one minimum; where every output has a measure of its own, it is at equal shares.
+
+Guarantee of accuracy: no output gets more noise than with every number and every sum by itself and equal shares, as the
+first rules had it, wherever means lie between their bounds; shares go from equal ones towards the minimum as far as
+that holds, in quarters of the way. And of privacy: shares are positive and sum to one, so that the parts compose to the
+spend: ε adds, and so does μ². They follow from the question, the schema and the caps alone, by sums, products and
+quotients of doubles, which are the same on every machine, and are rounded to thousandths.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, TypeAlias, final
+
+from giveortake.compile.aggregates import Measures
+from giveortake.compile.bases import PLAIN, Basis
+from giveortake.compile.measures import RowCount, ValueCount, ValueSum
+from giveortake.compile.outputs import Formula, Linear, QuantileOf, Ratio
+from giveortake.compile.rules import Rules
+from giveortake.compile.sides import has_sides
+from giveortake.plan import Measured
+from giveortake.plan.aggregates import hidden_outputs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from giveortake.compile.measures import Measure
+    from giveortake.compile.stability import Stability
+    from giveortake.plan import Question
+
+Squares: TypeAlias = "dict[int, Fraction]"  # by the places of measures
+Term: TypeAlias = "tuple[float, dict[int, float]]"  # how much an output counts, and what every measure adds to its V
+
+_STEPS = 60
+_KEPT = 256  # choices remembered: the search for a spend makes the same one many times
+_FINENESS = 1000
+_WAYS = (1.0, 0.75, 0.5, 0.25, 0.0)
+_SAME = 1 + 1e-9
+_WORTHWHILE = 0.01  # of the width of intervals: for less, nothing is changed
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What is measured for a question, how outputs follow from that, and the share of every vector of measures."""
+
+    measures: tuple[Measure, ...]
+    formulas: tuple[tuple[str, Formula], ...]
+    hidden: tuple[tuple[str, Formula], ...]  # what HAVING and ORDER BY need
+    basis: Basis
+    shares: tuple[Fraction, ...]
+
+    def parts(self, *, without: int | None = None) -> Iterator[tuple[Measure, Fraction]]:
+        """Every measure, and one over the part of the spend that each of its levels has.
+
+        `without` is the place of a measure that has noise already: the others share its part.
+        """
+        paid = list(zip(vectors(self.measures), self.shares, strict=True))
+        whole = sum((share for vector, share in paid if without not in vector), Fraction(0))
+        for vector, share in paid:
+            for place in vector:
+                yield self.measures[place], self.measures[place].levels * (whole or Fraction(1)) / share
+
+
+def vectors(measures: Sequence[Measure]) -> list[tuple[int, ...]]:
+    """The places of measures that are released together, in one vector and at one price."""
+    found: list[tuple[int, ...]] = []
+    for place, measure in enumerate(measures):
+        if measure.joined:
+            found[-1] = (*found[-1], place)
+        else:
+            found.append((place,))
+    return found
+
+
+def plain_design(question: Question, stability: Stability, rules: Rules, *, pure: bool) -> Design:
+    """Every number and every sum by itself, at equal shares, as the first rules have it."""
+    plain = _Candidate(question, stability, rules, PLAIN, pure=pure)
+    return plain.design(plain.equal)
+
+
+def design(question: Question, stability: Stability, rules: Rules, *, pure: bool, basis: Basis | None = None) -> Design:
+    """The measures and shares that make the narrowest intervals; with a `basis`, in that."""
+    chosen, shares = choice(question, stability, rules, basis, pure=pure)
+    return _Candidate(question, stability, rules, chosen, pure=pure).design(shares)
+
+
+@lru_cache(maxsize=_KEPT)
+def choice(
+    question: Question, stability: Stability, rules: Rules, basis: Basis | None, *, pure: bool
+) -> tuple[Basis, tuple[Fraction, ...]]:
+    """The basis and the shares alone: what is remembered decides about accuracy only, sensitivities are never kept."""
+    plain = _Candidate(question, stability, rules, PLAIN if basis is None else basis, pure=pure)
+    best, shares = plain, plain.equal
+    if rules is Rules.FIRST or not plain.measures or not plain.is_judged:
+        return best.basis, shares
+    narrowest = plain.width(shares) - _WORTHWHILE
+    for each in _bases(plain) if basis is None else [basis]:
+        candidate = plain if each == plain.basis else _Candidate(question, stability, rules, each, pure=pure)
+        weighed = candidate.weighed(no_wider_than=plain.extremes(plain.equal)) if candidate.is_judged else None
+        if weighed is not None and candidate.width(weighed) < narrowest:
+            best, shares, narrowest = candidate, weighed, candidate.width(weighed)
+    return best.basis, shares
+
+
+@final
+class _Candidate:
+    """The measures of a question in one basis, and the noise in its outputs as a function of shares."""
+
+    def __init__(self, question: Question, stability: Stability, rules: Rules, basis: Basis, *, pure: bool) -> None:
+        self.question, self.basis = question, basis
+        found = Measures(question, stability, rules, pure, basis=basis)
+        self._formulas = tuple((name, found.formula(output)) for name, output in question.outputs)
+        for aggregate in question.aggregates():
+            found.formula(Measured(aggregate))
+        self.measures = tuple(found.listed)
+        self._hidden = tuple(("", found.formula(output)) for output in hidden_outputs(question))
+        self._judged = [formula for _, formula in (*self._formulas, *self._hidden)]
+        self._pure = pure
+        self._vectors = vectors(self.measures)
+        self.equal = tuple(Fraction(1, len(self._vectors)) for _ in self._vectors)
+
+    def design(self, shares: tuple[Fraction, ...]) -> Design:
+        return Design(self.measures, self._formulas, self._hidden, self.basis, shares)
+
+    @cached_property
+    def is_judged(self) -> bool:
+        """Whether every vector of measures is seen in some output."""
+        return {place for _, adds in self._terms for place in adds} == set(range(len(self._vectors)))
+
+    def weighed(self, *, no_wider_than: Sequence[float]) -> tuple[Fraction, ...] | None:
+        """The shares of the minimum, or of as much of the way from equal shares to it as is allowed; None if none is.
+
+        At the minimum, a share is the mean over outputs of the part that its measure has in V. Every step goes there.
+        """
+        shares = [1.0 / len(self._vectors) for _ in self._vectors]
+        rest = 2 if self._pure else 1
+        for _ in range(_STEPS if len(shares) > 1 else 0):
+            parts, whole = [0.0 for _ in shares], 0.0
+            for counts, adds in self._terms:
+                noise = self._noise(adds, shares)
+                total = _total(noise.values())
+                whole += counts
+                for place, each in noise.items():
+                    parts[place] += counts * each / total
+            shares = [(rest * share + part / whole) / (rest + 1) for share, part in zip(shares, parts, strict=True)]
+        for way in _WAYS:
+            between = [way * share + (1 - way) / len(shares) for share in shares]
+            rounded = [max(1, round(share * _FINENESS)) for share in between]
+            found = tuple(Fraction(each, sum(rounded)) for each in rounded)
+            if all(ours <= most * _SAME for ours, most in zip(self.extremes(found), no_wider_than, strict=True)):
+                return found
+        return None
+
+    def width(self, shares: tuple[Fraction, ...]) -> float:
+        """The mean logarithm of the standard deviations of outputs."""
+        logarithms, whole, numbers = 0.0, 0.0, [float(share) for share in shares]
+        for counts, adds in self._terms:
+            logarithms += counts * math.log(_total(self._noise(adds, numbers).values())) / 2
+            whole += counts
+        return logarithms / whole
+
+    def extremes(self, shares: tuple[Fraction, ...]) -> list[float]:
+        """V of every output, where it is a mean at the ends and in the middle of its bounds."""
+        numbers = [float(share) for share in shares]
+        return [_total(self._noise(adds, numbers).values()) for adds in self._extremes]
+
+    def _noise(self, adds: dict[int, float], shares: Sequence[float]) -> dict[int, float]:
+        """What every vector adds to V at its share."""
+        if self._pure:
+            return {place: each / (shares[place] * shares[place]) for place, each in adds.items()}
+        return {place: each / shares[place] for place, each in adds.items()}
+
+    @cached_property
+    def _terms(self) -> list[Term]:
+        """What every vector adds to V of every output, were the whole spend its own."""
+        return [
+            (1 / len(leaves), self._by_vector(leaf.average))
+            for leaves in map(list, map(_leaves, self._judged))
+            for leaf in leaves
+        ]
+
+    @cached_property
+    def _extremes(self) -> list[dict[int, float]]:
+        return [self._by_vector(at) for formula in self._judged for leaf in _leaves(formula) for at in leaf.extremes]
+
+    def _by_vector(self, squares: Squares) -> dict[int, float]:
+        found: dict[int, float] = {}
+        for place, vector in enumerate(self._vectors):
+            noise = _total(float(squares[index]) * self._units[index] for index in vector if squares.get(index))
+            if noise:
+                found[place] = noise
+        return found
+
+    @cached_property
+    def _units(self) -> list[float]:
+        """The variance of every measure, up to a factor, were the whole spend its own."""
+        reaches = [(each.l1 if self._pure else each.l2) * each.granularity for each in self.measures]
+        levels = [each.levels**2 if self._pure else each.levels for each in self.measures]
+        return [float(reach * reach) * times for reach, times in zip(reaches, levels, strict=True)]
+
+
+def _bases(plain: _Candidate) -> Iterator[Basis]:
+    """Ways of measuring: everything by itself; sums from the middle wherever their number is measured too; sides."""
+    yield PLAIN
+    schema = plain.question.relation.schema
+    rows = any(isinstance(each, RowCount) for each in plain.measures)
+    numbers = [each.of for each in plain.measures if isinstance(each, ValueCount)]
+    always, numbered, summed = [], [], []  # values that are summed: never missing; with their number; without it
+    for measure in plain.measures:
+        if isinstance(measure, ValueSum) and has_sides(domain := measure.of.domain(schema)):
+            if not domain.nullable:
+                always += [measure.of] if rows else []
+            elif measure.of in numbers:
+                numbered.append(measure.of)
+            else:
+                summed.append(measure.of)
+    centred = (*always, *numbered)
+    if centred:
+        yield Basis(centred)
+    counted = next(iter([*always, *numbered, *summed]), None) if rows else None
+    sided = tuple(dict.fromkeys([*always[:1], *numbered, *([] if counted is None else [counted])]))
+    if sided:
+        yield Basis(centred, sided, counted)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """By what the noise of every measure is multiplied, squared, in an output or a part of one."""
+
+    average: Squares
+    extremes: tuple[Squares, ...]
+
+    @classmethod
+    def of_linear(cls, formula: Linear) -> _Leaf:
+        squares = {index: weight**2 for index, weight in formula.weights.items()}
+        return cls(squares, (squares,))
+
+    @classmethod
+    def of_ratio(cls, ratio: Ratio) -> _Leaf:
+        """(over − r · under)², averaged over all r between the bounds of the ratio; between 0 and 1 if it has none."""
+        low, high = (Fraction(0), Fraction(1)) if ratio.low is None or ratio.high is None else (ratio.low, ratio.high)
+        middle = (low + high) / 2
+        at_low, at_middle, at_high = (
+            {index: weight**2 for index, weight in ratio.over.plus(ratio.under.times(-r)).weights.items()}
+            for r in (low, middle, high)
+        )
+        places = sorted({*at_low, *at_middle, *at_high})
+        zero = Fraction(0)
+        average = {  # Simpson's rule, which is exact for squares
+            place: (at_low.get(place, zero) + 4 * at_middle.get(place, zero) + at_high.get(place, zero)) / 6
+            for place in places
+        }
+        return cls(average, (at_low, at_middle, at_high))
+
+
+def _leaves(formula: Formula) -> Iterator[_Leaf]:
+    """The noise in an output, or in each of its parts."""
+    match formula:
+        case Linear():
+            if formula.weights:
+                yield _Leaf.of_linear(formula)
+        case Ratio():
+            yield _Leaf.of_ratio(formula)
+        case QuantileOf():
+            yield _Leaf({formula.measure: Fraction(1)}, ({formula.measure: Fraction(1)},))
+        case _:
+            for part in parts_of(formula):
+                yield from _leaves(part)
+
+
+def parts_of(formula: Formula) -> Iterator[Formula]:
+    """The formulas that a function of formulas is made of, whichever function it is."""
+    for each in fields(formula):
+        value = getattr(formula, each.name)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, Formula):
+                yield part
+
+
+def _total(numbers: Iterable[float]) -> float:
+    """One by one: `sum` rounds in other ways from one version of Python to the next."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total

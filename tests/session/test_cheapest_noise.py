@@ -1,0 +1,267 @@
+"""Where a margin or a share of the budget is said, the noise is chosen: whichever leaves more, or is narrower."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.accounting import filter as filter_of
+from giveortake.errors import BudgetExceeded, InvalidParameter
+from giveortake.ledger.events import event_from_dict
+from giveortake.privacy import events
+from giveortake.session import Session
+
+ROWS = pl.DataFrame({"p": range(200), "k": [i % 5 for i in range(200)], "x": [float(i % 100) for i in range(200)]})
+COUNT = "SELECT COUNT(*) AS n FROM t"
+SHAPES = (
+    "SELECT COUNT(*) AS n FROM t WHERE x > {i}",
+    "SELECT AVG(x) AS m FROM t WHERE x > {i}",
+    "SELECT k, COUNT(*) AS n FROM t WHERE x > {i} GROUP BY k",
+    "SELECT MEDIAN(x) AS m FROM t WHERE x > {i}",
+    "SELECT SUM(x) AS total, COUNT(*) AS n FROM t WHERE x > {i}",
+)
+BUDGETS = {
+    "ε": gt.PureDP("1"),
+    "(ε, δ)": gt.ApproxDP("1", "1e-6"),
+    "a small (ε, δ)": gt.ApproxDP("0.07", "1e-9"),
+    "ρ": gt.ZCDP("0.1"),
+    "μ": gt.GaussianDP("0.3"),
+    "Rényi": gt.RenyiDP({2: "0.1", 8: "0.3", 32: "1"}),
+}
+
+
+def session(budget: Any = BUDGETS["(ε, δ)"], **said: Any) -> Session:
+    domains = {"x": (0, 100), "k": list(range(5))}
+    caps = {"groups_per_person": 1, "rows_per_group": 1}
+    return gt.protect(ROWS, **{"unit": "p", "name": "t", "domains": domains, "budget": budget, **caps, **said})
+
+
+def used(s: Session) -> Fraction:
+    """The used part of the budget."""
+    share = s.standing().share
+    assert share is not None
+    return share
+
+
+# -- shares -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_ten_tenths_fit_whatever_they_are_spent_on_and_not_an_eleventh(name: str) -> None:
+    with session(BUDGETS[name]) as s:
+        for i in range(10):
+            s.sql(SHAPES[i % len(SHAPES)].format(i=i)).answer(share="1/10")
+            assert used(s) <= Fraction(i + 1, 10)
+        assert used(s) > Fraction(95, 100)  # a mixture of noises may leave a little
+        before = s.spent
+        with pytest.raises(BudgetExceeded, match=r"share = 0\.1 of the budget is not left"):
+            s.sql(SHAPES[0].format(i=10)).answer(share="1/10")
+        assert s.spent == before
+
+
+def test_shares_of_different_sizes_that_add_up_to_one_fit() -> None:
+    with session() as s:
+        for i, share in enumerate(("1/2", "1/100", "1/3", "1/20", "1/3000", "319/3000")):
+            s.sql(SHAPES[i % len(SHAPES)].format(i=i)).answer(share=share)
+        with pytest.raises(BudgetExceeded):
+            s.sql(COUNT).answer(share="1/1000")
+
+
+def test_a_share_is_what_fits_that_often_from_an_empty_budget() -> None:
+    """k charges of a share of 1/k fit a new filter, one after the other, and one more does not."""
+    for name, budget in BUDGETS.items():
+        for times in (1, 3, 10, 40):
+            with session(budget) as s:
+                s.sql(COUNT).answer(share=Fraction(1, times))
+                (charged,) = [entry.content["event"] for entry in s.history() if entry.kind == "reserved"]
+            guard, event = filter_of(budget), event_from_dict(charged)
+            for _ in range(times):
+                guard.charge(event)
+            assert not guard.admits(event), (name, times)
+
+
+def test_shares_around_other_charges_are_shares_of_the_whole_budget() -> None:
+    with session() as s:
+        s.sql(COUNT).answer(epsilon="0.5")
+        before = used(s)
+        s.sql(SHAPES[1].format(i=1)).answer(share="1/4")
+        assert before < used(s) <= before + Fraction(1, 4)
+        with pytest.raises(BudgetExceeded):
+            s.sql(SHAPES[0].format(i=1)).answer(share="0.9")
+
+
+def test_large_shares_are_pure_and_small_ones_are_not() -> None:
+    with session() as s:
+        large, small = s.sql(COUNT).quote(share="1/2"), s.sql(COUNT).quote(share="1/1000")
+    assert large.spend == "ε = 0.5"
+    assert "Laplace noise: at this share intervals are 50 % narrower than with Gaussian noise" in large.remarks
+    assert small.spend.startswith("μ = ")
+    assert any(each.startswith("Gaussian noise: at this share") for each in small.remarks)
+
+
+def test_a_share_does_not_end_the_contestant_that_has_most_left() -> None:
+    """Laplace noise filled the other contestants, so that Gaussian noise, which ends the sum of ε, is not taken."""
+    with session() as s:
+        assert s.sql(COUNT).quote(share="1/10").spend.startswith("μ")
+        s.sql(COUNT).answer(epsilon="0.5")
+        answer = s.sql(SHAPES[0].format(i=1)).answer(share="1/10")
+        assert answer.cost == gt.PureDP("0.1", unit=gt.unit("p"))
+        assert "Laplace noise: Gaussian noise would use more than this share of what is left" in answer.notes
+        assert used(s) == Fraction(6, 10)
+
+
+def test_the_same_question_at_the_same_share_is_free_even_if_another_noise_would_be_chosen_now() -> None:
+    with session() as s:
+        first = s.sql(COUNT).answer(share="1/8")
+        s.sql(SHAPES[3].format(i=1)).answer(mu="0.1")  # ends the sum of ε
+        spent = s.spent
+        again = s.sql(COUNT).answer(share="1/8")
+        assert again.value == first.value
+        assert s.spent == spent
+        assert "Laplace noise, as when this was asked before" in again.notes
+        assert s.sql(SHAPES[0].format(i=1)).quote(share="1/8").spend.startswith("μ")
+
+
+def test_a_retry_with_the_same_key_finds_the_same_share() -> None:
+    with session() as s:
+        first = s.sql(COUNT).answer(share="1/10", key="one")
+        assert s.sql(COUNT).answer(share="1/10", key="one").value == first.value
+
+
+def test_found_keys_take_the_same_share_of_their_pot() -> None:
+    with session(gt.ApproxDP("4", "1e-5"), domains={"x": (0, 100)}) as s:
+        for i in range(10):
+            s.sql(SHAPES[2].format(i=i)).answer(share="1/10")
+        assert 0 <= s.remaining["δ"] < Fraction(1, 2 * 10**6)  # thresholds are whole numbers, which spend less
+        with pytest.raises(BudgetExceeded):
+            s.sql(SHAPES[2].format(i=10)).answer(share="1/10")
+
+
+def test_an_analysts_share_is_one_of_the_allotment() -> None:
+    with gt.ledger.open(":memory:") as book:
+        with session(gt.ApproxDP("2", "1e-6"), ledger=book):
+            pass
+        book.analyst("ann", datasets=["t"], budget=gt.PureDP("0.5"))
+        with session(gt.ApproxDP("2", "1e-6"), ledger=book, analyst="ann") as s:
+            assert s.sql(COUNT).quote(share="1/10").spend == "ε = 0.05"
+            for i in range(10):
+                s.sql(SHAPES[0].format(i=i)).answer(share="1/10")
+            with pytest.raises(BudgetExceeded):
+                s.sql(SHAPES[0].format(i=10)).answer(share="1/10")
+
+
+def test_a_share_in_a_part_of_a_partition_is_shared_by_the_parts() -> None:
+    with session() as s:
+        for part in s.partition("k").values():
+            part.sql(COUNT).answer(share="1/10")
+        assert used(s) <= Fraction(1, 10)
+
+
+@pytest.mark.parametrize("share", ["0", "-1/2", "11/10", "all"])
+def test_a_share_is_above_zero_and_at_most_one(share: str) -> None:
+    with session() as s, pytest.raises(InvalidParameter, match="share"):
+        s.sql(COUNT).quote(share=share)
+
+
+def test_a_share_is_no_spend_besides_another() -> None:
+    with session() as s:
+        others: list[Any] = [{"epsilon": 1}, {"margin": 5}, {"mu": 1}]
+        for other in others:
+            with pytest.raises(InvalidParameter, match="decides the spend"):
+                s.sql(COUNT).quote(share="1/2", **other)
+
+
+def test_a_text_may_state_its_share() -> None:
+    text = COUNT.replace("SELECT", "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(share = 0.5)")
+    with session() as s:
+        assert s.sql(text).quote().spend == "ε = 0.5"
+        assert s.sql(text).quote(share="1/4").spend == "ε = 0.25"
+        assert s.sql(text).quote(epsilon="0.1").spend == "ε = 0.1"
+
+
+# -- margins ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_margin_is_bought_with_the_noise_that_leaves_more() -> None:
+    """Laplace noise for the dear question, Gaussian noise for the cheap one: checked by replaying it."""
+    for margin, noise in ((10, "Laplace"), (60, "Gaussian")):
+        with session() as s:
+            told = s.sql(COUNT).quote(margin=margin)
+        assert any(each.startswith(f"{noise} noise: these margins take") for each in told.remarks)
+        often = {}
+        for kind, at in (("Laplace", _epsilon(margin)), ("Gaussian", _mu(margin))):
+            guard, times = filter_of(BUDGETS["(ε, δ)"]), 0
+            while guard.admits(at):
+                guard.charge(at)
+                times += 1
+            often[kind] = times
+        assert often[noise] == max(often.values())
+        assert len(set(often.values())) == 2
+
+
+def _epsilon(margin: int) -> events.Laplace:
+    noise = next(b for b in range(1, 1000) if gt.mechanisms.Laplace(b).margin() >= margin)
+    return gt.mechanisms.Laplace(noise).event()
+
+
+def _mu(margin: int) -> events.Gaussian:
+    noise = next(b for b in range(1, 1000) if gt.mechanisms.Gaussian(b).margin() >= margin)
+    return gt.mechanisms.Gaussian(noise).event()
+
+
+def test_once_the_sum_of_ε_is_closed_margins_are_bought_with_gaussian_noise() -> None:  # noqa: PLC2401 (its name)
+    with session() as s:
+        assert s.sql(COUNT).quote(margin=24).spend.startswith("ε")
+        s.sql(SHAPES[3].format(i=1)).answer(mu="0.1")
+        assert s.sql(COUNT).quote(margin=24).spend.startswith("μ")
+
+
+def test_a_margin_that_was_paid_for_is_free_though_another_noise_would_be_chosen_now() -> None:
+    with session() as s:
+        first = s.sql(COUNT).answer(margin=24)
+        s.sql(SHAPES[3].format(i=1)).answer(mu="0.1")
+        spent = s.spent
+        assert s.sql(COUNT).answer(margin=24).value == first.value
+        assert s.spent == spent
+
+
+def test_what_another_analyst_paid_for_does_not_decide_the_noise() -> None:
+    with gt.ledger.open(":memory:") as book:
+        with session(gt.ApproxDP("4", "1e-6"), ledger=book):
+            pass
+        book.analyst("ann", datasets=["t"], budget=gt.ApproxDP("1", "1e-7"))
+        book.analyst("bob", datasets=["t"], budget=gt.ApproxDP("1", "1e-7"))
+        told = []
+        for name in ("ann", "bob"):
+            with session(gt.ApproxDP("4", "1e-6"), ledger=book, analyst=name) as s:
+                told.append(s.sql(COUNT).quote(margin=20).remarks)
+                s.sql(COUNT).answer(margin=20)
+        assert told[0] == told[1]
+
+
+# -- words ------------------------------------------------------------------------------------------------------------
+
+
+def test_found_keys_of_rows_that_protect_themselves_speak_of_rows() -> None:
+    with session(gt.ApproxDP("4", "1e-5"), unit=gt.ROW, domains={}, groups_per_person=None, rows_per_group=None) as s:
+        query = s.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k")
+        told = [*query.answer(epsilon=1).notes, query.quote(epsilon=1).keys, query.quote(mu=1).keys]
+    assert "rows or more share" in told[0]
+    assert not [each for each in told if "person" in each]
+
+
+def test_a_session_says_in_questions_what_is_left() -> None:
+    with session() as s:
+        s.sql(COUNT).answer(epsilon="0.2")
+        assert "20 % of the budget is used; left: about 8 more questions at ε = 0.1, or " in repr(s)
+
+
+def test_a_quote_beyond_the_whole_budget_says_so() -> None:
+    with session() as s:
+        assert "it is more than the whole budget" in str(s.sql(COUNT).quote(epsilon=2))
+        s.sql(COUNT).answer(epsilon="0.9")
+        assert "the budget does not admit it any more" in str(s.sql(COUNT).quote(epsilon="0.8"))
