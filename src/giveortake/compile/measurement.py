@@ -26,7 +26,6 @@ from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import Laplace
 from giveortake.plan import Measured
 from giveortake.plan.domains import MOST_KEYS
-from giveortake.plan.questions import hidden_outputs
 from giveortake.privacy import ApproxDP, GaussianDP, events, gaussian_mu
 
 if TYPE_CHECKING:
