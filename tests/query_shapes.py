@@ -20,6 +20,14 @@ AGGREGATES = {
     "distinct text": "COUNT(DISTINCT q) AS a",
     "count if": "COUNT_IF(x > 1) AS a",
     "filtered": "SUM(x) FILTER (WHERE b) AS a, COUNT(*) FILTER (WHERE i IS NULL) AS f",
+    "correlation": "CORR(y, x) AS a",
+    "covariance": "COVAR_POP(i, x) AS a, COVAR_SAMP(i, x) AS s",
+    "line": "REGR_SLOPE(x, y) AS a, REGR_INTERCEPT(x, y) AS s",
+    "functions of answers": "ROUND(AVG(x), 2) AS a, COALESCE(SUM(x) / NULLIF(COUNT(i), 0), 0) AS f, "
+    "GREATEST(COUNT(*), 0) AS g",
+    "powers and signs": "SUM(POWER(x, 2)) AS a, SUM(SIGN(y - 11)) AS s, SUM(ROUND(x, 1)) AS f",
+    "between dates": "SUM(CLAMP(DATE_DIFF('week', DATE '2024-01-01', t), -9, 9)) AS a, "
+    "SUM(CLAMP(e - DATE '2024-01-03', -2, 2)) AS s",
     "ratio": "SUM(x) / SUM(y) AS a, COUNT(*) - 2 * COUNT(x) AS f",
 }
 KEYS = {
@@ -34,6 +42,9 @@ KEYS = {
     "boolean": "b",
     "days": "e",
     "month": "MONTH(t)",
+    "name of the day": "DAYNAME(t)",
+    "name of the month": "MONTHNAME(d)",
+    "days later": "(e + INTERVAL 1 MONTH)",
     "case": "CASE WHEN x > 2 THEN 'high' WHEN x <= 2 THEN 'low' END",
 }
 
@@ -65,6 +76,15 @@ RELATIONS = {
     "union": "SELECT r, COUNT(*) AS a, SUM(x) AS s FROM "
     "(SELECT p, r, x FROM data UNION ALL SELECT p, r, x FROM data WHERE b) GROUP BY r",
     "join public": "SELECT part, COUNT(*) AS a, SUM(weight) AS s FROM data JOIN zones ON r = zone GROUP BY part",
+    "right join public": "SELECT part, COUNT(*) AS a FROM zones RIGHT JOIN data ON zone = r GROUP BY part",
+    "semi join": "SELECT r, COUNT(*) AS a, SUM(x) AS s FROM data WHERE r IN (SELECT zone FROM zones WHERE code > 1) "
+    "AND x < 5 GROUP BY r",
+    "anti join": "SELECT COUNT(*) AS a FROM data WHERE q NOT IN (SELECT part FROM zones)",
+    "moved moments": "SELECT COUNT(*) AS a FROM data WHERE t + INTERVAL 90 MINUTE < d - 7 OR d + INTERVAL 1 YEAR > t",
+    "windows": "SELECT r, b, COUNT(*) / SUM(COUNT(*)) OVER (PARTITION BY r) AS a, SUM(x) AS s, "
+    "RANK() OVER (ORDER BY SUM(x)) AS k FROM data GROUP BY r, b ORDER BY COUNT(x)",
+    "windows of found keys": "SELECT q, SUM(COUNT(*)) OVER (ORDER BY q) AS a FROM data GROUP BY q",
+    "constant": "SELECT COUNT(*) AS a FROM data WHERE x > (SELECT 1 + 1)",
     "left join public": "SELECT part, COUNT(*) AS a, SUM(x * weight) AS s FROM data "
     "LEFT JOIN zones ON r = zone GROUP BY part",
 }

@@ -80,13 +80,18 @@ def exact_units(made: Measurement, engine: Engine) -> Counted:
 
 
 def measurements(session: Session, shapes: dict[str, str]) -> dict[str, Measurement]:
-    """Every shape by Laplace noise; those whose keys are found also by weights, of which those of two keys count."""
+    """Every shape by Laplace noise; those whose keys are found also by weights, of which those of two keys count.
+
+    Quantiles also by the matrix that they have with Gaussian noise.
+    """
     made = {name: measured(session, text, SPEND) for name, text in shapes.items()}
     for name, each in list(made.items()):
         if each.selection is not None:
             weighted = measured(session, shapes[name], GAUSSIAN)
             assert isinstance(weighted.selection, NoisyWeights)
             made[f"{name}, by weights"] = replace(weighted, selection=of_two_keys(weighted.selection))
+        elif any(measure.sections is not None for measure in each.measures):
+            made[f"{name}, through the square root"] = measured(session, shapes[name], GAUSSIAN)
     return made
 
 

@@ -31,7 +31,7 @@ from giveortake.engines import (
 )
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed, QueryRefused
 from giveortake.mechanisms import Sensitive
-from giveortake.plan import Column, Domain, Kind, Scan, Value
+from giveortake.plan import Column, Domain, Kind, Relation, Scan, Value
 
 
 @final
@@ -61,6 +61,9 @@ class SQLiteEngine:
 
     def add_public(self, name: str, source: object) -> PublicContent:
         raise InvalidParameter("public", name, "is not joined by the toy engine")
+
+    def prepare(self, relations: Iterable[Relation]) -> None:
+        """Nothing is needed beforehand."""
 
     def lock(self) -> None:
         """The file is open for reading alone."""

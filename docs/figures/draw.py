@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 
+import giveortake as gt
+from giveortake.answers import Answer, Column
 from giveortake.local.figures import posterior_figure, uncertainty_figure
 
 
@@ -28,8 +32,38 @@ def growth_figure(growth: list[dict[str, Any]]) -> alt.HConcatChart:
     return alt.hconcat(*charts)
 
 
+def invented(keys: list[Any], name: str, values: list[float], margins: list[float]) -> Answer:
+    """An answer as a session gives it, of invented numbers."""
+    low = [value - margin for value, margin in zip(values, margins, strict=True)]
+    high = [value + margin for value, margin in zip(values, margins, strict=True)]
+    return Answer(
+        [Column(name, keys), Column("n", values, low, high)],
+        guarantee=gt.PureDP("0.5"),
+        cost=gt.PureDP("0.5"),
+        recipe={"contributions": "at most 4 rows of a person"},
+    )
+
+
+def answers() -> dict[str, Answer]:
+    """One answer for each form of its chart."""
+    days = [dt.date(2024, 1, 1) + dt.timedelta(day) for day in range(366)]
+    wave = [900 + 250 * math.sin(day / 58) + 25 * math.cos(day * 2.4) for day in range(366)]
+    ages = list(range(20, 90, 5))
+    regions = ["north", "east", "south", "west", "coast", "islands"]
+    return {
+        "answer_days": invented(days, "day", wave, [55.0] * 366),
+        "answer_numbers": invented(ages, "age", [1200 - 0.6 * (age - 42) ** 2 for age in ages], [90.0] * len(ages)),
+        "answer_categories": invented(regions, "region", [810, 1240, 640, 1015, 330, 120], [70.0] * 6),
+        "answer_unbounded": invented(
+            regions, "region", [1.1, 0.9, 1.4, 0.7, 2.2, 3.0], [0.3, 0.2, 0.5, 0.2, math.inf, 1.9]
+        ),
+    }
+
+
 if __name__ == "__main__":
     folder = Path(__file__).parent
+    for name, answer in answers().items():
+        gt.plot.save(answer.plot(), folder.parent / "gallery" / f"{name}.svg")
     posterior_figure().save(folder / "poll-posterior.png", scale_factor=1.3)
     uncertainty_figure().save(folder / "poll-uncertainty.png", scale_factor=1.3)
     growth_figure(json.loads((folder / "growth.json").read_text(encoding="utf-8"))).save(

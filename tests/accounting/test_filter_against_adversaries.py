@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from fractions import Fraction
 from math import comb
 
@@ -23,8 +24,8 @@ from brute_force import (
 from giveortake.accounting.currencies import Currency, Divergence, Epsilon, Rho, SquaredMu
 from giveortake.accounting.filters import Filter, filter  # noqa: A004
 from giveortake.accounting.race import Race
-from giveortake.exact import exp_up
-from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP, gaussian_delta
+from giveortake.exact import exp_up, log_up
+from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP, events, gaussian_delta
 
 EPSILON = Fraction(1)
 ZERO = Fraction(0)
@@ -100,6 +101,27 @@ def test_no_adversary_beats_the_pot_for_queries_that_spend_delta() -> None:
     found = worst(Guarded(guard), moves, excess_over(EPSILON), rounds=8)
     assert keys / 2 < found <= delta
     assert worst(Guarded(Race(ApproxDP(EPSILON, delta))), moves, excess_over(EPSILON), rounds=8) <= delta
+
+
+def test_no_adversary_beats_the_pot_for_keys_that_are_found_by_gaussian_noise() -> None:
+    """Randomized response that leaks is one of the mechanisms that such an event may be: its odds are μ-close."""
+    delta, keys = Fraction(1, 10), Fraction(1, 20)
+
+    def found_keys(odds: Fraction, chance: Fraction) -> Move:
+        mu = PureDP(log_up(odds)).gaussian().mu
+        return replace(leaky(odds, chance), event=events.GaussianKeys(1 / mu, chance))
+
+    moves = [
+        found_keys(Fraction(3, 2), Fraction(1, 100)),
+        found_keys(Fraction(6, 5), Fraction(1, 40)),
+        randomized_response(Fraction(3, 2)),
+    ]
+    lineup = [(Epsilon(), ZERO), (Divergence(Fraction(4)), (delta - keys) / 2), (SquaredMu(), (delta - keys) / 2)]
+    guard = Race(ApproxDP(EPSILON, delta), keys=keys, contestants=lineup)
+    found = worst(Guarded(guard), moves, excess_over(EPSILON), rounds=8)
+    assert keys / 2 < found <= delta
+    free = [replace(move, event=events.Gaussian(move.event.noise_multiplier)) for move in moves[:2]]  # type: ignore[attr-defined]  # (of keys)
+    assert worst(Guarded(guard), free, excess_over(EPSILON), rounds=8) > delta  # δ that nobody pays for is caught
 
 
 def test_composing_curves_along_the_path_is_caught() -> None:

@@ -124,7 +124,7 @@ def _any_number_of_keys(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         own_statements,
         "persons_statement",
-        lambda printer, persons, coded: sound(printer, replace(persons, groups=1000), coded),
+        lambda printer, persons, coded, weights=None: sound(printer, replace(persons, groups=1000), coded, weights),
     )
 
 

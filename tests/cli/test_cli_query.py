@@ -19,11 +19,13 @@ ROWS = "user_id,region,amount\n" + "".join(
 )
 COUNT = "SELECT region, COUNT(*) AS n FROM trips GROUP BY region"
 PROTECTED = ["--unit", "user_id", "--budget", "1,1e-8", "--domain", "region=north,south", "--domain", "amount=0:50"]
+PROTECTED += ["--rows-per-person", "4"]
 TOML = """
 [trips]
 source = "trips.csv"
 unit = "user_id"
 budget = { epsilon = "1", delta = "1e-8" }
+rows_per_person = 4
 [trips.domains]
 amount = { bounds = [0, 50] }
 region = ["north", "south"]
@@ -191,6 +193,7 @@ def test_a_refused_question_registers_nothing_in_a_ledger_of_other_tables(
     (folder / "tours.csv").write_text(ROWS + "600,north,1\n")
     assert query(COUNT, "--epsilon", "0.1", "--ledger", "all.ledger") == 0
     tours = ["query", "tours.csv", "--unit", "user_id", "--budget", "1", "--ledger", "all.ledger", "--epsilon", "0.1"]
+    tours += ["--rows-per-person", "4"]
     mean = "SELECT AVG(amount) AS mean FROM tours"
     assert cli.main([*tours, mean]) == 2
     assert "such as --domain amount=0:500" in capsys.readouterr().err
@@ -202,10 +205,40 @@ def test_a_refused_question_registers_nothing_in_a_ledger_of_other_tables(
     assert cli.main([*tours, mean, "--domain", "amount=0:50"]) == 0  # it was said once
 
 
+def test_a_question_that_nothing_bounds_registers_nothing_and_names_the_options_that_bound_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["query", "trips.csv", COUNT, "--epsilon", "0.1", *PROTECTED[:-2]]
+    assert cli.main(asked) == 2
+    refused = capsys.readouterr().err
+    assert "hint: --rows-per-person 10, or --groups-per-person 4, --rows-per-group 4; a TOML" in refused
+    assert not (folder / "trips.csv.ledger").exists()
+    for options in (["--rows-per-person", "10"], ["--groups-per-person", "4", "--rows-per-group", "4"]):
+        assert cli.main([*asked, *options]) == 0
+        assert "rows without a user_id are left out" in capsys.readouterr().out
+    assert cli.main([*asked, "--caps", "best"]) == 2
+
+
+def test_an_option_states_the_caps_of_one_question_or_of_one_table(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["query", "trips.toml", COUNT, "--epsilon", "0.1", "--rows-per-person", "2"]) == 0
+    assert "at most 2 rows of a person, chosen before any filter" in capsys.readouterr().out
+    (folder / "two.toml").write_text(
+        TOML.replace('"trips.csv"', '{ trips = "trips.csv", tours = "trips.csv" }').replace("[trips", "[two")
+    )
+    asked = ["quote", "two.toml", "SELECT COUNT(*) AS n FROM trips JOIN tours ON trips.user_id = tours.user_id"]
+    assert cli.main([*asked, "--epsilon", "0.1", "--rows-per-person", "trips=600,tours=1"]) == 0
+    assert "at most 600 rows of a person in trips and 1 in tours" in " ".join(capsys.readouterr().out.split())
+    assert cli.main([*asked, "--epsilon", "0.1", "--rows-per-person", "trips=600,tuors=1"]) == 2
+    assert "did you mean `tours`?" in capsys.readouterr().err
+
+
 def test_other_domains_are_asked_under_another_name_of_the_same_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert query(COUNT, "--epsilon", "0.4") == 0
     capsys.readouterr()
     other = ["--unit", "user_id", "--budget", "1,1e-8", "--epsilon", "0.4", "--domain", "amount=0:90"]
+    other += ["--rows-per-person", "4"]
     assert cli.main(["query", "trips.csv", COUNT, *other]) == 2
     refused = capsys.readouterr().err
     assert (
@@ -321,7 +354,7 @@ def test_a_large_file_is_read_as_text_once_unless_no_copy_is_wanted(
     assert query(*asked) == 0
     assert copy.stat().st_mtime_ns > used
     assert len(set(capsys.readouterr().out.split("region,n,n_low,n_high\n"))) == 2  # nothing, and one answer
-    toml = TOML.replace('source = "trips.csv"', 'source = "trips.csv"\nrows_per_person = 1\nledger = "other.ledger"')
+    toml = TOML.replace('source = "trips.csv"', 'source = "trips.csv"\nledger = "other.ledger"')
     (folder / "trips.toml").write_text(toml)
     (folder / "cache" / "giveortake" / copy.name).unlink()
     assert cli.main(["query", "trips.toml", COUNT, "--epsilon", "0.1"]) == 0

@@ -18,7 +18,7 @@ from giveortake import cli
 from giveortake.privacy import events
 
 COUNT = "SELECT COUNT(*) AS n FROM trips"
-PROTECTED = ["--unit", "user_id", "--budget", "1,1e-8", "--domain", "amount=0:100"]
+PROTECTED = ["--unit", "user_id", "--budget", "1,1e-8", "--domain", "amount=0:100", "--rows-per-person", "4"]
 ASKED = [COUNT, *PROTECTED, "--epsilon", "0.4"]
 ENVIRONMENT = os.environ | {"PYTHONUTF8": "1", "COLUMNS": "100"}
 KEPT = "the answer is in the ledger: ask the same again, for free"

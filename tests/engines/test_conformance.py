@@ -13,13 +13,14 @@ import pytest
 import giveortake as gt
 from engine_places import EVERYWHERE, OTHERS, place
 from evil_tables import Row, Table, random_row, random_rows, random_visits
+from giveortake.compile import Caps
 from giveortake.compile.keys import listed_keys, with_keys
 from giveortake.compile.measures import ValueSum
 from giveortake.engines import Found
 from giveortake.session import Session
 from inside import engine_of, measured
 from query_shapes import shapes_of
-from replay import MODES, SPEND, Mode, exact_integers, exact_units
+from replay import ASKED, MODES, SPEND, Mode, exact_integers, exact_units, measured_with_random_caps
 
 Placed = Callable[[str, pl.DataFrame], Any]
 
@@ -84,9 +85,9 @@ def _batches() -> list[Any]:
     return found
 
 
-def require_same(name: str, text: str, one: Session, other: Session) -> None:
-    made = measured(one, text, SPEND)
-    assert measured(other, text, SPEND).digest() == made.digest(), name
+def require_same(name: str, text: str, one: Session, other: Session, caps: Caps | None = None) -> None:
+    made = measured(one, text, SPEND, caps)
+    assert measured(other, text, SPEND, caps).digest() == made.digest(), name
     keys = None
     if made.selection is not None:
         found, others = (exact_units(made, engine_of(each)) for each in (one, other))
@@ -111,6 +112,33 @@ def test_every_shape_has_the_same_integers_and_keys(pairs: Any, where: str, mode
     shapes = shapes_of(by_person=mode.by_person, few_rows=mode.few_rows)
     for name in names:
         require_same(name, shapes[name], *pairs(where, mode, EVIL))
+
+
+@pytest.mark.parametrize(
+    ("where", "step"), [("postgresql", 2), pytest.param("spark", 12, marks=pytest.mark.xdist_group("spark"))]
+)
+def test_the_same_rows_count_on_every_engine_whatever_caps_a_question_states(pairs: Any, where: str, step: int) -> None:
+    luck = random.Random("caps")  # noqa: S311 (which caps are tried need not be secret)
+    shapes = shapes_of(by_person=True, few_rows=True)
+    one, other = pairs(where, ASKED[0], EVIL)
+    for name in sorted(shapes)[::step]:
+        caps = measured_with_random_caps(one, shapes[name], luck).caps
+        require_same(name, shapes[name], one, other, caps)
+
+
+@pytest.mark.parametrize("where", EVERYWHERE)
+def test_one_row_is_kept_of_the_persons_whom_a_join_takes_for_one(where: str, request: pytest.FixtureRequest) -> None:
+    """Names that differ in case, in spaces or in how a letter is composed are persons of their own, in both."""
+    names = ["Ann", "ann", "ann ", " ann", "é", "e\u0301", "ß", "ss", "1", "01"]
+    put = place(where, request)
+    flights = put("flights", pl.DataFrame({"tail": names * 3, "delay": list(range(30))}))
+    planes = put("planes", pl.DataFrame({"tail": names * 4, "seats": list(range(40))}))
+    said: dict[str, Any] = {"unit": "tail", "budget": gt.PureDP(1), "domains": {"seats": (0, 99)}}
+    with gt.protect({"flights": flights, "planes": planes}, **said) as s:
+        text = "SELECT COUNT(*) AS n, COUNT(DISTINCT seats) AS d FROM flights JOIN planes ON flights.tail = planes.tail"
+        made = measured(s, text, SPEND, Caps(rows_per_person={"flights": 3, "planes": 1}))
+        assert made.stability.rows == 3
+        assert [each.tolist() for each in exact_integers(made, engine_of(s))] == [[30], [10]]
 
 
 @pytest.mark.parametrize("where", OTHERS)

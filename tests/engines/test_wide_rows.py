@@ -6,8 +6,10 @@ import hashlib
 import random
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -15,6 +17,9 @@ import giveortake as gt
 from evil_tables import Table, random_row, random_rows, random_visits
 from giveortake.compile.keys import with_keys
 from giveortake.engines.duckdb import choices
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.duckdb.wide_rows import WideRows
+from giveortake.engines.failures import failure
 from giveortake.session import Session
 from inside import engine_of, measured
 from query_shapes import shapes_of
@@ -164,3 +169,40 @@ def kinds(table: pl.DataFrame, **caps: int) -> list[str]:
 )
 def test_one_person_with_much_text_makes_no_question_fail(caps: dict[str, int]) -> None:
     assert kinds(persons(0), **caps) == kinds(persons(HEAVY), **caps) == ["answered"] * len(QUESTIONS)
+
+
+@pytest.mark.parametrize("heavy", [0, HEAVY])
+def test_under_a_time_limit_rows_are_chosen_before_any_question(heavy: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many rows a person has stored is no part of what a question takes."""
+    with protect(persons(heavy), rows_per_person=150, memory=LITTLE, threads=1, seconds=60) as session:
+        monkeypatch.setattr(WideRows, "has_wide_rows", lambda *_: pytest.fail("rows are chosen in a question"))
+        assert session.sql("SELECT COUNT(*) AS n FROM t").answer(epsilon=10**6).to_dict()["n"] == [
+            2_000 + min(heavy, 150)
+        ]
+
+
+def test_what_cannot_be_prepared_is_the_custodians_to_see(monkeypatch: pytest.MonkeyPatch) -> None:
+    def give_up(*_: object) -> None:
+        raise failure("memory")
+
+    monkeypatch.setattr(DuckDBEngine, "_make_few_rows", give_up)
+    with pytest.raises(gt.errors.InvalidParameter, match="could not be prepared for rows_per_person"):
+        protect(persons(0), rows_per_person=3, seconds=60)
+
+
+def test_tables_of_few_rows_do_not_pile_up() -> None:
+    table = pl.DataFrame({"p": [1, 1, 2], "q": ["a", "b", "c"]})
+    with protect(table, groups_per_person=2, rows_per_group=2) as session:
+        question = session.sql("SELECT COUNT(*) AS n FROM t")
+        for most in (*range(1, 20), 1):
+            assert question.answer(epsilon=10**6, rows_per_person=most).to_dict()["n"] == [min(most, 2) + 1]
+        made = engine_of(session)._rows("SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE 'bounded%'")
+        assert made[0][0] <= 9
+
+
+def test_parquet_that_does_not_fit_into_memory_is_told_apart_from_damage(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    texts = f"SELECT i AS p, i || repeat('x', 4090) AS q FROM range({4 * HEAVY}) AS numbers(i)"
+    duckdb.sql(f"COPY ({texts}) TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE 122880)")
+    with pytest.raises(gt.errors.InvalidParameter, match="do not fit into the memory"):
+        protect(path, groups_per_person=1, rows_per_group=1, memory=LITTLE)

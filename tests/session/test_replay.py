@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from giveortake.compile import weights
+from giveortake.compile.bins import PrefixSums
 from giveortake.compile.measures import RowCount
 from giveortake.compile.sides import MissingCount, Sides
 from giveortake.compile.stability import Stability
@@ -20,7 +21,8 @@ from giveortake.engines.questions import Bounding
 from giveortake.engines.sql import statements, steps
 from giveortake.engines.sql.dialect import Dialect
 from giveortake.engines.sql.relations import Printer
-from giveortake.exact import sqrt_up
+from giveortake.exact import sqrt_down, sqrt_up
+from giveortake.mechanisms.square_root import SquareRoot
 from giveortake.plan import JoinPersons, JoinPublic, Kind, Scan, Union
 from query_shapes import OF_PERSONS, OF_PERSONS_WITH_FEW_ROWS, PLAIN, RELATIONS, shapes_of
 from replay import ASKED, MODES, Mode, replay
@@ -234,6 +236,18 @@ def _missing_everywhere(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MissingCount, "ask", ask)
 
 
+def _corner_alone(patch: pytest.MonkeyPatch) -> None:
+    """A matrix is taken for its entries on the diagonal."""
+    patch.setattr(SquareRoot, "l2", property(lambda self: Fraction(self.fineness)))
+
+
+def _right_angles(patch: pytest.MonkeyPatch) -> None:
+    """Columns of a matrix are taken to be at right angles, so that five rows move it by √5 columns."""
+    sound = PrefixSums.within
+    lowered = lambda *terms, **more: replace(found := sound(*terms, **more), l2=found.l2 / sqrt_down(Fraction(5)))  # noqa: E731
+    patch.setattr(PrefixSums, "within", lowered)
+
+
 MULTIPLYING = {"multiplied": "SELECT COUNT(*) AS a FROM data JOIN zones ON 'down' = part"}
 _SUSPECTS: dict[str, str] = {
     "rows": "SELECT r, COUNT(*) AS a, SUM(x) AS s FROM data GROUP BY r",
@@ -271,6 +285,12 @@ MUTANTS: dict[str, tuple[Mode, Mutation, dict[str, str]]] = {
     "rows are released beside sums": (ROW, _rows_beside_sums, {"both": "SELECT SUM(x) AS s, COUNT(*) AS a FROM data"}),
     "a side counts from beyond the bounds": (ROW, _far_side, {"mean": PLAIN["mean, ungrouped"]}),
     "values count as missing": (CAPPED, _missing_everywhere, {"mean": "SELECT COUNT(*) AS a, AVG(x) AS m FROM data"}),
+    "a matrix is as long as its diagonal": (ROW, _corner_alone, {"median": PLAIN["median, ungrouped"]}),
+    "columns of a matrix are at right angles": (
+        FEW,
+        _right_angles,
+        {"median": PLAIN["quantile of integers, ungrouped"]},
+    ),
     "persons count in one group": (CAPPED, _persons_once, {"persons": OF_PERSONS["persons by declared"]}),
 }
 

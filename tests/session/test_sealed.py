@@ -216,6 +216,7 @@ def test_no_public_name_leads_from_a_session_to_rows_or_exact_counts(
             "batch": s.batch([by_region, "SELECT COUNT(*) AS n FROM t"], mu="1e-9"),
             "partition": parts,
             "part's answer": parts["north"].sql("SELECT COUNT(*) AS n FROM t").answer(epsilon=LITTLE),
+            "profile": s.profile(epsilon=LITTLE, by=["region"], columns=["x"]),
             "suggestion": s.suggest_bounds(epsilon=LITTLE, by=["region"], columns=["x"]),
             "check": s.check_bounds(epsilon=LITTLE, by=["region"], columns=["x"]),
             "frame": s.table().join("zones", on="region", column="zone").derive(y=gt.col("x") * 2),

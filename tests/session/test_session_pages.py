@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +80,17 @@ def test_dates_are_declared_in_words() -> None:
     bounds = (dt.date(2020, 1, 1), dt.date(2020, 12, 31))
     with gt.protect(table, unit=gt.ROW, budget=gt.PureDP(1), domains={"day": bounds}, name="days") as s:
         assert "date from 2020-01-01 to 2020-12-31" in s._repr_html_()
+
+
+def test_a_quote_is_json_for_programs_and_says_what_its_page_says() -> None:
+    with opened() as s:
+        query = s.sql(
+            "SELECT region, COUNT(*) AS n, AVG(amount) AS mean, MEDIAN(amount) AS mid FROM trips GROUP BY region"
+        )
+        quote = query.quote(epsilon="0.5")
+    found = json.loads(quote.to_json())
+    assert found["margins"]["n"] == quote.margins["n"]
+    assert (found["spend"], found["admitted"], found["confidence"]) == ("ε = 0.5", True, "19/20")
+    assert found["margins"]["mid"].endswith("ranks away")
+    assert f'<td style="text-align:left">{found["margins"]["mid"]}</td>' in quote._repr_html_()
+    assert f"  mid {found['margins']['mid']}  (with 95 %)" in str(quote)

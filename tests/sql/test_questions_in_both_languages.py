@@ -177,6 +177,86 @@ PAIRS: list[tuple[str, Callable[[], Any]]] = [
         ),
     ),
     (
+        "SELECT ROUND(AVG(amount), 2) AS a, CAST(COUNT(*) AS BIGINT) AS b, COALESCE(SUM(amount) / NULLIF(COUNT(age), 0), 0) AS c, "
+        "GREATEST(COUNT(*), 0) AS d, LEAST(COUNT(*), SUM(amount), 3) AS e, CAST(AVG(amount) AS DECIMAL(9, 2)) AS f, "
+        "SQRT(ABS(COUNT(*) - 3)) AS g, POWER(LN(EXP(SIGN(COUNT(*)))), 2) AS h, FLOOR(CEIL(AVG(age))) AS i, "
+        "CLAMP(COUNT(*), 0, 9) AS j, COUNT(*) * (SELECT 2) AS k FROM trips",
+        lambda: trips().agg(
+            a=gt.mean("amount").round(2),
+            b=gt.count().to_integer(),
+            c=(gt.sum("amount") / gt.count("age").nullif(0)).coalesce(0),
+            d=gt.count().greatest(0),
+            e=gt.count().least(gt.sum("amount"), 3),
+            f=gt.mean("amount").round(2),
+            g=(gt.count() - 3).abs().sqrt(),
+            h=gt.count().sign().exp().ln().power(2),
+            i=gt.mean("age").ceil().floor(),
+            j=gt.count().clamp(0, 9),
+            k=gt.count() * 2,
+        ),
+    ),
+    (
+        "SELECT region, paid, COUNT(*) AS n, COUNT(*) / SUM(COUNT(*)) OVER () AS share, RANK() OVER (ORDER BY COUNT(*) DESC) AS place, "
+        "SUM(MAX(age)) OVER (PARTITION BY paid ORDER BY region ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING) AS s, "
+        "LAG(COUNT(*), 2) OVER (ORDER BY region) AS l FROM trips GROUP BY region, paid",
+        lambda: (
+            trips()
+            .group_by("region", "paid")
+            .agg(
+                n=gt.count(),
+                share=gt.count() / gt.over("sum", gt.count()),
+                place=gt.over("rank", order_by=gt.count(), descending=True),
+                s=gt.over("sum", gt.maximum("age"), by="paid", order_by="region", rows=(2, 1)),
+                l=gt.over("lag", gt.count(), order_by="region", places=2),
+            )
+        ),
+    ),
+    (
+        "SELECT region, COUNT(*) AS n FROM trips GROUP BY region ORDER BY SUM(amount) DESC, COUNT(*), MAX(age)",
+        lambda: (
+            trips()
+            .group_by("region")
+            .order_by(gt.sum("amount"), descending=True)
+            .order_by(gt.count(), gt.maximum("age"))
+            .agg(n=gt.count())
+        ),
+    ),
+    (
+        "SELECT CORR(amount, age) AS a, COVAR_POP(amount, age) AS b, COVAR_SAMP(amount, age) AS c, REGR_SLOPE(amount, age) AS d, "
+        "REGR_INTERCEPT(amount, age) AS e FROM trips",
+        lambda: trips().agg(
+            a=gt.corr("amount", "age"),
+            b=gt.covar_pop("amount", "age"),
+            c=gt.covar_samp("amount", "age"),
+            d=gt.regr_slope("amount", "age"),
+            e=gt.regr_intercept("amount", "age"),
+        ),
+    ),
+    (
+        "SELECT COUNT(*) AS n FROM trips WHERE paid AND zone IN (SELECT DISTINCT z.zone FROM zones AS z WHERE city = 'Rome' OR z.region LIKE 'n%') "
+        "AND region NOT IN (SELECT region FROM zones) AND amount > (SELECT 3)",
+        lambda: (
+            trips()
+            .filter(col("paid") & (col("amount") > 3))
+            .join("zones", on="zone", how="semi", where=(col("city") == "Rome") | col("region").like("n%"))
+            .join("zones", on="region", how="anti")
+            .agg(n=gt.count())
+        ),
+    ),
+    (
+        "SELECT city, COUNT(*) AS n FROM zones RIGHT JOIN trips ON zones.zone = trips.zone GROUP BY city",
+        lambda: trips().join("zones", on="zone", how="left").group_by("city").agg(n=gt.count()),
+    ),
+    (
+        "SELECT city, COUNT(*) AS n FROM zones JOIN trips USING (zone) GROUP BY city",
+        lambda: trips().join("zones", on="zone").group_by("city").agg(n=gt.count()),
+    ),
+    (
+        "SELECT COUNT(minutes) AS n, COUNT(amount) AS a FROM visits RIGHT JOIN trips USING (user_id)",
+        lambda: trips().join_person(visits(), how="left").agg(n=gt.count("minutes"), a=gt.count("amount")),
+    ),
+    ("SELECT DISTINCT region, paid FROM trips", lambda: trips().distinct("region", "paid")),
+    (
         "SELECT AVG(ABS(amount)) AS a, AVG(FLOOR(amount)) AS b, AVG(CEIL(amount)) AS c, AVG(ROUND(amount, 0)) AS d, "
         "AVG(SQRT(amount)) AS e, AVG(LN(amount + 1)) AS f, AVG(EXP(age / 100)) AS g FROM trips",
         lambda: trips().agg(

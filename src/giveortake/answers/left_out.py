@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
-from giveortake.exact import shown
+from giveortake.exact import open_probability, shown
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 @final
@@ -75,7 +77,7 @@ class LeftOut:
     def from_json(cls, content: dict[str, Any]) -> LeftOut:
         """What `to_json` wrote."""
         lines = tuple(CapLine(**line) for line in content["lines"])
-        return cls(**{**content, "confidence": Fraction(content["confidence"]), "lines": lines})
+        return cls(**{**content, "confidence": open_probability("confidence", content["confidence"]), "lines": lines})
 
     def __str__(self) -> str:
         if self.low is None or self.high is None or self.estimate is None:

@@ -46,7 +46,8 @@ import giveortake as gt
 from importlib.resources import files
 visits = files("giveortake") / "data" / "visits.csv"  # or your own table
 s = gt.protect(visits, unit="person_id", budget=gt.PureDP(1),
-               domains={"region": ["north", "south"], "amount": (0, 500)})
+               domains={"region": ["north", "south"], "amount": (0, 500)},
+               rows_per_person=4)  # how much of one person counts
 q = s.sql("SELECT region, AVG(amount) AS mean FROM visits GROUP BY region")
 print(q.quote(epsilon="0.5"))
 print(q.answer(epsilon="0.5"))
@@ -96,6 +97,7 @@ def _first(out: Console, session: Session) -> Answer:
     out.print(
         f"  quote, for free: at ε = 0.25 every count will be right give or take {margin:.0f} (with 95 %)", style="dim"
     )
+    out.print(f"  what counts: {quote.contributions}", style="dim")
     answer = query.answer(epsilon="0.25")
     _draw(out, answer, "region", "visits")
     out.print(

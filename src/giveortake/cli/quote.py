@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
@@ -15,7 +15,7 @@ from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.progress import progress
 from giveortake.exact import shown
-from giveortake.session.pages import shown_margin
+from giveortake.session.pages import cost_of, quote_facts, shown_margin
 
 if TYPE_CHECKING:
     import argparse
@@ -34,7 +34,9 @@ def run(arguments: argparse.Namespace) -> int:
             opened.enter_context(session)
             quote = session.sql(text).quote(**session_options.spend_terms(arguments))
         if arguments.format == "json":
-            sys.stdout.write(json.dumps(_as_json(session, quote), ensure_ascii=False) + "\n")
+            affordable = session.affordable
+            left = {"affordable_epsilon": None if affordable is None else float(affordable)}
+            sys.stdout.write(json.dumps(json.loads(quote.to_json()) | left, ensure_ascii=False) + "\n")
         else:
             show(terminal(), session, quote)
     return 0
@@ -55,44 +57,12 @@ def show(out: Console, session: Session, quote: Quote) -> None:
 
 
 def _facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
-    noise = [("noise" if not i else "", f"{name}: {text}") for i, (name, text) in enumerate(quote.noise.items())]
-    share = "more than the whole budget" if quote.share is None else f"{shown(100 * quote.share, 3)} % of the budget"
-    facts = [("cost", f"{quote.spend} for the whole answer: {share}")]
+    facts = [cost_of(quote)]
     standing, affordable = session.standing(), session.affordable
     if standing.share is not None:
         left = "" if affordable is None else f"; a question of up to ε = {shown(affordable, 3)} is left"
         facts.append(("used so far", f"{shown(100 * standing.share, 3)} %{left}"))
-    facts.append(("admitted", "yes" if quote.admitted else "no: what is left does not pay for it"))
-    facts += noise
-    facts.append(("groups", quote.keys))
-    if quote.contributions is not None:
-        facts.append(("a person", quote.contributions.removeprefix("a person ")))
-    if quote.left_out is not None and quote.left_out.profiled:
-        facts.append(("left out", str(quote.left_out)))
-        facts += [("caps" if not i else "", str(line)) for i, line in enumerate(quote.left_out.lines)]
-    if quote.worthless is not None:
-        facts.append(("worthless", quote.worthless))
-    facts += [("cheaper" if not i else "", each) for i, each in enumerate(quote.advice)]
-    return facts
-
-
-def _as_json(session: Session, quote: Quote) -> dict[str, Any]:
-    affordable = session.affordable
-    return {
-        "spend": quote.spend,
-        "cost": repr(quote.cost),
-        "share": None if quote.share is None else float(quote.share),
-        "margins": quote.margins,
-        "confidence": str(quote.confidence),
-        "noise": quote.noise,
-        "keys": quote.keys,
-        "contributions": quote.contributions,
-        "admitted": quote.admitted,
-        "affordable_epsilon": None if affordable is None else float(affordable),
-        "advice": list(quote.advice),
-        "left_out": None if quote.left_out is None else quote.left_out.to_json(),
-        "worthless": quote.worthless,
-    }
+    return [*facts, *quote_facts(quote)]
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from giveortake.compile.measurement import Measurement
     from giveortake.compile.releases import Combined, Release
     from giveortake.engines import Keys
-    from giveortake.plan import Value
+    from giveortake.plan import Question, Value
 
 _FACES: dict[Kind, Face] = {
     Kind.INTEGER: "integer",
@@ -52,11 +52,7 @@ def answer_columns(
     rows = key_rows(keys)
     measures = combined(made.measures, releases)
     miss = miss_of(confidence, len(rows) * len(made.formulas))
-    schema = made.question.relation.schema
-    columns = [
-        Column(each.name, [_face(row[i]) for row in rows], kind=_FACES[each.expression.domain(schema).kind])
-        for i, each in enumerate(keys.columns)
-    ]
+    columns = _key_columns(made.question, keys, rows)
     measured = list(made.measures)
     found = Measures(made.question, made.stability, made.rules, made.is_pure, measured, made.basis)
     kept = np.ones(len(rows), dtype=bool)
@@ -84,6 +80,26 @@ def answer_columns(
         columns = [_rows_of(column, places) for column in columns]
     by_name = {column.name: column for column in columns}
     return [by_name[name] for name in made.question.shown or tuple(by_name)]
+
+
+def known_columns(question: Question, keys: Keys) -> list[Column]:
+    """The columns of keys alone, in the order asked for."""
+    rows = key_rows(keys)
+    columns = _key_columns(question, keys, rows)
+    by_name = {column.name: column for column in columns}
+    places = list(range(len(rows)))
+    for order in reversed(question.order):
+        places = in_order(_present(by_name[order.column]), places, order)
+    places = places if question.limit is None else places[: question.limit]
+    return [_rows_of(by_name[name], places) for name in question.shown or tuple(by_name)]
+
+
+def _key_columns(question: Question, keys: Keys, rows: list[tuple[Value, ...]]) -> list[Column]:
+    schema = question.relation.schema
+    return [
+        Column(each.name, [_face(row[i]) for row in rows], kind=_FACES[each.expression.domain(schema).kind])
+        for i, each in enumerate(keys.columns)
+    ]
 
 
 def _rows_of(column: Column, places: list[int]) -> Column:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from giveortake.engines.public_tables import PublicContent
     from giveortake.engines.questions import Asked, Bins, Distinct, Persons, Tally
     from giveortake.mechanisms import Sensitive
-    from giveortake.plan import Domain, Kind, Value
+    from giveortake.plan import Domain, Kind, Relation, Value
 
 FoundUnits: TypeAlias = "tuple[list[tuple[Value, ...]], npt.NDArray[np.int64]]"
 
@@ -67,6 +67,9 @@ class Engine(Protocol):
 
     def add_public(self, name: str, source: object) -> PublicContent:
         """Register a table that everybody may know, and tell what is in it."""
+
+    def prepare(self, relations: Iterable[Relation]) -> None:
+        """Make beforehand what every question about these relations needs, if anything: no question's time is used."""
 
     def lock(self) -> None:
         """All tables are there: from now on nothing else can be reached."""

@@ -27,6 +27,7 @@ class _Clock:
 
     used: float = 0.0
     since: float | None = None
+    is_limited: bool = True
 
 
 _clock: ContextVar[_Clock | None] = ContextVar("clock", default=None)
@@ -39,6 +40,16 @@ def one_question() -> Iterator[None]:
         yield
         return
     token = _clock.set(_Clock())
+    try:
+        yield
+    finally:
+        _clock.reset(token)
+
+
+@contextmanager
+def no_question() -> Iterator[None]:
+    """What engines do in here is for no question, and may take as long as it takes."""
+    token = _clock.set(_Clock(is_limited=False))
     try:
         yield
     finally:
@@ -58,6 +69,8 @@ class TimeLimit:
         if self._seconds is None:
             return None
         clock = _clock.get() or _Clock()
+        if not clock.is_limited:
+            return None
         return self._seconds - clock.used - (0.0 if clock.since is None else time.monotonic() - clock.since)
 
     @property

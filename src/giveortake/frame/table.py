@@ -22,6 +22,7 @@ from giveortake.plan import (
     PerPerson,
     Question,
     Relation,
+    SemiJoin,
     Union,
     meet_persons,
     meet_public,
@@ -87,15 +88,26 @@ class Table:
             raise QueryRefused("a column is selected twice", hint="name each column once")
         return replace(self, relation=Derive(self.relation, tuple(columns.items())))
 
-    def join(self, public: str, *, on: str | Expr, column: str | None = None, how: str = "inner") -> Table:
+    def join(
+        self,
+        public: str,
+        *,
+        on: str | Expr,
+        column: str | None = None,
+        how: str = "inner",
+        where: Operand | None = None,
+    ) -> Table:
         """Each row with the row of a public table that has its key; `how="left"` keeps rows that find none.
 
         `column` is the public table's, where it is not called as the one joined on. Columns whose names are taken
-        are called `table.column`.
+        are called `table.column`. `how="semi"` keeps the rows that find one, `how="anti"` those that find none, and no
+        column is added; `where` is then a condition on rows of the public table.
         """
         table = self.catalog.find_public(public)
-        if how not in {"inner", "left"}:
-            raise QueryRefused(f"a join how={how!r} is not available", hint='how="inner" or how="left"')
+        if how not in {"inner", "left", "semi", "anti"}:
+            raise QueryRefused(f"a join how={how!r} is not available", hint='how="inner", "left", "semi" or "anti"')
+        if where is not None and how not in {"semi", "anti"}:
+            raise QueryRefused('where= belongs to how="semi" and how="anti"', hint="filter(…) after the join")
         if column is None:
             if not isinstance(on, str):
                 raise QueryRefused(
@@ -107,6 +119,10 @@ class Table:
                 f"there is no column `{column}` in `{table.name}`",
                 hint=f"{meant(column, table.schema)}the columns are {', '.join(table.schema)}",
             )
+        if how in {"semi", "anti"}:
+            condition = None if where is None else node_of(where)
+            ours = column_or_expression(on)
+            return replace(self, relation=SemiJoin(self.relation, table, ours, column, condition, how == "anti"))
         joined, _ = meet_public(self.relation, table, column_or_expression(on), column, optional=how == "left")
         return replace(self, relation=joined)
 
@@ -153,6 +169,11 @@ class Table:
         if not chosen:
             raise QueryRefused("group_by needs a key", hint="agg(…) alone asks about all rows")
         return Grouped(self, tuple(chosen))
+
+    def distinct(self, *keys: str) -> Any:
+        """Ask which values declared columns may have: the domains tell it, so that it is free."""
+        chosen = tuple((key, column_or_expression(key)) for key in keys)
+        return self.ask(Question(self.relation, chosen, (), shown=keys, distinct=True))
 
     def agg(self, **outputs: Agg) -> Any:
         """Ask about all rows."""

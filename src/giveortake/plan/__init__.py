@@ -27,6 +27,7 @@ from giveortake.plan.relations import (
     Scan,
     Union,
 )
+from giveortake.plan.semi_joins import SemiJoin
 from giveortake.plan.tables import PrivateTable, PublicTable, Schema
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "Relation",
     "Scan",
     "Schema",
+    "SemiJoin",
     "Union",
     "Value",
     "Window",

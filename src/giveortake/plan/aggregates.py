@@ -13,11 +13,11 @@ from giveortake.plan.computed import Computed, Window
 from giveortake.plan.costs import require_few_kept, require_short_texts
 from giveortake.plan.domains import Domain, Kind
 from giveortake.plan.expressions import Call, Column, Expression, Literal, require_shallow
+from giveortake.plan.relations import Derive, JoinPublic, Relation, Scan, Union
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from giveortake.plan.relations import Relation
     from giveortake.plan.tables import Schema
 
 
@@ -257,11 +257,16 @@ class Question:
     order: tuple[Order, ...] = ()
     limit: int | None = None
     shown: tuple[str, ...] = ()  # names of keys and outputs in the order of the answer
+    distinct: bool = False  # whether it asks which keys there are, which the domains alone tell
 
     def __post_init__(self) -> None:
+        if self.distinct:
+            self._require_known()
+            return
         if not self.outputs:
             raise QueryRefused(
-                "the question asks for rows, not for aggregates", hint="SELECT COUNT(*), SUM(x), AVG(x), …"
+                "the question asks for rows, not for aggregates",
+                hint="SELECT COUNT(*) AS n, SUM(amount) AS total, AVG(amount) AS mean FROM trips",
             )
         names = [*(name for name, _ in self.keys), *(name for name, _ in self.outputs)]
         taken = {*names, *(f"{n}_{end}" for n, _ in self.outputs for end in ("low", "high"))}
@@ -278,7 +283,8 @@ class Question:
             if self.relation.person is not None and self.relation.person in set(key.columns()):
                 raise QueryRefused(
                     f"`{self.relation.person}` names persons, and answers are never about one",
-                    hint="group by person inside a subquery and aggregate outside",
+                    hint="group by person inside a subquery and aggregate outside: SELECT AVG(CLAMP(n, 0, 9)) AS mean "
+                    "FROM (SELECT user_id, COUNT(*) AS n FROM trips GROUP BY user_id)",
                 )
         self._require_plain_windows()
         aggregates = self.aggregates()
@@ -295,14 +301,39 @@ class Question:
         distinct = (aggregate.of for aggregate in aggregates if aggregate.is_distinct and aggregate.of is not None)
         require_few_kept(self.relation, [*keys, *distinct])
 
+    def _require_known(self) -> None:
+        """Refuse SELECT DISTINCT of what rows decide: declared keys are told without asking."""
+        schema, hint = self.relation.schema, "SELECT region, COUNT(*) AS n FROM trips GROUP BY region"
+        if self.outputs or self.having is not None or not self.keys:
+            raise QueryRefused("DISTINCT together with aggregates is not answered", hint=hint)
+        for _, key in self.keys:
+            if self.relation.person is not None and self.relation.person in set(key.columns()):
+                raise QueryRefused(f"`{self.relation.person}` names persons, and they are never shown", hint=hint)
+            if key.domain(schema).keys() is None:
+                raise QueryRefused(
+                    "DISTINCT is answered of keys that are declared; others are found in the data, with noise",
+                    hint=hint,
+                )
+        if not keeps_rows(self.relation):
+            raise QueryRefused(
+                "DISTINCT after WHERE or JOIN is not answered: rows decide which keys are left",
+                hint="SELECT region, COUNT(*) AS n FROM trips WHERE amount > 9 GROUP BY region HAVING COUNT(*) > 0",
+            )
+
     def _require_plain_windows(self) -> None:
         """Windows are computed of the rows that HAVING leaves, and of keys and aggregates alone."""
         if self.having is not None and windows_in(self.having):
-            raise QueryRefused("HAVING comes before OVER", hint="filter the answer where it is used")
+            raise QueryRefused(
+                "HAVING comes before OVER",
+                hint="SELECT region, SUM(COUNT(*)) OVER () AS n FROM trips GROUP BY region HAVING COUNT(*) > 3",
+            )
         names = {name for name, _ in self.keys}
         for window in windows_in(self):
             if any(windows_in(part) for part in parts_of(window)):
-                raise QueryRefused("OVER of something that is OVER itself is not answered", hint="OVER of an aggregate")
+                raise QueryRefused(
+                    "OVER of something that is OVER itself is not answered",
+                    hint="SELECT region, SUM(COUNT(*)) OVER () AS n FROM trips GROUP BY region",
+                )
             asked = {*window.partition, *(each.column for each in window.order if each.by is None)}
             if not asked <= names:
                 raise QueryRefused("OVER goes by keys and by aggregates of the answer", hint="GROUP BY the column")
@@ -401,6 +432,19 @@ def with_aggregates(node: Output, change: Callable[[Aggregate], Aggregate]) -> O
 def ordered_by(order: Order, change: Callable[[Aggregate], Aggregate]) -> Order:
     """The same order by other aggregates."""
     return order if order.by is None else replace(order, by=with_aggregates(order.by, change))
+
+
+def keeps_rows(relation: Relation) -> bool:
+    """Whether every row of its tables is in a relation, so that declared keys are all that may occur."""
+    match relation:
+        case Scan():
+            return True
+        case Derive() | Union():
+            return all(map(keeps_rows, relation.sources))
+        case JoinPublic():
+            return relation.optional and keeps_rows(relation.source)
+        case _:
+            return False
 
 
 def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> None:

@@ -68,9 +68,13 @@ class Computed:
         if len(self.parts) < least or (most is not None and len(self.parts) > most):
             raise QueryRefused(f"{self.function.upper()} does not take {len(self.parts)} answers")
         if self.function == "round" and (self.constant.denominator != 1 or abs(self.constant) > MOST_DIGITS):
-            raise QueryRefused(f"ROUND takes up to {MOST_DIGITS} digits", hint="ROUND(AVG(amount), 2)")
+            raise QueryRefused(
+                f"ROUND takes up to {MOST_DIGITS} digits", hint="SELECT ROUND(AVG(amount), 2) AS mean FROM trips"
+            )
         if self.function == "power" and abs(self.constant) > 32:
-            raise QueryRefused("POWER takes exponents up to 32", hint="POWER(AVG(amount), 2)")
+            raise QueryRefused(
+                "POWER takes exponents up to 32", hint="SELECT POWER(AVG(amount), 2) AS square FROM trips"
+            )
 
 
 @final
@@ -111,7 +115,10 @@ class Window:
         if needs != (self.of is not None):
             raise QueryRefused(f"{name} OVER is {'of an aggregate' if needs else 'of no value'}")
         if ordered and not self.order:
-            raise QueryRefused(f"{name} needs an order", hint=f"{name}(…) OVER (ORDER BY …)")
+            raise QueryRefused(
+                f"{name} needs an order",
+                hint="SELECT region, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM trips GROUP BY region",
+            )
         if self.frame is not None and (self.function not in FRAMED or not self.order):
             raise QueryRefused(f"{name} OVER takes no frame of rows without an order")
         if not 0 <= self.places <= _MOST_PLACES:

@@ -27,13 +27,14 @@ from giveortake.plan.relations import (
     Unary,
     Union,
 )
+from giveortake.plan.semi_joins import SemiJoin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from giveortake.plan.tables import PrivateTable, PublicTable
 
-_STEPS = {Filter, Derive, JoinPublic, JoinPersons, Union, PerPerson, KeepParts}
+_STEPS = {Filter, Derive, JoinPublic, SemiJoin, JoinPersons, Union, PerPerson, KeepParts}
 
 
 @final
@@ -86,7 +87,11 @@ class Origin:
             return
         if type(relation) not in _STEPS:
             _refuse()
-        if isinstance(relation, JoinPublic) and not any(relation.public is own for own in self.public.values()):
+        if isinstance(relation, SemiJoin) and relation.condition is not None:
+            _require_plain(relation.condition)
+        if isinstance(relation, JoinPublic | SemiJoin) and not any(
+            relation.public is own for own in self.public.values()
+        ):
             _refuse()
         if isinstance(relation, PerPerson) and any(type(each) is not Aggregate for _, each in relation.features):
             _refuse()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from giveortake.session.profile import Profile
 
 _LINES = 6  # of the table in a quote
+_SIDE = 10  # caps on groups that are tried, and on rows in each
 _NO_PROFILE = "no profile of it was released: s.profile(epsilon=…) makes one"
 
 
@@ -144,7 +146,7 @@ class _Candidates:
         """Some of them, from the least cap to the greatest, to compare."""
         listed = [caps for caps in self._listed() if caps.groups_per_person is None or caps.rows_per_person is not None]
         step = max(1, -(-len(listed) // _LINES))
-        return tuple(line for _, line in self._judged(listed[step - 1 :: step]))
+        return tuple(line for _, line in self._judged(listed[(len(listed) - 1) % step :: step]))
 
     def _needs_none(self) -> bool:
         try:
@@ -154,9 +156,10 @@ class _Candidates:
         return caps_of(made) is None
 
     def _listed(self) -> Iterator[Caps]:
-        """All rows of a person up to where people were seen; where the noise is Gaussian, groups and rows in each too.
+        """All rows of a person up to where people were seen; groups and rows in each where that may be better.
 
-        Under Laplace noise a cap on all rows keeps no less than one on groups that has the same noise.
+        Under Laplace noise a cap on all rows keeps no less than one on groups that has the same noise; under Gaussian
+        noise, and where keys have to be found, fewer groups cost less.
         """
         rows = self.profile.rows
         assert rows is not None  # noqa: S101 (asked of persons alone)
@@ -166,10 +169,11 @@ class _Candidates:
         groups, largest = self.profile.groups, self.profile.largest_groups
         if groups is None or largest is None or set(self.profile.by) != _key_columns(self.question):
             return
-        if not any(isinstance(noise, Gaussian) for noise in self._measured(self._all_rows(1)).noises):
+        made = self._measured(self._all_rows(1))
+        if made.selection is None and not any(isinstance(noise, Gaussian) for noise in made.noises):
             return
-        for most_groups in groups.edges[: groups.last_seen(miss) + 1]:
-            for most_rows in largest.edges[: largest.last_seen(miss) + 1 : 2]:
+        for most_groups in _some(groups.edges[: groups.last_seen(miss) + 1]):
+            for most_rows in _some(largest.edges[: largest.last_seen(miss) + 1]):
                 yield Caps(most_groups, most_rows, self._others(most_groups * most_rows))
 
     def _all_rows(self, cap: int) -> Caps:
@@ -206,6 +210,8 @@ class _Candidates:
                 continue
             margin = _margin_in_rows(made, miss)
             error = margin + left.estimate * self._rows_of_group(made, total)
+            if made.selection is not None:  # a group that is just not shown is wrong by all its rows
+                error += made.selection.least * total / max(self.profile.persons(self.terms.confidence)[1], 1.0)
             yield caps, CapLine(str(resolved), margin, left.low, left.high, left.estimate, error)
 
     def _with_stated(self, caps: Caps) -> Caps:
@@ -218,11 +224,15 @@ class _Candidates:
         )
 
     def _rows_of_group(self, made: Measurement, total: float) -> float:
-        """How many rows a group has: as was said, else as if all known groups had as many."""
+        """How many rows of a group may be left out: as many as it has, if that was said, else the root mean square.
+
+        What is left out may lie in all groups alike, or in one of k: N/k rows of each, or N of one. The geometric mean
+        of both, N/√k, is the root mean square of the latter.
+        """
         if self.terms.n is not None:
             return float(exact.positive("n", self.terms.n))
         keys = 1 if made.selection is not None else max(made.keys().size, 1)
-        return total / keys
+        return total / math.sqrt(keys)
 
     def _measured(self, caps: Caps) -> Measurement:
         resolved = self.mechanism.resolve_caps(replace(self.terms, caps=caps))
@@ -230,6 +240,12 @@ class _Candidates:
             return self.mechanism.price(self.question, replace(self.terms, caps=caps), self.rules).made
         spend = self.mechanism.with_key_delta(self.question, self.terms.spend, self.rules)
         return self.mechanism.measure(self.question, resolved, spend, rules=self.rules)
+
+
+def _some(edges: Sequence[int]) -> Sequence[int]:
+    """The last of them, and not too many of the others."""
+    step = max(1, -(-len(edges) // _SIDE))
+    return edges[(len(edges) - 1) % step :: step]
 
 
 def _margin_in_rows(made: Measurement, miss: float) -> float:

@@ -40,30 +40,47 @@ def quote_page(quote: Quote) -> str:
     """What an answer would cost, how sure each column would be, and what would make it cheaper."""
     percent = exact.shown(100 * quote.confidence)
     margins = html.table(("column", f"give or take, with {percent} %"), _margins(quote))
-    share = "" if quote.share is None else f", {exact.shown(100 * quote.share, 3)} % of a fresh budget"
-    said = [
-        ("cost", f"{quote.spend} for the whole answer{share}"),
+    return html.card("Quote: nothing is spent", margins, html.facts([cost_of(quote), *quote_facts(quote)]))
+
+
+def cost_of(quote: Quote) -> tuple[str, str]:
+    """The price, as a label and what it says."""
+    share = (
+        "more than a whole budget" if quote.share is None else f"{exact.shown(100 * quote.share, 3)} % of the budget"
+    )
+    return "cost", f"{quote.spend} for the whole answer: {share}"
+
+
+def quote_facts(quote: Quote) -> list[tuple[str, str]]:
+    """What else a quote says, as labels and what they say; a label that is empty continues the one before."""
+    left_out = quote.left_out if quote.left_out is not None and quote.left_out.profiled else None
+    return [
         ("admitted", "yes" if quote.admitted else "no: what is left does not pay for it"),
+        *([] if quote.worthless is None else [("worthless", quote.worthless)]),
         *_continued("noise", [f"{name}: {noise}" for name, noise in quote.noise.items()]),
         ("groups", quote.keys),
         *([] if quote.contributions is None else [("counts", quote.contributions)]),
-        *([] if quote.left_out is None or not quote.left_out.profiled else [("left out", str(quote.left_out))]),
-        *([] if quote.worthless is None else [("worthless", quote.worthless)]),
+        *(
+            []
+            if left_out is None
+            else [("left out", str(left_out)), *_continued("caps", list(map(str, left_out.lines)))]
+        ),
         *_continued("note", list(quote.remarks)),
         *_continued("cheaper", list(quote.advice)),
     ]
-    return html.card("Quote: nothing is spent", margins, html.facts(said))
 
 
 def shown_margin(margin: float | str | None) -> str:
     """The margin of a column before it is asked for.
 
-    >>> shown_margin(12.345678), shown_margin("37.5 / n"), shown_margin(None)
-    ('± 12.35', '± 37.5 / n', 'depends on the data')
+    >>> shown_margin(12.345678), shown_margin("37.5 / n"), shown_margin("the values up to 9 ranks away")
+    ('± 12.35', '± 37.5 / n', 'the values up to 9 ranks away')
     """
     if margin is None:
         return "depends on the data"
-    return f"± {margin}" if isinstance(margin, str) else f"± {margin:,.4g}"
+    if isinstance(margin, str):
+        return f"± {margin}" if margin[:1].isdigit() else margin
+    return f"± {margin:,.4g}"
 
 
 def _margins(quote: Quote) -> list[tuple[str, str]]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack, final
 
+from giveortake.answers import Stream
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.compile import Terms
+from giveortake.session.known_keys import known_answer, known_quote
 from giveortake.session.quote import quote_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from giveortake.answers import Answer, Stream
+    from giveortake.answers import Answer
     from giveortake.answers.cap_terms import AskTerms
     from giveortake.plan import Question
     from giveortake.session.mechanism import InteractiveMechanism, Priced
@@ -50,6 +52,8 @@ class Query:
         `n`; `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class.
         """
         said = self._terms(terms)
+        if self.question.distinct:
+            return known_quote(self._mechanism, self.question, said.confidence)
         return quote_of(self._mechanism, self._mechanism.price(self.question, said), said)
 
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Answer:
@@ -61,6 +65,8 @@ class Query:
         the second time.
         """
         said = self._terms(terms)
+        if self.question.distinct:
+            return known_answer(self._mechanism, self.question)
         (only,) = self._mechanism.answer([self._priced(said, key)], said.confidence, key)
         return only
 
@@ -70,6 +76,8 @@ class Query:
         The terms and the price are those of `answer`, and so is what is kept: it is drawn once.
         """
         said = self._terms(terms)
+        if self.question.distinct:
+            return Stream(lambda: iter([known_answer(self._mechanism, self.question)]))
         return self._mechanism.stream(self._priced(said, key), said.confidence, key)
 
     def _priced(self, said: Terms, key: str | None) -> Priced:

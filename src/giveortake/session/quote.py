@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
@@ -33,7 +35,7 @@ class Quote:
     as far as a profile tells, and what other caps would; `worthless` a sentence if the answer would say nothing.
     """
 
-    cost: Guarantee
+    cost: Guarantee | None  # None where no row is asked
     spend: str
     share: Fraction | None
     margins: dict[str, float | str | None]
@@ -50,13 +52,13 @@ class Quote:
 
     def __str__(self) -> str:
         percent = exact.shown(100 * self.confidence)
-        lines = [f"cost: {self.spend} for the whole answer ({self.cost!r})"]
+        lines = [f"cost: {self.spend} for the whole answer" + ("" if self.cost is None else f" ({self.cost!r})")]
         if self.share is not None:
             lines.append(f"that is {exact.shown(100 * self.share, 3)} % of a fresh budget")
         refused = "it is more than the whole budget" if self.share is None else "the budget does not admit it any more"
         lines.append("the budget admits it" if self.admitted else refused)
         for name, margin in self.margins.items():
-            lines.append(f"  {name} ± {_number(margin)}  (with {percent} %)")
+            lines.append(f"  {name} {_number(margin)}  (with {percent} %)")
         for name, text in self.noise.items():
             lines.append(f"  {name}: {text}")
         lines.append(f"keys: {self.keys}")
@@ -75,6 +77,25 @@ class Quote:
 
     def _repr_html_(self) -> str:
         return quote_page(self)
+
+    def to_json(self) -> str:
+        """The quote as JSON, for programs: numbers where there are some, and otherwise the words."""
+        document = {
+            "spend": self.spend,
+            "cost": repr(self.cost),
+            "share": None if self.share is None else float(self.share),
+            "margins": {name: _finite(margin) for name, margin in self.margins.items()},
+            "confidence": str(self.confidence),
+            "noise": self.noise,
+            "keys": self.keys,
+            "contributions": self.contributions,
+            "left_out": None if self.left_out is None else self.left_out.to_json(),
+            "worthless": self.worthless,
+            "admitted": self.admitted,
+            "notes": list(self.remarks),
+            "advice": list(self.advice),
+        }
+        return json.dumps(document, ensure_ascii=False, allow_nan=False)
 
 
 def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Quote:
@@ -158,4 +179,10 @@ def _advice(made: Measurement) -> list[str]:
 def _number(margin: float | str | None) -> str:
     if margin is None:
         return "depends on the data"
-    return margin if isinstance(margin, str) else f"{margin:,.6g}"
+    if isinstance(margin, str):
+        return f"± {margin}" if margin[:1].isdigit() else margin
+    return f"± {margin:,.6g}"
+
+
+def _finite(margin: float | str | None) -> float | str | None:
+    return None if isinstance(margin, float) and not math.isfinite(margin) else margin

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from giveortake import ledger as ledgers
 from giveortake.compile import Caps, CustodianCaps
 from giveortake.engines.registry import HERE, is_address, open_engine, place_of, table_in
-from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, meant
+from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, QueryFailed, meant
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.plan.domains import declared
 from giveortake.privacy import ROW, Guarantee, Unit
@@ -107,6 +107,9 @@ def protect(
         open_tables = _public_tables(engine, public or {}, {each.name for each in private})
         said_caps = CustodianCaps.of(stated, [each.name for each in private], caps)
         engine.lock()
+        origin = Origin.of(private, open_tables, said_caps.caps.rows_in)
+        if seconds is not None:
+            _prepare(engine, origin)
         book = (
             ledger
             if isinstance(ledger, ledgers.Ledger)
@@ -135,7 +138,7 @@ def protect(
         engine=engine,
         ledger=book,
         spool=Spool(_spool_folder(spool, ledger, called)),
-        origin=Origin.of(private, open_tables, said_caps.caps.rows_in),
+        origin=origin,
         dataset=called,
         population=found.population,
         version=found.version,
@@ -149,6 +152,19 @@ def protect(
         owns_ledger=not isinstance(ledger, ledgers.Ledger),
         durable=ledger is not None and str(ledger) != ":memory:",
     )
+
+
+def _prepare(engine: Engine, origin: Origin) -> None:
+    """Choose the rows of each person that count, so that it takes no question's time and fails here, if it does."""
+    try:
+        engine.prepare(origin.relations.values())
+    except QueryFailed as failed:
+        raise InvalidParameter(
+            "source",
+            HIDDEN,
+            f"could not be prepared for rows_per_person: the engine gave up ({failed.cause})",
+            hint="pass a greater memory=; the log names the kind of error",
+        ) from None
 
 
 def _spool_folder(spool: str | Path | None, ledger: str | Path | ledgers.Ledger | None, name: str) -> Path | None:

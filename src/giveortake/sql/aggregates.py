@@ -52,6 +52,11 @@ def _plain(node: exp.Expr, rows: Rows) -> tuple[Aggregate, str]:
     if kind in AGGREGATES:
         names = ("this", "expression")[: AGGREGATES[kind].arguments]
         allow(node, *names)
+        if any(node.args.get(name) is None for name in names):
+            raise QueryRefused(
+                f"{AGGREGATES[kind].sql[0]} takes {len(names)} arguments",
+                hint="SELECT CORR(amount, age) AS c FROM trips",
+            )
         return AGGREGATES[kind].of(*(rows.expression(node.args[name]) for name in names)), AGGREGATES[kind].label
     if isinstance(node, exp.Anonymous) and is_aggregate(node) and len(node.expressions) == 1:
         own = OUR_OWN_AGGREGATES[_own_name(node)]

@@ -94,7 +94,7 @@ class Outputs:
             return known[name.casefold()]
         raise QueryRefused(
             f"`{name[:60]}` is neither grouped by nor inside an aggregate",
-            hint="GROUP BY it, or take COUNT, SUM, AVG or a quantile of it",
+            hint="GROUP BY it, or aggregate it: SELECT region, AVG(amount) AS mean FROM trips GROUP BY region",
         )
 
     def _cast(self, node: exp.Expr) -> Output:

@@ -69,10 +69,11 @@ def _parsed(text: str) -> exp.Expr:
     if isinstance(node, exp.SetOperation):
         raise QueryRefused(
             f"{type(node).__name__.upper()} of answers is not answered",
-            hint="UNION ALL belongs into a subquery: SELECT COUNT(*) FROM (… UNION ALL …)",
+            hint="UNION ALL belongs into a subquery: SELECT COUNT(*) AS n FROM (SELECT user_id FROM trips UNION ALL "
+            "SELECT user_id FROM trips)",
         )
     if type(node) is not exp.Select:
-        refuse(node, "", hint="start with SELECT or WITH")
+        refuse(node, "", hint="questions begin with SELECT or WITH: SELECT COUNT(*) AS n FROM trips")
     return node
 
 
@@ -83,6 +84,8 @@ def _place(error: SqlglotError) -> str:
 
 
 def _question(node: exp.Expr, tables: Tables) -> Question:
+    if node.args.get("distinct") is not None:
+        return _distinct(node, tables)
     allow(node, *_CLAUSES)
     scope = source(node, tables.with_parts(node))
     rows = Rows(scope)
@@ -92,7 +95,8 @@ def _question(node: exp.Expr, tables: Tables) -> Question:
         for _, inside in items
     ):
         raise QueryRefused(
-            "`*` asks for rows, and rows are never shown", hint="SELECT COUNT(*), SUM(x), AVG(x), … FROM …"
+            "`*` asks for rows, and rows are never shown",
+            hint="SELECT COUNT(*) AS n, SUM(amount) AS total, AVG(amount) AS mean FROM trips",
         )
     aliases = {name.casefold(): inside for name, inside in items if name is not None}
     grouped = dict.fromkeys(key_expression(each, scope, aliases) for each in group_keys(node))
@@ -116,7 +120,10 @@ def _question(node: exp.Expr, tables: Tables) -> Question:
         outputs[name] = _measured(inside, Outputs(rows, tuple(keys), outputs))
     hidden = set(grouped) - {key for _, key in keys}
     if hidden and outputs:
-        raise QueryRefused("GROUP BY has a key that is not selected", hint="add the key to SELECT")
+        raise QueryRefused(
+            "GROUP BY has a key that is not selected",
+            hint="add it to SELECT: SELECT region, COUNT(*) AS n FROM trips GROUP BY region",
+        )
     if len({key for _, key in keys}) < len(keys):
         raise QueryRefused("a key is selected twice", hint="select each key once")
     answers = Answers(scope, tuple(keys), tuple(outputs.items()))
@@ -128,6 +135,31 @@ def _question(node: exp.Expr, tables: Tables) -> Question:
     return Question(
         scope.relation, tuple(keys), tuple(outputs.items()), having, order, _limit(node.args.get("limit")), tuple(shown)
     )
+
+
+def _distinct(node: exp.Expr, tables: Tables) -> Question:
+    """SELECT DISTINCT of keys that the domains tell."""
+    if node.args["distinct"].args.get("on") is not None:
+        raise QueryRefused(
+            "DISTINCT ON is not answered", hint="SELECT region, COUNT(*) AS n FROM trips GROUP BY region"
+        )
+    allow(node, "distinct", "expressions", "from_", "joins", "where", "with_", "order", "limit")
+    allow(node.args["distinct"])
+    scope = source(node, tables.with_parts(node))
+    rows = Rows(scope)
+    keys: list[tuple[str, Expression]] = []
+    for name, inside in (unaliased(item) for item in selected(node)):
+        if has_aggregate(inside) or inside.find(exp.Star) is not None:
+            raise QueryRefused(
+                "DISTINCT together with aggregates is not answered",
+                hint="SELECT region, COUNT(*) AS n FROM trips GROUP BY region",
+            )
+        keys.append((name or _key_name(inside, rows), rows.expression(inside)))
+    shown = [name for name, _ in keys]
+    require_distinct(shown)
+    order = _order(node.args.get("order"), Answers(scope, tuple(keys), ()), shown)
+    limit = _limit(node.args.get("limit"))
+    return Question(scope.relation, tuple(keys), (), None, order, limit, tuple(shown), distinct=True)
 
 
 def _measured(node: exp.Expr, outputs: Outputs) -> Output:
@@ -143,11 +175,11 @@ def _key(name: str | None, node: exp.Expr, rows: Rows, grouped: dict[Expression,
         if isinstance(node, exp.Column):
             raise QueryRefused(
                 f"`{str(node.name)[:60]}` is neither grouped by nor inside an aggregate, and rows are never shown",
-                hint="GROUP BY it, or take COUNT, SUM, AVG or a quantile of it",
+                hint="GROUP BY it, or aggregate it: SELECT region, AVG(amount) AS mean FROM trips GROUP BY region",
             )
         raise QueryRefused(
             "a column of SELECT is neither grouped by nor an aggregate, and rows are never shown",
-            hint="GROUP BY it, or aggregate it",
+            hint="GROUP BY it, or aggregate it: SELECT region, AVG(amount) AS mean FROM trips GROUP BY region",
         )
     if name is None:
         name = _key_name(node, rows)
@@ -226,4 +258,7 @@ def _limit(node: exp.Expr | None) -> int | None:
         and len(str(value.this)) < 10
     ):
         return int(value.this)
-    raise QueryRefused("LIMIT needs a whole number, written out", hint="LIMIT 10")
+    raise QueryRefused(
+        "LIMIT needs a whole number, written out",
+        hint="SELECT region, COUNT(*) AS n FROM trips GROUP BY region LIMIT 10",
+    )

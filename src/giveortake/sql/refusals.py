@@ -9,67 +9,105 @@ from sqlglot import exp
 from giveortake.errors import QueryRefused
 from giveortake.plan.functions import available
 
+_BY_REGION = "SELECT region, COUNT(*) AS n FROM trips GROUP BY region"
+_TOP = "SELECT region, COUNT(*) AS n FROM trips GROUP BY region ORDER BY n DESC LIMIT 10"
+_OF_PERSONS = "SELECT AVG(CLAMP(n, 0, 9)) AS mean FROM (SELECT user_id, COUNT(*) AS n FROM trips GROUP BY user_id)"
+_JOIN = "SELECT zone, COUNT(*) AS n FROM trips JOIN zones USING (region) GROUP BY zone"
+_COUNT = "SELECT COUNT(*) AS n FROM trips"
+_AGGREGATES = "SELECT COUNT(*) AS n, SUM(amount) AS total, AVG(amount) AS mean, MEDIAN(amount) AS median FROM trips"
+_WRITTEN = "SELECT COUNT(*) AS n FROM trips WHERE amount > 100"
+_DATED = "SELECT COUNT(*) AS n FROM trips WHERE day > DATE '2024-01-31'"
+_LISTED = "SELECT COUNT(*) AS n FROM (SELECT user_id, region, amount FROM trips)"
+
+# Everything that is refused by name has a reason or an advice, and then a line that runs: a test runs them all.
 _CLAUSES = {
-    "distinct": ("DISTINCT", "SELECT region, COUNT(*) … GROUP BY region"),
-    "qualify": ("QUALIFY", "HAVING filters the answer"),
-    "windows": ("WINDOW", "GROUP BY the person in a subquery"),
-    "sample": ("a SAMPLE", "leave it out: noise is added anyway"),
-    "locks": ("FOR UPDATE", "leave it out"),
-    "into": ("INTO", "use the answer"),
-    "laterals": ("LATERAL", "join a public table, or a subquery on the person"),
-    "offset": ("OFFSET", "LIMIT alone, and cut the answer"),
-    "order": ("ORDER BY inside a subquery", "order the answer, outside"),
-    "limit": ("LIMIT inside a subquery, which depends on everybody's rows", "limit the answer, outside"),
-    "recursive": ("WITH RECURSIVE", "use plain WITH"),
-    "pivots": ("PIVOT", "SUM(x) FILTER (WHERE …), one for each column"),
-    "db": ("a schema before a table's name", "use the table's name alone"),
-    "catalog": ("a catalog before a table's name", "use the table's name alone"),
-    "joins": ("a join in parentheses", "write the joins one after another, or a subquery"),
-    "columns": ("a list of column names after an alias", "name columns with AS inside"),
-    "method": ("NATURAL, ASOF and other special joins", "JOIN … USING (column)"),
-    "except_": ("EXCLUDE", "list the columns"),
-    "replace": ("REPLACE", "list the columns"),
-    "rename": ("RENAME", "list the columns"),
-    "rollup": ("ROLLUP", "ask one question for each level"),
-    "cube": ("CUBE", "ask one question for each level"),
-    "grouping_sets": ("GROUPING SETS", "ask one question for each of them"),
-    "all": ("GROUP BY ALL", "name the columns to group by"),
-    "totals": ("WITH TOTALS", "ask one more question"),
-    "by_name": ("UNION BY NAME", "list the columns in one order on both sides"),
-    "limit_options": ("LIMIT with a percentage or ties", "LIMIT and a number"),
-    "order_by": ("an ORDER BY inside an aggregate", "leave it out"),
-    "query": ("IN with a subquery", "JOIN on the person, or list the values"),
+    "distinct": ("DISTINCT", f"group instead: {_BY_REGION}"),
+    "qualify": ("QUALIFY", f"HAVING, ORDER BY and LIMIT act on the answer: {_TOP}"),
+    "windows": (
+        "WINDOW",
+        "write it after OVER: SELECT region, SUM(COUNT(*)) OVER (ORDER BY region) AS n FROM trips GROUP BY region",
+    ),
+    "sample": ("a SAMPLE", f"leave it out, noise is added anyway: {_COUNT}"),
+    "locks": ("FOR UPDATE", f"leave it out, nothing is changed: {_COUNT}"),
+    "into": ("INTO", f"use the answer, nothing is written: {_COUNT}"),
+    "laterals": ("LATERAL", f"join a public table, or a subquery on the person: {_JOIN}"),
+    "offset": ("OFFSET", f"LIMIT alone, and cut the answer: {_TOP}"),
+    "order": ("ORDER BY inside a subquery", f"order the answer, outside: {_TOP}"),
+    "limit": ("LIMIT inside a subquery, which depends on everybody's rows", f"limit the answer, outside: {_TOP}"),
+    "recursive": (
+        "WITH RECURSIVE",
+        "plain WITH: WITH north AS (SELECT * FROM trips WHERE region = 'north') SELECT COUNT(*) AS n FROM north",
+    ),
+    "pivots": (
+        "PIVOT",
+        (
+            "one FILTER for each column: SELECT COUNT(*) FILTER (WHERE region = 'north') AS north, "
+            "COUNT(*) FILTER (WHERE region = 'south') AS south FROM trips"
+        ),
+    ),
+    "db": ("a schema before a table's name", f"the table's name alone: {_COUNT}"),
+    "catalog": ("a catalog before a table's name", f"the table's name alone: {_COUNT}"),
+    "joins": ("a join in parentheses", f"joins one after another: {_JOIN}"),
+    "columns": (
+        "a list of column names after an alias",
+        "name columns with AS inside: SELECT COUNT(a) AS n FROM (SELECT amount AS a FROM trips) AS t",
+    ),
+    "method": ("NATURAL, ASOF and other special joins", f"say which column: {_JOIN}"),
+    "except_": ("EXCLUDE", f"list the columns: {_LISTED}"),
+    "replace": ("REPLACE", f"list the columns: {_LISTED}"),
+    "rename": ("RENAME", f"list the columns: {_LISTED}"),
+    "rollup": ("ROLLUP", f"one question for each level: {_BY_REGION}"),
+    "cube": ("CUBE", f"one question for each level: {_BY_REGION}"),
+    "grouping_sets": ("GROUPING SETS", f"one question for each of them: {_BY_REGION}"),
+    "all": ("GROUP BY ALL", f"name the columns to group by: {_BY_REGION}"),
+    "totals": ("WITH TOTALS", f"one more question: {_COUNT}"),
+    "by_name": (
+        "UNION BY NAME",
+        (
+            "the columns in one order on both sides: SELECT COUNT(*) AS n FROM "
+            "(SELECT user_id, amount FROM trips UNION ALL SELECT user_id, amount FROM trips)"
+        ),
+    ),
+    "limit_options": ("LIMIT with a percentage or ties", f"LIMIT and a number: {_TOP}"),
+    "order_by": ("an ORDER BY inside an aggregate", f"leave it out, sums have no order: {_AGGREGATES}"),
+    "query": (
+        "IN with a subquery",
+        (
+            "beside AND, and of a public table, it is: SELECT COUNT(*) AS n FROM trips WHERE age > 3 AND region IN "
+            "(SELECT region FROM zones)"
+        ),
+    ),
 }
 _HINTS: dict[str, str] = {
-    "Window": "GROUP BY the person in a subquery, and aggregate outside",
-    "AnyValue": "group by the column, or take a quantile",
-    "ArrayAgg": "answers are numbers: COUNT, SUM, AVG, quantiles",
-    "List": "answers are numbers: COUNT, SUM, AVG, quantiles",
-    "GroupConcat": "answers are numbers: COUNT, SUM, AVG, quantiles",
-    "Subquery": "join a public table, or a subquery on the person",
-    "Exists": "join on the person instead",
-    "Rand": "noise is added anyway",
-    "ApproxDistinct": "COUNT(DISTINCT x)",
-    "IntDiv": "FLOOR(a / b)",
-    "Log": "LN(x), and divide it by LN of the base",
-    "NullSafeEQ": "x = y OR (x IS NULL AND y IS NULL)",
-    "NullSafeNEQ": "x <> y, and IS NULL where that matters",
-    "Interval": "compare with dates written out: DATE '2024-01-31'",
-    "CurrentDate": "write the date out: DATE '2024-01-31'",
-    "CurrentTimestamp": "write the date out: DATE '2024-01-31'",
-    "Placeholder": "write the value out",
-    "Parameter": "write the value out",
-    "Star": "name the columns and aggregate them: COUNT(*), SUM(x)",
-    "Escape": "LIKE without ESCAPE",
-    "Distinct": "COUNT(DISTINCT x) is available, other DISTINCT aggregates are not",
-    "GroupingSets": "ask one question for each of them",
-    "Rollup": "ask one question for each level",
-    "Cube": "ask one question for each level",
-    "Order": "leave ORDER BY out of the aggregate",
-    "IgnoreNulls": "aggregates leave missing values out anyway",
-    "Fetch": "LIMIT and a number",
-    "RegexpLike": "LIKE, or IN with the values listed",
-    "SimilarTo": "LIKE, or IN with the values listed",
+    "Window": f"of one person's rows, GROUP BY the person in a subquery: {_OF_PERSONS}",
+    "AnyValue": f"group by the column, or take a quantile: {_BY_REGION}",
+    "ArrayAgg": f"answers are numbers: {_AGGREGATES}",
+    "List": f"answers are numbers: {_AGGREGATES}",
+    "GroupConcat": f"answers are numbers: {_AGGREGATES}",
+    "Subquery": f"join a public table, or a subquery on the person: {_JOIN}",
+    "Exists": "a public table goes into IN: SELECT COUNT(*) AS n FROM trips WHERE region IN (SELECT region FROM zones)",
+    "Rand": f"noise is added anyway: {_COUNT}",
+    "ApproxDistinct": "with noise: SELECT COUNT(DISTINCT region) AS n FROM trips",
+    "IntDiv": "SELECT SUM(FLOOR(amount / 10)) AS tens FROM trips",
+    "Log": "SELECT AVG(LN(CLAMP(amount, 1, 500)) / LN(10)) AS mean FROM trips",
+    "NullSafeEQ": "SELECT COUNT(*) AS n FROM trips WHERE region = 'north' OR region IS NULL",
+    "NullSafeNEQ": "SELECT COUNT(*) AS n FROM trips WHERE region <> 'north' OR region IS NULL",
+    "Interval": "SELECT COUNT(*) AS n FROM trips WHERE day + INTERVAL 7 DAY > DATE '2024-01-31'",
+    "CurrentDate": f"write the date out, or the answer would change by itself: {_DATED}",
+    "CurrentTimestamp": f"write the date out, or the answer would change by itself: {_DATED}",
+    "Placeholder": f"write the value out: {_WRITTEN}",
+    "Parameter": f"write the value out: {_WRITTEN}",
+    "Star": f"name the columns and aggregate them: {_AGGREGATES}",
+    "Escape": "LIKE knows % and _ alone: SELECT COUNT(*) AS n FROM trips WHERE region LIKE 'n%'",
+    "Distinct": "other DISTINCT aggregates are not: SELECT COUNT(DISTINCT region) AS n FROM trips",
+    "GroupingSets": f"one question for each of them: {_BY_REGION}",
+    "Rollup": f"one question for each level: {_BY_REGION}",
+    "Cube": f"one question for each level: {_BY_REGION}",
+    "Order": f"leave it out, sums have no order: {_AGGREGATES}",
+    "IgnoreNulls": f"aggregates leave missing values out anyway: {_AGGREGATES}",
+    "Fetch": f"LIMIT and a number: {_TOP}",
+    "RegexpLike": "SELECT COUNT(*) AS n FROM trips WHERE region LIKE 'n%' OR region IN ('south', 'east')",
+    "SimilarTo": "SELECT COUNT(*) AS n FROM trips WHERE region LIKE 'n%' OR region IN ('south', 'east')",
 }
 _NAMES = {
     "Window": "a window function (OVER)",

@@ -11,7 +11,6 @@ from giveortake.errors import QueryRefused
 from giveortake.plan import (
     Column,
     Derive,
-    Filter,
     PublicTable,
     Relation,
     Union,
@@ -24,6 +23,7 @@ from giveortake.sql.aggregates import has_aggregate
 from giveortake.sql.expressions import Rows, column_name
 from giveortake.sql.refusals import allow, named, refuse
 from giveortake.sql.scope import Scope, View
+from giveortake.sql.semi_joins import filtered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,21 +74,26 @@ def source(node: exp.Expr, tables: Tables) -> Scope:
     """FROM with its joins and WHERE: the rows that a SELECT works on."""
     first = node.args.get("from_")
     if first is None:
-        raise QueryRefused("a SELECT without FROM is not answered", hint="SELECT COUNT(*) FROM …")
+        raise QueryRefused("a SELECT without FROM is not answered", hint="SELECT COUNT(*) AS n FROM trips")
     allow(first, "this")
     name, found = _table(first.this, tables)
+    joins = list(node.args.get("joins") or [])
     if isinstance(found, PublicTable):
-        raise QueryRefused(
-            f"`{found.name}` is a public table, and nothing private is in FROM before it",
-            hint="start FROM the private table and JOIN the public one; read public tables without asking",
-        )
-    scope = Scope(found.relation, ((name, found.columns),))
-    for join in node.args.get("joins") or []:
+        if not joins:
+            raise QueryRefused(
+                f"`{found.name}` is a public table, and nothing private is in FROM",
+                hint="read public tables without asking, or join: SELECT region, COUNT(*) AS n FROM trips JOIN zones "
+                "USING (region) GROUP BY region",
+            )
+        scope = _turned_around(name, found, joins.pop(0), tables)
+    else:
+        scope = Scope(found.relation, ((name, found.columns),))
+    for join in joins:
         scope = _joined(scope, join, tables)
     where = node.args.get("where")
     if where is not None:
         allow(where, "this")
-        scope = Scope(Filter(scope.relation, Rows(scope).expression(where.this)), scope.sources, scope.merged)
+        scope = Scope(filtered(scope, where.this, tables), scope.sources, scope.merged)
     return scope
 
 
@@ -106,49 +111,105 @@ def _table(node: exp.Expr, tables: Tables) -> tuple[str, View | PublicTable]:
         if not isinstance(node.this, exp.Query):
             raise QueryRefused("a table or a join in parentheses is not answered", hint="write joins one after another")
         return str(node.alias), subquery(node.this, tables.with_parts(node))
-    return refuse(node, "in FROM", hint="tables, subqueries, JOIN … ON and JOIN … USING are")
+    return refuse(node, "in FROM", hint="SELECT COUNT(*) AS n FROM trips JOIN zones USING (region)")
 
 
 # -- joins ------------------------------------------------------------------------------------------------------------
 
 
-def _joined(scope: Scope, join: exp.Expr, tables: Tables) -> Scope:
+_TURNED = (
+    "rows of a public table that find nobody would be kept, and belong to nobody",
+    "SELECT COUNT(*) AS n FROM trips LEFT JOIN zones USING (region)",
+)
+
+
+def _side(join: exp.Expr) -> str:
+    """LEFT, RIGHT or nothing, of a join that is answered at all."""
     side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
-    on, using = join.args.get("on"), join.args.get("using")
     if isinstance(join.this, exp.Lateral):
         refuse(join.this, hint="join a public table, or a subquery on the person")
     allow(join, "this", "side", "kind", "on", "using")
-    if side not in {"", "LEFT"} or kind not in {"", "INNER", "OUTER"}:
-        label = kind if side in {"", "LEFT"} else side
-        raise QueryRefused(f"a {label} JOIN is not answered", hint="JOIN and LEFT JOIN, with ON or USING, are")
-    if on is None and not using:
+    if side not in {"", "LEFT", "RIGHT"} or kind not in {"", "INNER", "OUTER"}:
+        label = kind if side in {"", "LEFT", "RIGHT"} else side
         raise QueryRefused(
-            "a cross join (a comma in FROM, or JOIN without ON) is not answered", hint="JOIN … ON a.x = b.x"
+            f"a {label} JOIN is not answered: JOIN, LEFT JOIN and RIGHT JOIN are, with ON or USING",
+            hint="SELECT COUNT(*) AS n FROM trips LEFT JOIN zones USING (region)",
         )
+    if join.args.get("on") is None and not join.args.get("using"):
+        raise QueryRefused(
+            "a cross join (a comma in FROM, or JOIN without ON) is not answered",
+            hint="SELECT COUNT(*) AS n FROM trips JOIN zones USING (region)",
+        )
+    return side
+
+
+def _turned_around(name: str, public: PublicTable, join: exp.Expr, tables: Tables) -> Scope:
+    """A public table, and a private one that is joined to it: the same join, begun with the private one."""
+    side = _side(join)
+    other, view = _table(join.this, tables)
+    if isinstance(view, PublicTable):
+        raise QueryRefused(
+            "a join begins with a private table, or has it right after one public table",
+            hint="SELECT COUNT(*) AS n FROM zones JOIN trips USING (region)",
+        )
+    if side == "LEFT":
+        raise QueryRefused(f"a LEFT JOIN after a public table is not answered: {_TURNED[0]}", hint=_TURNED[1])
+    scope = Scope(view.relation, ((other, view.columns),))
+    return _met(scope, join, name, public, optional=side == "RIGHT")
+
+
+def _joined(scope: Scope, join: exp.Expr, tables: Tables) -> Scope:
+    side = _side(join)
     name, right = _table(join.this, tables)
+    if side != "RIGHT":
+        return _met(scope, join, name, right, optional=side == "LEFT")
+    if isinstance(right, PublicTable):
+        raise QueryRefused(f"a RIGHT JOIN with a public table is not answered: {_TURNED[0]}", hint=_TURNED[1])
+    both = _both(scope, name, right)
+    _require_persons(scope, both, name, right.relation, join)
+    relation, names = meet_persons(right.relation, scope.relation, optional=True)
+    require_few_steps(relation)
+    moved = [(owner, {shown: names[inside] for shown, inside in columns.items()}) for owner, columns in scope.sources]
+    return Scope(relation, ((name, right.columns), *moved), scope.merged | _merged(join))
+
+
+def _both(scope: Scope, name: str, right: View | PublicTable) -> Scope:
     if any(name.casefold() == owner.casefold() for owner, _ in scope.sources):
         raise QueryRefused(f"two tables in FROM are called `{name}`", hint="name them apart with AS")
     theirs = {each: each for each in right.schema} if isinstance(right, PublicTable) else right.columns
-    both = Scope(scope.relation, (*scope.sources, (name, theirs)), scope.merged)
+    return Scope(scope.relation, (*scope.sources, (name, theirs)), scope.merged)
+
+
+def _met(scope: Scope, join: exp.Expr, name: str, right: View | PublicTable, *, optional: bool) -> Scope:
+    both = _both(scope, name, right)
     relation: Relation
-    ours_on, column = _key(scope, both, name, on, using)
     if isinstance(right, PublicTable):
-        relation, names = meet_public(scope.relation, right, ours_on, column, optional=side == "LEFT")
+        ours, column = _key(scope, both, name, join.args.get("on"), join.args.get("using"))
+        relation, names = meet_public(scope.relation, right, ours, column, optional=optional)
         shown = names
     else:
-        person, other = scope.relation.person, right.relation.person
-        if person is None or other is None or ours_on != Column(person) or column != other:
-            raise QueryRefused(
-                "private tables are joined on the person alone",
-                hint=f"ON {scope.sources[0][0]}.{person} = {name}.{other}"
-                if person and other
-                else "rows that stand for themselves have no person",
-            )
-        relation, names = meet_persons(scope.relation, right.relation, optional=side == "LEFT")
+        _require_persons(scope, both, name, right.relation, join)
+        relation, names = meet_persons(scope.relation, right.relation, optional=optional)
         shown = {visible: names[inside] for visible, inside in right.columns.items()}
     require_few_steps(relation)
-    merged = scope.merged | {str(each.name).casefold() for each in using or []}
-    return Scope(relation, (*scope.sources, (name, shown)), merged)
+    return Scope(relation, (*scope.sources, (name, shown)), scope.merged | _merged(join))
+
+
+def _merged(join: exp.Expr) -> frozenset[str]:
+    return frozenset(str(each.name).casefold() for each in join.args.get("using") or [])
+
+
+def _require_persons(scope: Scope, both: Scope, name: str, right: Relation, join: exp.Expr) -> None:
+    """Private tables are joined on the person."""
+    ours, column = _key(scope, both, name, join.args.get("on"), join.args.get("using"))
+    person, other = scope.relation.person, right.person
+    if person is None or other is None or ours != Column(person) or column != other:
+        raise QueryRefused(
+            "private tables are joined on the person alone",
+            hint=f"ON {scope.sources[0][0]}.{person} = {name}.{other}"
+            if person and other
+            else "rows that stand for themselves have no person",
+        )
 
 
 def _key(
@@ -165,12 +226,19 @@ def _key(
         on = on.this
     if not isinstance(on, exp.EQ):
         what = "a join on several conditions" if isinstance(on, exp.And | exp.Or) else "a join on something else than ="
-        raise QueryRefused(f"{what} is not answered", hint="JOIN … ON a.x = b.x, and conditions into WHERE")
+        raise QueryRefused(
+            f"{what} is not answered",
+            hint="conditions go into WHERE: SELECT COUNT(*) AS n FROM trips JOIN zones ON trips.region = zones.region "
+            "WHERE age > 3",
+        )
     allow(on, "this", "expression")
     for one, other in ((on.this, on.expression), (on.expression, on.this)):
         if isinstance(other, exp.Column) and _is_of(other, left, right, name) and not _mentions(one, left, right, name):
             return Rows(left).expression(one), right.column(column_name(other)[0])
-    raise QueryRefused(f"ON must make a column of `{name}` equal to one of the tables before it", hint="ON a.x = b.x")
+    raise QueryRefused(
+        f"ON must make a column of `{name}` equal to one of the tables before it",
+        hint="SELECT COUNT(*) AS n FROM trips JOIN zones ON trips.region = zones.region",
+    )
 
 
 def _is_of(node: exp.Expr, left: Scope, right: Scope, name: str) -> bool:
@@ -199,7 +267,7 @@ def subquery(node: exp.Expr, tables: Tables) -> View:
     if type(node) is exp.Union:
         return _union(node, tables.with_parts(node))
     if isinstance(node, exp.SetOperation):
-        refuse(node, hint="UNION ALL, or conditions in WHERE")
+        refuse(node, hint="put a condition into WHERE: SELECT COUNT(*) AS n FROM trips WHERE region = 'north'")
     if type(node) is not exp.Select:
         refuse(node, "in FROM")
     for item in selected(node):
@@ -294,7 +362,10 @@ def require_not_person(name: str, relation: Relation) -> None:
 
 def _union(node: exp.Expr, tables: Tables) -> View:
     if node.args.get("distinct"):
-        raise QueryRefused("UNION, which compares rows of different persons, is not answered", hint="UNION ALL")
+        raise QueryRefused(
+            "UNION, which compares rows of different persons, is not answered",
+            hint="SELECT COUNT(*) AS n FROM (SELECT user_id FROM trips UNION ALL SELECT user_id FROM trips)",
+        )
     allow(node, "this", "expression", "with_")
     left, right = subquery(node.this, tables), subquery(node.expression, tables)
     if len(left.columns) != len(right.columns):

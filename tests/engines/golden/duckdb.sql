@@ -32,6 +32,23 @@ FROM (SELECT "p" AS "p",
   FROM table_data AS t) AS t
 WHERE "y" IS NOT NULL
 
+-- anti join: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0
+FROM (SELECT count(*) AS a0
+  FROM (SELECT 1 AS one
+    FROM (SELECT "p"
+      FROM (SELECT "p",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS ours
+      WHERE ours."q" NOT IN (SELECT theirs."part"
+        FROM (SELECT CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part"
+          FROM table_zones AS t) AS theirs)) AS t) AS r) AS g
+
 -- arithmetic: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
     g.a0,
@@ -55,6 +72,22 @@ FROM (SELECT k0,
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
+-- between dates, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(least(greatest(v0, -9), 9) AS BIGINT) END), 0) AS a0,
+      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -2), 2) AS BIGINT) END), 0) AS a1
+  FROM (SELECT CASE WHEN CAST((date_diff('day', DATE '1970-01-01', CAST(date_trunc('week', CAST("t" AS DATE)) AS DATE)) - date_diff('day', DATE '1970-01-01', CAST(date_trunc('week', DATE '2024-01-01') AS DATE))) / 7 AS BIGINT) IS NULL THEN NULL ELSE CAST(least(greatest(CAST((date_diff('day', DATE '1970-01-01', CAST(date_trunc('week', CAST("t" AS DATE)) AS DATE)) - date_diff('day', DATE '1970-01-01', CAST(date_trunc('week', DATE '2024-01-01') AS DATE))) / 7 AS BIGINT), -9), 9) AS BIGINT) END AS v0,
+        CASE WHEN (date_diff('day', DATE '1970-01-01', "e") - date_diff('day', DATE '1970-01-01', DATE '2024-01-03')) IS NULL THEN NULL ELSE CAST(least(greatest((date_diff('day', DATE '1970-01-01', "e") - date_diff('day', DATE '1970-01-01', DATE '2024-01-03')), -2), 2) AS BIGINT) END AS v1
+    FROM (SELECT "e",
+          "t"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e",
+            CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+
 -- case: tally
 SELECT CAST(0 AS INTEGER) AS code,
     g.a0
@@ -70,6 +103,48 @@ FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(g
         FROM table_data AS t) AS t
       WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
+-- constant: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0
+FROM (SELECT count(*) AS a0
+  FROM (SELECT 1 AS one
+    FROM (SELECT *
+      FROM (SELECT "p",
+            "x"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t
+      WHERE ("x" > CAST(TRY_CAST((CAST(1 AS DOUBLE) + CAST(1 AS DOUBLE)) AS BIGINT) AS DOUBLE))) AS t) AS r) AS g
+
+-- correlation, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0,
+    g.a1,
+    g.a2,
+    g.a3,
+    g.a4,
+    g.a5
+FROM (SELECT count(v0) AS a0,
+      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END), 0) AS a1,
+      coalesce(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END), 0) AS a2,
+      coalesce(sum(CASE WHEN v3 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v3 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('25.0' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) - (419430400) END), 0) AS a3,
+      coalesce(sum(CASE WHEN v4 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v4 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END), 0) AS a4,
+      coalesce(sum(CASE WHEN v5 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v5 AS DOUBLE), CAST('-5.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a5
+  FROM (SELECT "x" AS v0,
+        "x" AS v1,
+        CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END AS v2,
+        CASE WHEN CASE WHEN isnan((("x" - CAST('2.0' AS DOUBLE)) * ("x" - CAST('2.0' AS DOUBLE)))) THEN NULL ELSE (("x" - CAST('2.0' AS DOUBLE)) * ("x" - CAST('2.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((("x" - CAST('2.0' AS DOUBLE)) * ("x" - CAST('2.0' AS DOUBLE)))) THEN NULL ELSE (("x" - CAST('2.0' AS DOUBLE)) * ("x" - CAST('2.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('25.0' AS DOUBLE)) END AS v3,
+        CASE WHEN CASE WHEN isnan(((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v4,
+        CASE WHEN CASE WHEN isnan(((CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE))) END, CAST('-5.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) END AS v5
+    FROM (SELECT "x",
+          "y"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+
 -- count if, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
     g.a0
@@ -78,6 +153,28 @@ FROM (SELECT count(v0) AS a0
     FROM (SELECT "x"
       FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
             CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+
+-- covariance, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0,
+    g.a1,
+    g.a2,
+    g.a3
+FROM (SELECT count(v0) AS a0,
+      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END), 0) AS a1,
+      coalesce(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(least(greatest(v2, -5), 300) AS BIGINT) - (147) END), 0) AS a2,
+      coalesce(sum(CASE WHEN v3 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v3 AS DOUBLE), CAST('-762.5' AS DOUBLE)), CAST('762.5' AS DOUBLE)) * CAST('1048576.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a3
+  FROM (SELECT CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END AS v0,
+        CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END AS v1,
+        CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END AS v2,
+        CASE WHEN CASE WHEN isnan(((CASE WHEN CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END, CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CAST(CASE WHEN CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END IS NULL THEN NULL ELSE CAST(least(greatest(CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END, -5), 300) AS BIGINT) END AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END, CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CAST(CASE WHEN CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END IS NULL THEN NULL ELSE CAST(least(greatest(CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END, -5), 300) AS BIGINT) END AS DOUBLE) - CAST('147.5' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CASE WHEN CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END, CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CAST(CASE WHEN CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END IS NULL THEN NULL ELSE CAST(least(greatest(CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END, -5), 300) AS BIGINT) END AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END, CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CAST(CASE WHEN CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END IS NULL THEN NULL ELSE CAST(least(greatest(CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END, -5), 300) AS BIGINT) END AS DOUBLE) - CAST('147.5' AS DOUBLE))) END, CAST('-762.5' AS DOUBLE)), CAST('762.5' AS DOUBLE)) END AS v3
+    FROM (SELECT "x",
+          "i"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            "i" AS "i"
         FROM table_data AS t) AS t
       WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
@@ -223,6 +320,27 @@ FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(g
         FROM table_data AS t) AS t
       WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
+-- functions of answers, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0,
+    g.a1,
+    g.a2,
+    g.a3
+FROM (SELECT count(v0) AS a0,
+      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1,
+      count(v2) AS a2,
+      count(*) AS a3
+  FROM (SELECT "x" AS v0,
+        "x" AS v1,
+        "i" AS v2
+    FROM (SELECT "x",
+          "i"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            "i" AS "i"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+
 -- greatest, ungrouped: bins
 SELECT CAST(0 AS INTEGER) AS code,
     g.b,
@@ -301,6 +419,30 @@ FROM (SELECT k0,
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
+
+-- line, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0,
+    g.a1,
+    g.a2,
+    g.a3,
+    g.a4
+FROM (SELECT count(v0) AS a0,
+      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END), 0) AS a1,
+      coalesce(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END), 0) AS a2,
+      coalesce(sum(CASE WHEN v3 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v3 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END), 0) AS a3,
+      coalesce(sum(CASE WHEN v4 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v4 AS DOUBLE), CAST('-5.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a4
+  FROM (SELECT CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END AS v0,
+        CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END AS v1,
+        "x" AS v2,
+        CASE WHEN CASE WHEN isnan(((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v3,
+        CASE WHEN CASE WHEN isnan(((CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)) * (CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)) * (CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)) * (CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)) * (CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE))) END, CAST('-5.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) END AS v4
+    FROM (SELECT "x",
+          "y"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
 -- mean and sum, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
@@ -498,6 +640,41 @@ FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(g
         FROM table_data AS t) AS t
       WHERE "y" IS NOT NULL) AS t) AS r) AS g
 
+-- moved moments: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0
+FROM (SELECT count(*) AS a0
+  FROM (SELECT 1 AS one
+    FROM (SELECT *
+      FROM (SELECT "p",
+            "d",
+            "t"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d",
+              CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t
+      WHERE ((CAST(CASE WHEN "t" BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 22:29:59.999999' THEN ("t" + to_seconds(5400)) END AS TIMESTAMP) < CAST(CASE WHEN "d" BETWEEN DATE '0001-01-08' AND DATE '9999-12-31' THEN ("d" + -7) END AS TIMESTAMP)) OR (CAST(CASE WHEN "d" BETWEEN DATE '0001-01-01' AND DATE '9998-12-31' THEN CAST("d" + to_months(12) AS DATE) END AS TIMESTAMP) > CAST("t" AS TIMESTAMP)))) AS t) AS r) AS g
+
+-- powers and signs, ungrouped: tally
+SELECT CAST(0 AS INTEGER) AS code,
+    g.a0,
+    g.a1,
+    g.a2
+FROM (SELECT coalesce(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('49.00000000000013' AS DOUBLE)) * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0,
+      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -1), 1) AS BIGINT) END), 0) AS a1,
+      coalesce(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('-3.0000000000000027' AS DOUBLE)), CAST('7.000000000000006' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a2
+  FROM (SELECT CASE WHEN isnan(("x" * "x")) THEN NULL ELSE ("x" * "x") END AS v0,
+        TRY_CAST(CASE WHEN CASE WHEN isnan(("y" - CAST(11 AS DOUBLE))) THEN NULL ELSE ("y" - CAST(11 AS DOUBLE)) END > 0 THEN CAST('1.0' AS DOUBLE) WHEN CASE WHEN isnan(("y" - CAST(11 AS DOUBLE))) THEN NULL ELSE ("y" - CAST(11 AS DOUBLE)) END < 0 THEN (- CAST('1.0' AS DOUBLE)) WHEN CASE WHEN isnan(("y" - CAST(11 AS DOUBLE))) THEN NULL ELSE ("y" - CAST(11 AS DOUBLE)) END = 0 THEN CAST('0.0' AS DOUBLE) END AS BIGINT) AS v1,
+        CASE WHEN isnan((floor((("x" * CAST('10.0' AS DOUBLE)) + CAST('0.5' AS DOUBLE))) / CASE WHEN CAST('10.0' AS DOUBLE) <> 0 THEN CAST('10.0' AS DOUBLE) END)) THEN NULL ELSE (floor((("x" * CAST('10.0' AS DOUBLE)) + CAST('0.5' AS DOUBLE))) / CASE WHEN CAST('10.0' AS DOUBLE) <> 0 THEN CAST('10.0' AS DOUBLE) END) END AS v2
+    FROM (SELECT "x",
+          "y"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS g
+
 -- quantile of integers by declared: bins
 SELECT CAST(d0.code AS INTEGER) AS code,
     g.b,
@@ -630,6 +807,28 @@ FROM (SELECT k0,
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
+-- right join public: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0
+FROM (SELECT k0,
+      count(*) AS a0
+  FROM (SELECT "part" AS k0
+    FROM (SELECT theirs."part" AS "part"
+      FROM (SELECT "p",
+            "r"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS ours
+      LEFT
+      JOIN (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
+            CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part"
+        FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
+FROM d0.value
+
 -- rows, ungrouped: tally
 SELECT CAST(0 AS INTEGER) AS code,
     g.a0
@@ -640,6 +839,34 @@ FROM (SELECT count(*) AS a0
             CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
         FROM table_data AS t) AS t
       WHERE "y" IS NOT NULL) AS t) AS r) AS g
+
+-- semi join: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+  FROM (SELECT "r" AS k0,
+        "x" AS v1
+    FROM (SELECT "x",
+          "r"
+      FROM (SELECT *
+        FROM (SELECT "x",
+              "r"
+          FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+            FROM table_data AS t) AS t
+          WHERE "y" IS NOT NULL) AS t
+        WHERE ("x" < CAST(5 AS DOUBLE))) AS ours
+      WHERE ours."r" IN (SELECT theirs."zone"
+        FROM (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
+              "code" AS "code"
+          FROM table_zones AS t) AS theirs
+        WHERE (theirs."code" > 1))) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
 
 -- several by boolean: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
@@ -705,6 +932,26 @@ FROM (SELECT k0,
       count(*) AS a0,
       coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
   FROM (SELECT "e" AS k0,
+        "x" AS v1
+    FROM (SELECT "x",
+          "e"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
+FROM d0.value
+
+-- several by days later: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+  FROM (SELECT CASE WHEN "e" BETWEEN DATE '0001-01-01' AND DATE '9999-11-30' THEN CAST("e" + to_months(1) AS DATE) END AS k0,
         "x" AS v1
     FROM (SELECT "x",
           "e"
@@ -955,6 +1202,46 @@ FROM (SELECT k0,
       FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
             CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
             CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
+FROM d0.value
+
+-- several by name of the day: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+  FROM (SELECT CASE CAST(isodow("t") AS BIGINT) WHEN 1 THEN 'Monday' WHEN 2 THEN 'Tuesday' WHEN 3 THEN 'Wednesday' WHEN 4 THEN 'Thursday' WHEN 5 THEN 'Friday' WHEN 6 THEN 'Saturday' WHEN 7 THEN 'Sunday' END AS k0,
+        "x" AS v1
+    FROM (SELECT "x",
+          "t"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
+FROM d0.value
+
+-- several by name of the month: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0,
+    g.a1
+FROM (SELECT k0,
+      count(*) AS a0,
+      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1
+  FROM (SELECT CASE CAST(month("d") AS BIGINT) WHEN 1 THEN 'January' WHEN 2 THEN 'February' WHEN 3 THEN 'March' WHEN 4 THEN 'April' WHEN 5 THEN 'May' WHEN 6 THEN 'June' WHEN 7 THEN 'July' WHEN 8 THEN 'August' WHEN 9 THEN 'September' WHEN 10 THEN 'October' WHEN 11 THEN 'November' WHEN 12 THEN 'December' END AS k0,
+        "x" AS v1
+    FROM (SELECT "x",
+          "d"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
         FROM table_data AS t) AS t
       WHERE "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
@@ -1300,6 +1587,77 @@ FROM (SELECT count(*) AS a0
         WHERE "y" IS NOT NULL) AS t
       WHERE (NOT (("x" > CAST(1 AS DOUBLE)) AND "b"))) AS t) AS r) AS g
 
+-- windows: tally
+SELECT CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
+    g.a0,
+    g.a1,
+    g.a2
+FROM (SELECT k0,
+      k1,
+      count(*) AS a0,
+      coalesce(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a1,
+      count(v2) AS a2
+  FROM (SELECT "r" AS k0,
+        "b" AS k1,
+        "x" AS v1,
+        "x" AS v2
+    FROM (SELECT "x",
+          "r",
+          "b"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+            "b" AS "b"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
+  GROUP BY k0,
+      k1) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+JOIN values_of_key_1 AS d1 ON g.k1 IS NOT DISTINCT
+FROM d1.value
+
+-- windows of found keys: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT r.k0 AS k0
+  FROM (SELECT "q" AS k0
+    FROM (SELECT "q"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS t
+GROUP BY k0
+
+-- windows of found keys: units of keys, by codes
+SELECT CAST(d0.code AS INTEGER) AS code,
+    count(*)
+FROM (SELECT "q" AS k0
+  FROM (SELECT "q"
+    FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+          CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+      FROM table_data AS t) AS t
+    WHERE "y" IS NOT NULL) AS t) AS r
+JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
+FROM d0.value
+JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+GROUP BY ALL
+
+-- windows of found keys: tally
+SELECT CAST(d0.code AS INTEGER) AS code,
+    g.a0
+FROM (SELECT k0,
+      count(*) AS a0
+  FROM (SELECT "q" AS k0
+    FROM (SELECT "q"
+      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
+  GROUP BY k0) AS g
+JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
+FROM d0.value
+JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+
 -- ==== persons with caps ====
 
 -- [data]
@@ -1342,6 +1700,30 @@ FROM (SELECT "p" AS "p",
   FROM table_visits AS t) AS t
 WHERE "p" IS NOT NULL
 
+-- anti join: tally
+SELECT code,
+    sum(least(c, 3) * 1024) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code
+    FROM (SELECT "p" AS p
+      FROM (SELECT "p"
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
+        WHERE ours."q" NOT IN (SELECT theirs."part"
+          FROM (SELECT CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part"
+            FROM table_zones AS t) AS theirs)) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
 -- arithmetic: tally
 SELECT code,
     sum(CASE WHEN c <= 3 AND m <= 2 THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a0,
@@ -1383,6 +1765,35 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
   JOIN groups USING (p)) AS t
 GROUP BY code
 
+-- between dates, ungrouped: tally
+SELECT code,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 * 1024 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(least(greatest(v0, -9), 9) AS BIGINT) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -2), 2) AS BIGINT) END) AS BIGINT), 0) AS a1
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0,
+        r.v1 AS v1
+    FROM (SELECT CASE WHEN CAST((date_diff('day', DATE '1970-01-01', CAST(date_trunc('week', CAST("t" AS DATE)) AS DATE)) - date_diff('day', DATE '1970-01-01', CAST(date_trunc('week', DATE '2024-01-01') AS DATE))) / 7 AS BIGINT) IS NULL THEN NULL ELSE CAST(least(greatest(CAST((date_diff('day', DATE '1970-01-01', CAST(date_trunc('week', CAST("t" AS DATE)) AS DATE)) - date_diff('day', DATE '1970-01-01', CAST(date_trunc('week', DATE '2024-01-01') AS DATE))) / 7 AS BIGINT), -9), 9) AS BIGINT) END AS v0,
+          CASE WHEN (date_diff('day', DATE '1970-01-01', "e") - date_diff('day', DATE '1970-01-01', DATE '2024-01-03')) IS NULL THEN NULL ELSE CAST(least(greatest((date_diff('day', DATE '1970-01-01', "e") - date_diff('day', DATE '1970-01-01', DATE '2024-01-03')), -2), 2) AS BIGINT) END AS v1,
+          "p" AS p
+      FROM (SELECT "p",
+            "e",
+            "t"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e",
+              CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
 -- case: tally
 SELECT code,
     sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0
@@ -1410,6 +1821,72 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- constant: tally
+SELECT code,
+    sum(least(c, 3) * 1024) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code
+    FROM (SELECT "p" AS p
+      FROM (SELECT *
+        FROM (SELECT "p",
+              "x"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
+        WHERE ("x" > CAST(TRY_CAST((CAST(1 AS DOUBLE) + CAST(1 AS DOUBLE)) AS BIGINT) AS DOUBLE))) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- correlation, ungrouped: tally
+SELECT code,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a2,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a3 ELSE CAST(trunc((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a3,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a4 ELSE CAST(trunc((CAST(a4 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a4,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a5 ELSE CAST(trunc((CAST(a5 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a5
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      count(v0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END) AS BIGINT), 0) AS a1,
+      coalesce(TRY_CAST(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END) AS BIGINT), 0) AS a2,
+      coalesce(TRY_CAST(sum(CASE WHEN v3 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v3 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('25.0' AS DOUBLE)) * CAST('33554432.0' AS DOUBLE) + 0.5) AS INTEGER) - (419430400) END) AS BIGINT), 0) AS a3,
+      coalesce(TRY_CAST(sum(CASE WHEN v4 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v4 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END) AS BIGINT), 0) AS a4,
+      coalesce(TRY_CAST(sum(CASE WHEN v5 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v5 AS DOUBLE), CAST('-5.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a5
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0,
+        r.v1 AS v1,
+        r.v2 AS v2,
+        r.v3 AS v3,
+        r.v4 AS v4,
+        r.v5 AS v5
+    FROM (SELECT "x" AS v0,
+          "x" AS v1,
+          CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END AS v2,
+          CASE WHEN CASE WHEN isnan((("x" - CAST('2.0' AS DOUBLE)) * ("x" - CAST('2.0' AS DOUBLE)))) THEN NULL ELSE (("x" - CAST('2.0' AS DOUBLE)) * ("x" - CAST('2.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((("x" - CAST('2.0' AS DOUBLE)) * ("x" - CAST('2.0' AS DOUBLE)))) THEN NULL ELSE (("x" - CAST('2.0' AS DOUBLE)) * ("x" - CAST('2.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('25.0' AS DOUBLE)) END AS v3,
+          CASE WHEN CASE WHEN isnan(((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v4,
+          CASE WHEN CASE WHEN isnan(((CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE))) END, CAST('-5.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) END AS v5,
+          "p" AS p
+      FROM (SELECT "p",
+            "x",
+            "y"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
 -- count if, ungrouped: tally
 SELECT code,
     sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0
@@ -1427,6 +1904,43 @@ FROM (SELECT p,
         FROM (SELECT "p" AS "p",
               CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
               CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- covariance, ungrouped: tally
+SELECT code,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a2,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a3 ELSE CAST(trunc((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a3
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      count(v0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END) AS BIGINT), 0) AS a1,
+      coalesce(TRY_CAST(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(least(greatest(v2, -5), 300) AS BIGINT) - (147) END) AS BIGINT), 0) AS a2,
+      coalesce(TRY_CAST(sum(CASE WHEN v3 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v3 AS DOUBLE), CAST('-762.5' AS DOUBLE)), CAST('762.5' AS DOUBLE)) * CAST('1048576.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a3
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0,
+        r.v1 AS v1,
+        r.v2 AS v2,
+        r.v3 AS v3
+    FROM (SELECT CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END AS v0,
+          CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END AS v1,
+          CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END AS v2,
+          CASE WHEN CASE WHEN isnan(((CASE WHEN CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END, CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CAST(CASE WHEN CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END IS NULL THEN NULL ELSE CAST(least(greatest(CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END, -5), 300) AS BIGINT) END AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END, CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CAST(CASE WHEN CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END IS NULL THEN NULL ELSE CAST(least(greatest(CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END, -5), 300) AS BIGINT) END AS DOUBLE) - CAST('147.5' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CASE WHEN CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END, CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CAST(CASE WHEN CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END IS NULL THEN NULL ELSE CAST(least(greatest(CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END, -5), 300) AS BIGINT) END AS DOUBLE) - CAST('147.5' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("i" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "x" END, CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)) * (CAST(CASE WHEN CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END IS NULL THEN NULL ELSE CAST(least(greatest(CASE WHEN ("x" IS NULL) THEN NULL ELSE "i" END, -5), 300) AS BIGINT) END AS DOUBLE) - CAST('147.5' AS DOUBLE))) END, CAST('-762.5' AS DOUBLE)), CAST('762.5' AS DOUBLE)) END AS v3,
+          "p" AS p
+      FROM (SELECT "p",
+            "x",
+            "i"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i"
           FROM table_data AS t) AS t
         WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
@@ -1762,6 +2276,40 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- functions of answers, ungrouped: tally
+SELECT code,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a2,
+    sum(least(c, 3) * 1024) AS a3
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      count(v0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1,
+      count(v2) AS a2
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0,
+        r.v1 AS v1,
+        r.v2 AS v2
+    FROM (SELECT "x" AS v0,
+          "x" AS v1,
+          "i" AS v2,
+          "p" AS p
+      FROM (SELECT "p",
+            "x",
+            "i"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
 -- greatest, ungrouped: bins
 SELECT code,
     b,
@@ -1991,6 +2539,46 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
   SELECT *
   FROM pairs
   JOIN groups USING (p)) AS t
+GROUP BY code
+
+-- line, ungrouped: tally
+SELECT code,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 * 1024 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a2,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a3 ELSE CAST(trunc((CAST(a3 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a3,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a4 ELSE CAST(trunc((CAST(a4 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a4
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      count(v0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END) AS BIGINT), 0) AS a1,
+      coalesce(TRY_CAST(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END) AS BIGINT), 0) AS a2,
+      coalesce(TRY_CAST(sum(CASE WHEN v3 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v3 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END) AS BIGINT), 0) AS a3,
+      coalesce(TRY_CAST(sum(CASE WHEN v4 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v4 AS DOUBLE), CAST('-5.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a4
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0,
+        r.v1 AS v1,
+        r.v2 AS v2,
+        r.v3 AS v3,
+        r.v4 AS v4
+    FROM (SELECT CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END AS v0,
+          CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END AS v1,
+          "x" AS v2,
+          CASE WHEN CASE WHEN isnan(((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE)) * (CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v3,
+          CASE WHEN CASE WHEN isnan(((CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)) * (CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)) * (CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)) * (CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE)))) THEN NULL ELSE ((CASE WHEN CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END IS NULL THEN NULL ELSE least(greatest(CASE WHEN ("x" IS NULL) THEN CAST(NULL AS DOUBLE) ELSE "y" END, CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) END - CAST('11.0' AS DOUBLE)) * (CASE WHEN "x" IS NULL THEN NULL ELSE least(greatest("x", CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) END - CAST('2.0' AS DOUBLE))) END, CAST('-5.0' AS DOUBLE)), CAST('5.0' AS DOUBLE)) END AS v4,
+          "p" AS p
+      FROM (SELECT "p",
+            "x",
+            "y"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
 GROUP BY code
 
 -- mean and sum, ungrouped: tally
@@ -2431,6 +3019,30 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- moved moments: tally
+SELECT code,
+    sum(least(c, 3) * 1024) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code
+    FROM (SELECT "p" AS p
+      FROM (SELECT *
+        FROM (SELECT "p",
+              "d",
+              "t"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d",
+                CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
+        WHERE ((CAST(CASE WHEN "t" BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 22:29:59.999999' THEN ("t" + to_seconds(5400)) END AS TIMESTAMP) < CAST(CASE WHEN "d" BETWEEN DATE '0001-01-08' AND DATE '9999-12-31' THEN ("d" + -7) END AS TIMESTAMP)) OR (CAST(CASE WHEN "d" BETWEEN DATE '0001-01-01' AND DATE '9998-12-31' THEN CAST("d" + to_months(12) AS DATE) END AS TIMESTAMP) > CAST("t" AS TIMESTAMP)))) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
 -- per person: tally
 SELECT CAST(0 AS INTEGER) AS code,
     g.a0,
@@ -2818,6 +3430,38 @@ FROM (WITH counted AS (WITH pairs AS MATERIALIZED (SELECT DISTINCT p,
   WHERE place <= 50) AS g
 GROUP BY k0
 
+-- powers and signs, ungrouped: tally
+SELECT code,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 * 1024 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / (c))) AS BIGINT) END) AS a2
+FROM (SELECT p,
+      code,
+      count(*) AS c,
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('49.00000000000013' AS DOUBLE)) * CAST('16777216.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(least(greatest(v1, -1), 1) AS BIGINT) END) AS BIGINT), 0) AS a1,
+      coalesce(TRY_CAST(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('-3.0000000000000027' AS DOUBLE)), CAST('7.000000000000006' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a2
+  FROM (SELECT r.p AS p,
+        CAST(0 AS INTEGER) AS code,
+        r.v0 AS v0,
+        r.v1 AS v1,
+        r.v2 AS v2
+    FROM (SELECT CASE WHEN isnan(("x" * "x")) THEN NULL ELSE ("x" * "x") END AS v0,
+          TRY_CAST(CASE WHEN CASE WHEN isnan(("y" - CAST(11 AS DOUBLE))) THEN NULL ELSE ("y" - CAST(11 AS DOUBLE)) END > 0 THEN CAST('1.0' AS DOUBLE) WHEN CASE WHEN isnan(("y" - CAST(11 AS DOUBLE))) THEN NULL ELSE ("y" - CAST(11 AS DOUBLE)) END < 0 THEN (- CAST('1.0' AS DOUBLE)) WHEN CASE WHEN isnan(("y" - CAST(11 AS DOUBLE))) THEN NULL ELSE ("y" - CAST(11 AS DOUBLE)) END = 0 THEN CAST('0.0' AS DOUBLE) END AS BIGINT) AS v1,
+          CASE WHEN isnan((floor((("x" * CAST('10.0' AS DOUBLE)) + CAST('0.5' AS DOUBLE))) / CASE WHEN CAST('10.0' AS DOUBLE) <> 0 THEN CAST('10.0' AS DOUBLE) END)) THEN NULL ELSE (floor((("x" * CAST('10.0' AS DOUBLE)) + CAST('0.5' AS DOUBLE))) / CASE WHEN CAST('10.0' AS DOUBLE) <> 0 THEN CAST('10.0' AS DOUBLE) END) END AS v2,
+          "p" AS p
+      FROM (SELECT "p",
+            "x",
+            "y"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
 -- quantile of integers by declared: bins
 SELECT code,
     b,
@@ -3104,6 +3748,42 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
   JOIN groups USING (p)) AS t
 GROUP BY code
 
+-- right join public: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0
+FROM (WITH pairs AS MATERIALIZED (SELECT p,
+        code,
+        count(*) AS c
+    FROM (SELECT r.p AS p,
+          CAST(d0.code AS INTEGER) AS code
+      FROM (SELECT "part" AS k0,
+            "p" AS p
+        FROM (SELECT ours."p",
+              theirs."part" AS "part"
+          FROM (SELECT "p",
+                "r"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS ours
+          LEFT
+          JOIN (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
+                CASE WHEN strlen(CAST("part" AS VARCHAR)) <= 4096 THEN CAST("part" AS VARCHAR) ELSE left(CAST("part" AS VARCHAR), 4096) END AS "part"
+            FROM table_zones AS t) AS theirs ON ours."r" = theirs."zone") AS t) AS r
+      JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
+      FROM d0.value) AS l
+    GROUP BY p,
+        code),
+      groups AS (SELECT p,
+        count(*) AS m
+    FROM pairs
+    GROUP BY p)
+  SELECT *
+  FROM pairs
+  JOIN groups USING (p)) AS t
+GROUP BY code
+
 -- rows, ungrouped: tally
 SELECT code,
     sum(least(c, 3) * 1024) AS a0
@@ -3120,6 +3800,51 @@ FROM (SELECT p,
         WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
   GROUP BY p,
       code) AS t
+GROUP BY code
+
+-- semi join: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+FROM (WITH pairs AS MATERIALIZED (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+    FROM (SELECT r.p AS p,
+          CAST(d0.code AS INTEGER) AS code,
+          r.v1 AS v1
+      FROM (SELECT "r" AS k0,
+            "x" AS v1,
+            "p" AS p
+        FROM (SELECT "p",
+              "x",
+              "r"
+          FROM (SELECT *
+            FROM (SELECT "p",
+                  "x",
+                  "r"
+              FROM (SELECT "p" AS "p",
+                    CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                    CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                    CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r"
+                FROM table_data AS t) AS t
+              WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
+            WHERE ("x" < CAST(5 AS DOUBLE))) AS ours
+          WHERE ours."r" IN (SELECT theirs."zone"
+            FROM (SELECT CASE WHEN strlen(CAST("zone" AS VARCHAR)) <= 4096 THEN CAST("zone" AS VARCHAR) ELSE left(CAST("zone" AS VARCHAR), 4096) END AS "zone",
+                  "code" AS "code"
+              FROM table_zones AS t) AS theirs
+            WHERE (theirs."code" > 1))) AS t) AS r
+      JOIN values_of_key_0 AS d0 ON r.k0 = d0.value) AS l
+    GROUP BY p,
+        code),
+      groups AS (SELECT p,
+        count(*) AS m
+    FROM pairs
+    GROUP BY p)
+  SELECT *
+  FROM pairs
+  JOIN groups USING (p)) AS t
 GROUP BY code
 
 -- several by boolean: tally
@@ -3238,6 +3963,42 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
           CAST(d0.code AS INTEGER) AS code,
           r.v1 AS v1
       FROM (SELECT "e" AS k0,
+            "x" AS v1,
+            "p" AS p
+        FROM (SELECT "p",
+              "x",
+              "e"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+      JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
+      FROM d0.value) AS l
+    GROUP BY p,
+        code),
+      groups AS (SELECT p,
+        count(*) AS m
+    FROM pairs
+    GROUP BY p)
+  SELECT *
+  FROM pairs
+  JOIN groups USING (p)) AS t
+GROUP BY code
+
+-- several by days later: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+FROM (WITH pairs AS MATERIALIZED (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+    FROM (SELECT r.p AS p,
+          CAST(d0.code AS INTEGER) AS code,
+          r.v1 AS v1
+      FROM (SELECT CASE WHEN "e" BETWEEN DATE '0001-01-01' AND DATE '9999-11-30' THEN CAST("e" + to_months(1) AS DATE) END AS k0,
             "x" AS v1,
             "p" AS p
         FROM (SELECT "p",
@@ -3782,6 +4543,78 @@ FROM (WITH pairs AS MATERIALIZED (SELECT p,
                 CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
                 CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
                 CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+      JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
+      FROM d0.value) AS l
+    GROUP BY p,
+        code),
+      groups AS (SELECT p,
+        count(*) AS m
+    FROM pairs
+    GROUP BY p)
+  SELECT *
+  FROM pairs
+  JOIN groups USING (p)) AS t
+GROUP BY code
+
+-- several by name of the day: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+FROM (WITH pairs AS MATERIALIZED (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+    FROM (SELECT r.p AS p,
+          CAST(d0.code AS INTEGER) AS code,
+          r.v1 AS v1
+      FROM (SELECT CASE CAST(isodow("t") AS BIGINT) WHEN 1 THEN 'Monday' WHEN 2 THEN 'Tuesday' WHEN 3 THEN 'Wednesday' WHEN 4 THEN 'Thursday' WHEN 5 THEN 'Friday' WHEN 6 THEN 'Saturday' WHEN 7 THEN 'Sunday' END AS k0,
+            "x" AS v1,
+            "p" AS p
+        FROM (SELECT "p",
+              "x",
+              "t"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+      JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
+      FROM d0.value) AS l
+    GROUP BY p,
+        code),
+      groups AS (SELECT p,
+        count(*) AS m
+    FROM pairs
+    GROUP BY p)
+  SELECT *
+  FROM pairs
+  JOIN groups USING (p)) AS t
+GROUP BY code
+
+-- several by name of the month: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1
+FROM (WITH pairs AS MATERIALIZED (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1
+    FROM (SELECT r.p AS p,
+          CAST(d0.code AS INTEGER) AS code,
+          r.v1 AS v1
+      FROM (SELECT CASE CAST(month("d") AS BIGINT) WHEN 1 THEN 'January' WHEN 2 THEN 'February' WHEN 3 THEN 'March' WHEN 4 THEN 'April' WHEN 5 THEN 'May' WHEN 6 THEN 'June' WHEN 7 THEN 'July' WHEN 8 THEN 'August' WHEN 9 THEN 'September' WHEN 10 THEN 'October' WHEN 11 THEN 'November' WHEN 12 THEN 'December' END AS k0,
+            "x" AS v1,
+            "p" AS p
+        FROM (SELECT "p",
+              "x",
+              "d"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
             FROM table_data AS t) AS t
           WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
       JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
@@ -4489,6 +5322,153 @@ FROM (SELECT p,
   GROUP BY p,
       code) AS t
 GROUP BY code
+
+-- windows: tally
+SELECT code,
+    sum(CASE WHEN m <= 2 THEN least(c, 3) * 1024 ELSE CAST(trunc(least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (1 * m)) AS BIGINT) END) AS a0,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a1,
+    sum(CASE WHEN c <= 3 AND m <= 2 THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * least(m, 2) * CAST('0.9999999999999964' AS DOUBLE) / (c * m))) AS BIGINT) END) AS a2
+FROM (WITH pairs AS MATERIALIZED (SELECT p,
+        code,
+        count(*) AS c,
+        coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a1,
+        count(v2) AS a2
+    FROM (SELECT r.p AS p,
+          CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
+          r.v1 AS v1,
+          r.v2 AS v2
+      FROM (SELECT "r" AS k0,
+            "b" AS k1,
+            "x" AS v1,
+            "x" AS v2,
+            "p" AS p
+        FROM (SELECT "p",
+              "x",
+              "r",
+              "b"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+                "b" AS "b"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+      JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
+      JOIN values_of_key_1 AS d1 ON r.k1 IS NOT DISTINCT
+      FROM d1.value) AS l
+    GROUP BY p,
+        code),
+      groups AS (SELECT p,
+        count(*) AS m
+    FROM pairs
+    GROUP BY p)
+  SELECT *
+  FROM pairs
+  JOIN groups USING (p)) AS t
+GROUP BY code
+
+-- windows of found keys: units of keys
+SELECT k0,
+    count(*) AS n
+FROM (SELECT k0,
+      row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k0), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+  FROM (SELECT DISTINCT p,
+        k0
+    FROM (SELECT r.p AS p,
+          r.k0 AS k0
+      FROM (SELECT "q" AS k0,
+            "p" AS p
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
+WHERE place <= 2
+GROUP BY k0
+
+-- windows of found keys: units of keys, by codes
+SELECT CAST(code AS BIGINT) AS code,
+    count(*)
+FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
+  FROM (SELECT DISTINCT r.p AS p,
+        (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
+    FROM (SELECT "q" AS k0,
+          "p" AS p
+      FROM (SELECT "p",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+    JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
+    FROM d0.value
+    JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS t
+  GROUP BY p) AS t
+GROUP BY code
+
+-- windows of found keys: tally
+SELECT code,
+    sum(least(c, 3) * 1024) AS a0
+FROM (SELECT p,
+      code,
+      count(*) AS c
+  FROM (SELECT r.p AS p,
+        CAST(d0.code AS INTEGER) AS code
+    FROM (SELECT "q" AS k0,
+          "p" AS p
+      FROM (SELECT "p",
+            "q"
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+    JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
+    FROM d0.value
+    JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
+  GROUP BY p,
+      code) AS t
+GROUP BY code
+
+-- windows of found keys: weights of keys
+SELECT k0,
+    sum(w) AS n
+FROM (WITH counted AS (WITH pairs AS MATERIALIZED (SELECT DISTINCT p,
+          k0
+      FROM (SELECT r.p AS p,
+            r.k0 AS k0
+        FROM (SELECT "q" AS k0,
+              "p" AS p
+          FROM (SELECT "p",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l),
+        groups AS (SELECT p,
+          count(*) AS m
+      FROM pairs
+      GROUP BY p)
+    SELECT *
+    FROM pairs
+    JOIN groups USING (p))
+  SELECT k0,
+      x.w AS w
+  FROM counted AS c
+  JOIN weights AS x ON c.m = x.m
+  UNION ALL
+  SELECT k0,
+      CAST(9268 AS BIGINT) AS w
+  FROM (SELECT k0,
+        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k0), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+    FROM counted
+    WHERE m > 50) AS r
+  WHERE place <= 50) AS g
+GROUP BY k0
 
 -- ==== persons with few rows ====
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections import OrderedDict
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, final
 
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 1 << 17  # values that become Python's, or are made of Python's, before the time is looked at
 _WIDE_AT_ONCE = 1 << 10  # the same, of long texts
-_MORE_BOUNDED = 4  # tables with few rows of each person that are kept, besides one for each table
+_FEW_TABLES = 8  # of few rows of each person that are kept beside those that a question needs
 _LONGEST = 200_000  # characters of a question; DuckDB plans these in some seconds
 
 
@@ -75,7 +74,7 @@ class DuckDBEngine(SQLEngine):
         self._loaded: dict[str, Loaded] = {}
         self._tables: dict[object, str] = {}
         self._numbers = count()
-        self._bounded: OrderedDict[str, None] = OrderedDict()
+        self._bounded: list[str] = []
         self._made: list[Relation] = []
         self._wide = WideRows(
             self._printer, Tables(self._rows, self._one_by_one, self._execute, self._make, self._forget)
@@ -269,14 +268,14 @@ class DuckDBEngine(SQLEngine):
                 self._wide.make_few_rows(scan, table)
             else:
                 self._make(table, self._printer.few_rows(scan))
-            self._bounded[table] = None
-        self._bounded.move_to_end(table)
-        while len(self._bounded) > _MORE_BOUNDED + len(self._loaded):  # a question reads each table under one cap
-            oldest, _ = self._bounded.popitem(last=False)
-            self._forget(oldest)
+            self._bounded.append(table)
 
     def _prepare(self, relation: Relation) -> None:
         super()._prepare(relation)
+        needed = {self._sources.get(bounded_name(scan)) for scan in relation.scans()}
+        for table in [each for each in self._bounded if each not in needed][:-_FEW_TABLES]:
+            self._forget(table)
+            self._bounded.remove(table)
         self._make_wide_relations(relation)
 
     def _remembered(self, asked: Asked, compute: Callable[[], Any]) -> Any:

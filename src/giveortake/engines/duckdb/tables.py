@@ -184,18 +184,26 @@ def _require_readable(connection: duckdb.DuckDBPyConnection, text: str, columns:
     import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
 
     listed = ", ".join(map(identifier, columns))
+    problem: type[Exception] | None = None
     try:
         connection.execute(f"SELECT max(hash({listed})) FROM {text}" if columns else f"SELECT count(*) FROM {text}")
-        readable = True
-    except library.Error:
-        readable = False
-    if not readable:
+    except library.Error as error:
+        problem = type(error)
+    if problem is None:
+        return
+    if issubclass(problem, library.OutOfMemoryException):
         raise InvalidParameter(
             "source",
             "a Parquet file",
-            "holds values that cannot be read: texts that are no UTF-8, or times out of range",
-            hint="leave out or repair that column",
+            "has groups of rows that do not fit into the memory that there is",
+            hint="pass a greater memory=, or write the file with fewer rows in a group",
         )
+    raise InvalidParameter(
+        "source",
+        "a Parquet file",
+        "holds values that cannot be read: texts that are no UTF-8, or times out of range",
+        hint="leave out or repair that column",
+    )
 
 
 def _from_csv(

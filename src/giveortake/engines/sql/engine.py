@@ -15,7 +15,7 @@ from giveortake.engines.questions import Bins, Tally
 from giveortake.engines.sql import statements
 from giveortake.engines.sql.relations import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
-from giveortake.engines.time_limits import TimeLimit
+from giveortake.engines.time_limits import TimeLimit, no_question
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive
 from giveortake.plan import Domain, Kind
@@ -110,6 +110,11 @@ class SQLEngine(ABC):
         """Make that table, if it has to be made."""
 
     # -- questions ----------------------------------------------------------------------------------------------
+
+    def prepare(self, relations: Iterable[Relation]) -> None:
+        with self._lock, no_question():
+            for relation in relations:
+                self._prepare(relation)
 
     def require_runnable(self, asked: Iterable[Asked]) -> None:
         """Refuse what is too long, or beyond the engine's own limits. Statements add little to what is printed here."""

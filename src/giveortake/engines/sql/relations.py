@@ -22,6 +22,7 @@ from giveortake.plan import (
     PerPerson,
     Relation,
     Scan,
+    SemiJoin,
     Union,
 )
 
@@ -68,6 +69,8 @@ class Printer:
                 return self._derive(relation, wanted)
             case JoinPublic():
                 return self._join_public(relation, wanted)
+            case SemiJoin():
+                return self._semi_join(relation, wanted)
             case JoinPersons():
                 return self._join_persons(relation, wanted)
             case Union():
@@ -167,6 +170,20 @@ class Printer:
         public = f"SELECT {self.read_all(columns)} FROM {self._sources[join.public.name]} AS t"
         left = self.relation(join.source, {*_wanted(join.source, wanted), *join.on.columns()})
         return self._joined(join, wanted, left, public, on)
+
+    def _semi_join(self, join: SemiJoin, wanted: list[str]) -> str:
+        """IN, with the public rows brought to their types first; engines know what it means of missing values."""
+        name = self.dialect.identifier
+        used = {join.public_column, *(() if join.condition is None else join.condition.columns())}
+        columns = [(each, domain) for each, domain in join.public.columns if each in used]
+        public = f"SELECT {self.read_all(columns)} FROM {self._sources[join.public.name]} AS t"
+        listed = f"SELECT theirs.{name(join.public_column)} FROM ({public}) AS theirs"
+        if join.condition is not None:
+            listed += f" WHERE {self.expression(join.condition, join.public.schema, table='theirs')}"
+        inner = self.relation(join.source, {*wanted, *join.on.columns()})
+        among = "NOT IN" if join.negated else "IN"
+        on = self.expression(join.on, join.source.schema, table="ours")
+        return f"SELECT {self._names(wanted)} FROM ({inner}) AS ours WHERE {on} {among} ({listed})"
 
     def _join_persons(self, join: JoinPersons, wanted: list[str]) -> str:
         left, right = str(join.left.person), str(join.right.person)

@@ -1,0 +1,60 @@
+"""Rows whose value is among those of a public table: IN (SELECT … FROM public)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.errors import QueryRefused
+from giveortake.plan.domains import Kind
+from giveortake.plan.expressions import Column, Expression, require_shallow
+from giveortake.plan.relations import Unary
+
+if TYPE_CHECKING:
+    from giveortake.plan.tables import PublicTable
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SemiJoin(Unary):
+    """The rows whose value is in a column of a public table, or with `negated` in none of its rows.
+
+    `condition` says which rows of the public table count. Locality: whether a row stays depends on itself and on what
+    is public; no row multiplies, however often a value occurs there. As SQL has it, a missing value is nowhere, and
+    nothing is surely in no row of a column in which something is missing.
+    """
+
+    public: PublicTable
+    on: Expression
+    public_column: str
+    condition: Expression | None = None
+    negated: bool = False
+
+    def __post_init__(self) -> None:
+        require_shallow(self.on)
+        theirs, ours = Column(self.public_column).domain(self.public.schema), self.on.domain(self.source.schema)
+        if theirs.kind is not ours.kind or theirs.kind in {Kind.REAL, Kind.DECIMAL}:
+            raise QueryRefused(
+                f"{ours.kind} values are not looked for among {theirs.kind} values",
+                hint="whole numbers, texts and dates are, in columns of the same kind",
+            )
+        if self.condition is not None:
+            require_shallow(self.condition)
+            if self.condition.domain(self.public.schema).kind is not Kind.BOOLEAN:
+                raise QueryRefused("WHERE needs a condition, something that is true or false")
+
+    def computed(self) -> tuple[Expression, ...]:
+        return (self.on,)
+
+    def to_json(self) -> Any:
+        public = [self.public.name, self.public.fingerprint]
+        condition = None if self.condition is None else self.condition.to_json()
+        return [
+            "semi join",
+            self.source.to_json(),
+            public,
+            self.on.to_json(),
+            self.public_column,
+            condition,
+            self.negated,
+        ]

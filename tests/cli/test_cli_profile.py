@@ -1,0 +1,61 @@
+"""`giveortake profile`: once, into the ledger, for quotes and questions after it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from giveortake.cli import main
+
+
+@pytest.fixture
+def trips(tmp_path: Path) -> Path:
+    path = tmp_path / "trips.csv"
+    rows = [f"{p},{p % 2},{p}.5" for p in range(300)] + [f"7,0,{i}" for i in range(60)]
+    path.write_text("\n".join(["person,region,amount", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(arguments) == 0
+    return capsys.readouterr().out
+
+
+SAID = ("--unit", "person", "--budget", "1000", "--domain", "region=0:1", "--domain", "amount=0:400")
+
+
+def test_a_profile_is_kept_and_best_caps_are_chosen_by_it(trips: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    question = "SELECT COUNT(*) AS n FROM trips"
+    assert main(["query", str(trips), question, *SAID, "--epsilon", "1", "--caps", "best"]) == 2
+    refused = capsys.readouterr().err
+    assert "none of trips was released" in refused
+    options = ("--epsilon", "100", "--by", "region", "--columns", "amount", "--most-rows", "100")
+    text = told(capsys, "profile", str(trips), *SAID, *options)
+    assert "rows_per_person=1" in text
+    assert "domains={'amount': (0, 512)}" in text
+    again = json.loads(told(capsys, "profile", str(trips), *SAID, *options, "--format", "json"))
+    assert again["notes"] == ["released before at this price: nothing was charged"]
+    assert again["caps"] == {"rows_per_person": 1, "groups_per_person": 1, "rows_per_group": 1}
+    assert again["left_out"][0]["rows_per_person"] == 1
+    quoted = told(
+        capsys, "quote", str(trips), question, *SAID, "--epsilon", "100", "--caps", "best", "--format", "json"
+    )
+    quote = json.loads(quoted)
+    assert quote["contributions"] in {"at most 64 rows of a person", "at most 80 rows of a person"}
+    assert quote["left_out"]["low"] == 0
+    assert quote["worthless"] is None
+    shown = told(capsys, "quote", str(trips), question, *SAID, "--epsilon", "0.001", "--caps", "best", "--n", "5")
+    assert "worthless" in shown
+    answered = told(capsys, "query", str(trips), question, *SAID, "--epsilon", "100", "--caps", "best")
+    assert "left out" in answered
+
+
+def test_what_cannot_be_profiled_is_refused_in_the_words_of_the_command_line(
+    trips: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["profile", str(trips), *SAID, "--epsilon", "1", "--by", "nowhere"]) == 2
+    assert "is no column here" in capsys.readouterr().err
+    assert main(["profile", str(trips), *SAID, "--epsilon", "-1"]) == 2
+    assert "epsilon" in capsys.readouterr().err

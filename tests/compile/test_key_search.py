@@ -1,0 +1,198 @@
+"""Which way keys are found, how the spend is shared, and what the answer says about it."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+from typing import Any
+
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.compile import LATEST, Measurement, Rules, Spend, Terms
+from giveortake.compile.selection import NoisyCounts, NoisyWeights, OptimalChances
+from giveortake.compile.selection_rules import DEGREE, LENGTH, key_delta
+from giveortake.privacy import ApproxDP, Neighbours, gaussian_mu
+from giveortake.session import Session
+from giveortake.session.session import mechanism_of
+from inside import measured
+
+PERSONS = "SELECT k, COUNT(DISTINCT p) AS n FROM t GROUP BY k"
+ROWS = "SELECT k, COUNT(*) AS n FROM t GROUP BY k"
+SUMS = "SELECT k, SUM(x) AS s FROM t GROUP BY k"
+BOTH = "SELECT k, COUNT(DISTINCT p) AS n, SUM(x) AS s FROM t GROUP BY k"
+MEAN = "SELECT k, AVG(x) AS m FROM t GROUP BY k"
+PURE = Spend(epsilon=F(1), keys=F(1, 10**6))
+APPROX = Spend(epsilon=F(1), delta=F(1, 10**5), keys=F(1, 10**6))
+OTHERS = [APPROX, Spend(rho=F(1, 50), keys=F(1, 10**6)), Spend(mu=F(1, 5), keys=F(1, 10**6))]
+
+
+def session(unit: Any = "p", neighbours: Neighbours = "add-remove", groups: int = 3, rows: int = 4) -> Session:
+    size = 6000
+    table = pl.DataFrame(
+        {
+            "p": [row // 3 for row in range(size)],
+            "k": [f"key {(row * row) % 7}" if row % 50 else f"rare {row}" for row in range(size)],
+            "x": [float(row % 5) for row in range(size)],
+        }
+    )
+    caps = {} if unit == gt.ROW else {"groups_per_person": groups, "rows_per_group": rows}
+    budget = gt.ApproxDP(10**4, "1e-3")
+    return gt.protect(table, unit=unit, neighbours=neighbours, budget=budget, name="t", domains={"x": (0, 8)}, **caps)
+
+
+def made(text: str, spend: Spend, rules: Rules = LATEST, **options: Any) -> Measurement:
+    with session(**options) as s:
+        return measured(s, text, spend, rules=rules)
+
+
+# -- which way -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [PERSONS, ROWS, SUMS, BOTH, MEAN])
+@pytest.mark.parametrize("spend", OTHERS)
+def test_gaussian_spends_find_keys_by_weights(text: str, spend: Spend) -> None:
+    selection = made(text, spend).selection
+    assert isinstance(selection, NoisyWeights)
+    assert (selection.touched, selection.mechanism.degree, selection.mechanism.length) == (DEGREE, DEGREE, LENGTH)
+    assert selection.decides is None
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "decides"),
+    [
+        (PERSONS, {}, 0),
+        (BOTH, {}, 0),
+        (ROWS, {"rows": 1}, 0),
+        (ROWS, {"unit": gt.ROW}, 0),
+        (ROWS, {}, None),
+        (SUMS, {}, None),
+        (MEAN, {"rows": 1}, None),  # the number is part of a quotient
+        ("SELECT k, COUNT(*) AS n, SUM(x) / COUNT(*) AS m FROM t GROUP BY k", {"rows": 1}, None),
+    ],
+)
+def test_a_pure_spend_lets_one_count_serve_both_purposes_where_it_can(
+    text: str, options: dict[str, Any], decides: int | None
+) -> None:
+    found = made(text, PURE, **options)
+    assert found.selection is not None
+    assert found.selection.decides == decides
+    assert isinstance(found.selection, NoisyCounts if decides is not None else NoisyCounts | OptimalChances)
+    assert len(found.measured) == len(found.measures) - (decides is not None)
+
+
+@pytest.mark.parametrize(("options", "decides"), [({"groups": 1}, 0), ({"unit": gt.ROW}, 0), ({}, None)])
+def test_of_one_key_a_unit_the_gaussian_number_that_decides_is_the_answer(
+    options: dict[str, Any], decides: int | None
+) -> None:
+    selection = made(ROWS if "unit" in options else PERSONS, APPROX, **options).selection
+    assert isinstance(selection, NoisyWeights)
+    assert selection.decides == decides
+    assert (selection.touched == 1) is (decides is not None)
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
+def test_optimal_chances_are_taken_where_they_show_more(neighbours: Neighbours) -> None:
+    found = made(SUMS, PURE, neighbours=neighbours).selection
+    assert isinstance(found, OptimalChances)
+    sides = 2 if neighbours == "change-one" else 1
+    assert found.sensitivity == 3 * sides
+    assert found.event().epsilon == 3 * sides * found.mechanism.epsilon
+    assert found.event().delta == F(1, 10**6)
+    first = made(SUMS, PURE, Rules.FIRST, neighbours=neighbours).selection
+    assert isinstance(first, NoisyCounts)
+    assert found.least < first.least
+
+
+# -- names and prices ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [PERSONS, ROWS, SUMS, BOTH])
+@pytest.mark.parametrize("spend", [PURE, *OTHERS])
+def test_what_is_drawn_in_another_way_has_another_name(text: str, spend: Spend) -> None:
+    assert made(text, spend).digest() != made(text, spend, Rules.FIRST).digest()
+    assert made(text, spend).digest() == made(text, spend).digest()
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
+@pytest.mark.parametrize("text", [PERSONS, SUMS, BOTH])
+def test_the_whole_promise_is_what_was_to_be_spent(text: str, neighbours: Neighbours) -> None:
+    with session(neighbours=neighbours) as s:
+        unit = mechanism_of(s).budget.unit
+    promise = made(text, APPROX, neighbours=neighbours).promise(APPROX, unit)
+    assert isinstance(promise, ApproxDP)
+    assert F("0.999") < promise.epsilon <= F("1.001")
+    assert promise.delta <= F(1, 10**5)
+    pure = made(text, PURE, neighbours=neighbours).promise(PURE, unit)
+    assert isinstance(pure, ApproxDP)
+    assert F("0.999") < pure.epsilon <= 1
+    assert pure.delta <= F(1, 10**6)
+
+
+def test_weights_have_no_price_in_epsilon_and_the_quote_says_so() -> None:
+    with session() as s:
+        weighted, pure = s.sql(PERSONS).quote(epsilon=1, delta="1e-5"), s.sql(PERSONS).quote(epsilon=1)
+        assert "ends the sum of ε" in str(weighted)
+        assert "ends the sum of ε" not in str(pure)
+        s.sql(PERSONS).answer(epsilon=1)
+        assert s.remaining["ε"] > 0
+        s.sql(PERSONS).answer(epsilon=1, delta="1e-5")
+        assert s.remaining["ε"] == 0
+
+
+def test_lower_caps_leave_more_to_finding_keys() -> None:
+    of_one, of_many = (made(ROWS, APPROX, rows=rows).selection for rows in (2, 50))
+    assert of_one is not None
+    assert of_many is not None
+    assert of_one.least < of_many.least
+    shares = [made(text, APPROX).event for text in (PERSONS, BOTH)]
+    assert shares[0] != shares[1]
+
+
+def test_of_a_stated_delta_as_much_finds_keys_as_lowers_the_threshold_most() -> None:
+    spend = Spend(epsilon=F(1), delta=F(1, 10**7))
+    best = key_delta(spend, F(1))
+    assert F(1, 4) <= best / F(1, 10**7) <= F(1, 2)
+    assert key_delta(spend, F(1, 10**9)) == F(1, 10**9)
+    assert key_delta(Spend(mu=F(1)), F(1, 10**9)) == F(1, 10**9)
+    assert gaussian_mu(1, F(1, 10**7) - best) > 0
+
+
+# -- answers ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"unit": gt.ROW}, {"neighbours": "change-one"}, {"groups": 1}])
+@pytest.mark.parametrize("spend", [{"epsilon": 5}, {"mu": 2}, {"epsilon": 3, "delta": "1e-5"}])
+def test_common_keys_are_found_rare_ones_are_not_and_numbers_are_at_least_one(
+    spend: dict[str, Any], options: dict[str, Any]
+) -> None:
+    with session(**options) as s:
+        text = ROWS if "unit" in options else PERSONS
+        asked = s.sql(text)
+        answer = asked.answer(**spend)
+        assert sorted(answer.to_dict()["k"]) == sorted({f"key {(row * row) % 7}" for row in range(7)})
+        selection = mechanism_of(s).price(asked.question, Terms.of(spend)).made.selection
+        assert selection is not None
+        if selection.decides is not None:
+            assert min(answer.to_dict()["n_low"]) >= 1
+        again = asked.answer(**spend)
+        assert again.to_dict() == answer.to_dict()
+        assert again.notes[0].startswith("asked before")
+
+
+def test_a_refined_number_that_decided_is_measured_at_the_shown_keys() -> None:
+    with session() as s:
+        first = s.sql(PERSONS).answer(epsilon=5)
+        refined = first.refine(epsilon=100)
+        assert refined.to_dict()["k"] == first.to_dict()["k"]
+        widths = [high - low for low, high in zip(refined.to_dict()["n_low"], refined.to_dict()["n_high"], strict=True)]
+        assert max(widths) <= 4
+
+
+def test_of_rows_both_releases_of_a_refined_number_count() -> None:
+    with session(unit=gt.ROW) as s:
+        first = s.sql(ROWS).answer(epsilon=5)
+        worse = first.refine(epsilon="0.001")
+        for before, after in zip(first.to_dict()["n"], worse.to_dict()["n"], strict=True):
+            assert abs(before - after) <= 5
+        assert worse.to_dict()["n_high"][0] - worse.to_dict()["n_low"][0] < 10

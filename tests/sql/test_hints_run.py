@@ -1,0 +1,61 @@
+"""What is refused says why, and every line that a hint writes down runs."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+import pytest
+from test_refused_texts import WITH_HINTS
+
+from asked_tables import CATALOG as OTHERS
+from giveortake import sql
+from giveortake.errors import QueryRefused
+from giveortake.plan import Catalog, Domain, Kind, PrivateTable, PublicTable, Scan
+from giveortake.sql import refusals
+
+TRIPS = PrivateTable(
+    "trips",
+    (
+        ("user_id", Domain(Kind.TEXT)),
+        ("region", Domain(Kind.TEXT, categories=("north", "south"))),
+        ("amount", Domain(Kind.REAL, Fraction(0), Fraction(500))),
+        ("age", Domain(Kind.INTEGER, Fraction(0), Fraction(120))),
+        ("day", Domain(Kind.DATE)),
+    ),
+    "user_id",
+)
+ZONES = PublicTable(
+    "zones",
+    (("region", Domain(Kind.TEXT, nullable=False)), ("zone", Domain(Kind.TEXT, categories=("cold", "warm")))),
+    frozenset({"region"}),
+)
+CATALOG = Catalog({"trips": Scan(TRIPS, 20)}, {"zones": ZONES})
+LINE = re.compile(r"(?:^|(?<=[:;] ))(?:WITH|SELECT) .*\bFROM\b.*$")
+BY_NAME = {**{name: hint for name, (_, hint) in refusals._CLAUSES.items()}, **refusals._HINTS}
+
+
+def _hint_of(text: str) -> str:
+    with pytest.raises(QueryRefused) as refusal:
+        sql.parse(text, OTHERS)
+    assert refusal.value.hint
+    return refusal.value.hint
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_what_is_refused_by_name_is_told_with_a_line_that_runs(name: str) -> None:
+    line = LINE.search(BY_NAME[name])
+    assert line, BY_NAME[name]
+    assert sql.parse(line[0], CATALOG).aggregates()
+
+
+@pytest.mark.parametrize("text", [text for text, _ in WITH_HINTS], ids=[text[:80] for text, _ in WITH_HINTS])
+def test_a_line_in_a_hint_runs(text: str) -> None:
+    line = LINE.search(_hint_of(text))
+    if line is not None:
+        assert sql.parse(line[0], CATALOG).aggregates()
+
+
+def test_most_refusals_are_told_with_a_line() -> None:
+    hints = [_hint_of(text) for text, _ in WITH_HINTS]
+    assert sum(LINE.search(hint) is not None for hint in hints) >= len(hints) / 2
