@@ -22,13 +22,20 @@ Luck: TypeAlias = random.Random
 
 HEAVY = 1_000  # the number of the heavy person
 LONG = 5_000  # characters of a stored text, more than are read
-ROWS_OF_HEAVY = 200
+ROWS_OF_HEAVY, ROWS_OF_HEAVIEST = 200, 3_000
 MODES: dict[str, dict[str, Any]] = {
     "caps": {"groups_per_person": 40, "rows_per_group": 5},
     "few rows": {"rows_per_person": 150},
     "one group": {"groups_per_person": 1, "rows_per_group": 1},
     "a part": {"groups_per_person": 40, "rows_per_group": 5},
+    "caps of each question": {},
 }
+OF_A_QUESTION: list[dict[str, Any]] = [
+    {"rows_per_person": 150},
+    {"rows_per_person": {"data": 200, "visits": 1}, "groups_per_person": 40},
+    {"rows_per_person": {"data": 3, "visits": 150}, "rows_per_group": 2},
+    {"groups_per_person": 40, "rows_per_group": 5},
+]
 LITTLE = "150MB"
 _SPEND: dict[str, Any] = {"epsilon": 1}
 _COLUMNS = "p, q, r, n, x, y, i, w, c, b, d, e, t"
@@ -44,23 +51,25 @@ def light_rows(luck: Luck, persons: int = 40) -> tuple[list[Row], list[Row]]:
     return rows, visits
 
 
-def heavy_rows(luck: Luck) -> tuple[list[Row], list[Row]]:
-    """A person with many rows, each with a longest text of its own and with extremes of every type."""
+def heavy_rows(luck: Luck, count: int) -> tuple[list[Row], list[Row]]:
+    """A person with so many rows, each with a longest text of its own and with extremes of every type."""
     rows = []
-    for number in range(ROWS_OF_HEAVY):
+    for number in range(count):
         letter = luck.choice(["a", "ß", "日", "𝄞", "%", "'", "\u0000", "ŉ"])
         text = f"{number} {letter * LONG}"
         row = random_row(luck, HEAVY)
         rows.append({**row, "q": text, "w": luck.choice([LEAST, MOST, number])})
-    visits = [{"p": HEAVY, "k": luck.choice("uv"), "v": luck.choice([5.0, 1e308])} for _ in range(ROWS_OF_HEAVY)]
+    visits = [{"p": HEAVY, "k": luck.choice("uv"), "v": luck.choice([5.0, 1e308])} for _ in range(count)]
     return rows, visits
 
 
-def neighbours(stack: ExitStack, mode: str, seed: object, **more: Any) -> tuple[Session, Session]:
+def neighbours(
+    stack: ExitStack, mode: str, seed: object, count: int = ROWS_OF_HEAVY, **more: Any
+) -> tuple[Session, Session]:
     """Sessions on two tables: without the heavy person, and with them."""
     luck = random.Random(f"tables {seed}")  # noqa: S311 (which tables are tried need not be secret)
     rows, visits = light_rows(luck)
-    heavy, heavy_visits = heavy_rows(luck)
+    heavy, heavy_visits = heavy_rows(luck, count)
     pair = [(rows, visits), (rows + heavy, visits + heavy_visits)]
     light, weighty = (stack.enter_context(_session(*each, mode, **more)) for each in pair)
     if mode == "a part":
@@ -276,7 +285,8 @@ def outcome(session: Session, text: str) -> str:
     finds_keys: dict[str, Any] = {"key_delta": "1e-9"}
     try:
         question = session.sql(text)
-        question.answer(**_SPEND, **(finds_keys if question.question.finds_keys else {}))
+        caps = {} if session.caps.stated else OF_A_QUESTION[len(text) % len(OF_A_QUESTION)]
+        question.answer(**_SPEND, **caps, **(finds_keys if question.question.finds_keys else {}))
     except QueryFailed as failed:
         return f"failed: {failed.cause}"
     except GiveOrTakeError as refused:
@@ -284,14 +294,26 @@ def outcome(session: Session, text: str) -> str:
     return "answered"
 
 
-def fuzz(count: int, seed: object = 0, *, per_table: int = 100, growing: float = 0.1, **more: Any) -> Fuzz:
-    """So many questions, on new tables with other caps every now and then; some see a part of the data alone."""
+def fuzz(
+    count: int,
+    seed: object = 0,
+    *,
+    per_table: int = 100,
+    growing: float = 0.1,
+    rows: int = ROWS_OF_HEAVY,
+    mode: str | None = None,
+    **more: Any,
+) -> Fuzz:
+    """So many questions, on new tables with other caps every now and then; some see a part of the data alone.
+
+    The heavy person has so many `rows`.
+    """
     found = Fuzz()
     for start in range(0, count, per_table):
         luck = random.Random(f"questions {seed} {start}")  # noqa: S311 (which questions are tried need not be secret)
         questions = Questions(luck)
         with ExitStack() as stack:
-            light, heavy = neighbours(stack, luck.choice(sorted(MODES)), f"{seed} {start}", **more)
+            light, heavy = neighbours(stack, mode or luck.choice(sorted(MODES)), f"{seed} {start}", rows, **more)
             for _ in range(min(per_table, count - start)):
                 text = questions.growing() if luck.random() < growing else questions.text()
                 found.ask(light, heavy, text)

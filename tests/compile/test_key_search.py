@@ -36,7 +36,7 @@ def session(unit: Any = "p", neighbours: Neighbours = "add-remove", groups: int 
             "x": [float(row % 5) for row in range(size)],
         }
     )
-    caps = {} if unit == gt.ROW else {"groups_per_person": groups, "rows_per_group": rows}
+    caps: dict[str, Any] = {} if unit == gt.ROW else {"groups_per_person": groups, "rows_per_group": rows}
     budget = gt.ApproxDP(10**4, "1e-3")
     return gt.protect(table, unit=unit, neighbours=neighbours, budget=budget, name="t", domains={"x": (0, 8)}, **caps)
 
@@ -44,6 +44,10 @@ def session(unit: Any = "p", neighbours: Neighbours = "add-remove", groups: int 
 def made(text: str, spend: Spend, rules: Rules = LATEST, **options: Any) -> Measurement:
     with session(**options) as s:
         return measured(s, text, spend, rules=rules)
+
+
+def told(answer: gt.answers.Answer) -> dict[str, Any]:
+    return answer.to_dict()
 
 
 # -- which way -------------------------------------------------------------------------------------------------------
@@ -135,9 +139,11 @@ def test_weights_have_no_price_in_epsilon_and_the_quote_says_so() -> None:
         assert "ends the sum of ε" in str(weighted)
         assert "ends the sum of ε" not in str(pure)
         s.sql(PERSONS).answer(epsilon=1)
-        assert s.remaining["ε"] > 0
+        remaining: Any = s.remaining
+        assert remaining["ε"] > 0
         s.sql(PERSONS).answer(epsilon=1, delta="1e-5")
-        assert s.remaining["ε"] == 0
+        remaining = s.remaining
+        assert remaining["ε"] == 0
 
 
 def test_lower_caps_leave_more_to_finding_keys() -> None:
@@ -170,13 +176,13 @@ def test_common_keys_are_found_rare_ones_are_not_and_numbers_are_at_least_one(
         text = ROWS if "unit" in options else PERSONS
         asked = s.sql(text)
         answer = asked.answer(**spend)
-        assert sorted(answer.to_dict()["k"]) == sorted({f"key {(row * row) % 7}" for row in range(7)})
+        assert sorted(told(answer)["k"]) == sorted({f"key {(row * row) % 7}" for row in range(7)})
         selection = mechanism_of(s).price(asked.question, Terms.of(spend)).made.selection
         assert selection is not None
         if selection.decides is not None:
-            assert min(answer.to_dict()["n_low"]) >= 1
+            assert min(told(answer)["n_low"]) >= 1
         again = asked.answer(**spend)
-        assert again.to_dict() == answer.to_dict()
+        assert told(again) == told(answer)
         assert again.notes[0].startswith("asked before")
 
 
@@ -184,8 +190,8 @@ def test_a_refined_number_that_decided_is_measured_at_the_shown_keys() -> None:
     with session() as s:
         first = s.sql(PERSONS).answer(epsilon=5)
         refined = first.refine(epsilon=100)
-        assert refined.to_dict()["k"] == first.to_dict()["k"]
-        widths = [high - low for low, high in zip(refined.to_dict()["n_low"], refined.to_dict()["n_high"], strict=True)]
+        assert told(refined)["k"] == told(first)["k"]
+        widths = [high - low for low, high in zip(told(refined)["n_low"], told(refined)["n_high"], strict=True)]
         assert max(widths) <= 4
 
 
@@ -193,6 +199,6 @@ def test_of_rows_both_releases_of_a_refined_number_count() -> None:
     with session(unit=gt.ROW) as s:
         first = s.sql(ROWS).answer(epsilon=5)
         worse = first.refine(epsilon="0.001")
-        for before, after in zip(first.to_dict()["n"], worse.to_dict()["n"], strict=True):
+        for before, after in zip(told(first)["n"], told(worse)["n"], strict=True):
             assert abs(before - after) <= 5
-        assert worse.to_dict()["n_high"][0] - worse.to_dict()["n_low"][0] < 10
+        assert told(worse)["n_high"][0] - told(worse)["n_low"][0] < 10

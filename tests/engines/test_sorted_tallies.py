@@ -82,9 +82,10 @@ def test_sums_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [each.tolist() for each in plain] == [each.tolist() for each in again]
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("weighted", "dense"), [(False, True), (True, True), (True, False)])
 @pytest.mark.parametrize("groups", [1, 3, 500])
-def test_first_keys(monkeypatch: pytest.MonkeyPatch, groups: int, weighted: bool) -> None:
+def test_first_keys(monkeypatch: pytest.MonkeyPatch, groups: int, weighted: bool, dense: bool) -> None:
+    monkeypatch.setattr(sorted_keys, "_DENSE", 10**9 if dense else 0)
     engine, scan = engine_with(some_persons())
     keys = Keys((KeyColumn("k", Column("k"), None), KeyColumn("d", Column("d"), None)))
     asked = Persons(scan, keys, groups, weights(1000, groups) if weighted else None)

@@ -17,6 +17,7 @@ import giveortake as gt
 from evil_tables import Table, random_row, random_rows, random_visits
 from giveortake.compile.keys import with_keys
 from giveortake.engines.duckdb import choices
+from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.duckdb.wide_rows import WideRows
 from giveortake.engines.failures import failure
@@ -123,6 +124,19 @@ def test_no_more_texts_are_held_than_may_count() -> None:
     random.Random("lines").shuffle(lines)  # noqa: S311 (the order of lines need not be secret)
     held = choices.least(iter([*lines, *lines]), {1: 2, 2: 5})
     assert sorted(held) == [(1, b"000"), (1, b"001"), *((2, f"{place:03}".encode()) for place in range(5))]
+
+
+def test_what_stands_for_a_text_is_that_of_no_other() -> None:
+    """Nobody's text is taken for a longer one by being its hash."""
+    long = PREFIX + "end"
+    hashed = hashlib.sha256(long.encode()).hexdigest()
+    texts = [*("a" * size for size in (1, 62, 63, 64, 65)), "é" * 31, "é" * 32, long, hashed, hashed[:63], None]
+    listed = ", ".join("NULL" if text is None else f"'{text}'" for text in texts)
+    select = f"SELECT {DuckDBDialect().brief('t')} FROM (SELECT unnest([{listed}]) AS t)"
+    shown = [text for (text,) in duckdb.execute(select).fetchall()]
+    assert len(set(shown)) == len(texts)
+    assert shown[-1] is None
+    assert all(len(text.encode()) <= 64 for text in shown if text is not None)
 
 
 # -- one heavy person -------------------------------------------------------------------------------------------------

@@ -88,7 +88,8 @@ def law(mechanism: WeightedKeys, table: list[frozenset[int]]) -> npt.NDArray[np.
         if not any(key in person for person in table):
             below = np.ones_like(below)  # what does not occur is not shown
         sides.append(np.diff(np.concatenate([[0.0], below, [1.0]])))
-    return np.einsum("i,j,k->ijk", *sides)
+    joint: npt.NDArray[np.float64] = np.einsum("i,j,k->ijk", *sides)
+    return joint
 
 
 def true_delta(p: npt.NDArray[np.float64], q: npt.NDArray[np.float64], epsilon: float) -> float:

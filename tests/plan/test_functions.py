@@ -15,7 +15,7 @@ from giveortake import frame, sql
 from giveortake.engines.sql.expressions import PRINTED
 from giveortake.plan.aggregates import AGGREGATES
 from giveortake.plan.functions import CASTS, FUNCTIONS
-from giveortake.sql.functions import OUR_OWN, OUR_OWN_AGGREGATES
+from giveortake.sql.functions import OUR_OWN, OUR_OWN_AGGREGATES, Text
 
 TEXTS = {"lower", "upper", "trim", "length"}
 NUMBERS = {"abs", "floor", "ceil", "sqrt", "ln", "exp", "sign"}
@@ -56,6 +56,6 @@ def test_the_parser_takes_names_for_ours_exactly_where_we_say_so() -> None:
     own = {*OUR_OWN, *OUR_OWN_AGGREGATES}
     for name, spelled in [*OF_ONE, *SPELLED]:
         arguments = "x, y" if name in AGGREGATES and AGGREGATES[name].arguments == 2 else "x"
-        (node,) = sqlglot.parse_one(f"SELECT {spelled}({arguments})", dialect="duckdb").expressions
+        (node,) = sqlglot.parse_one(f"SELECT {spelled}({arguments})", dialect=Text).expressions
         assert isinstance(node, exp.Anonymous) == (spelled in own)
         assert isinstance(node, exp.Anonymous) or type(node) is exp.FUNCTION_BY_NAME[spelled]

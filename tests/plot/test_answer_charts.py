@@ -142,3 +142,17 @@ def test_what_is_missing_has_a_place_and_no_interval() -> None:
     chart = Answer([Column("k", ["a", "b"]), Column("n", [1.0, None], [0.0, None], [2.0, None])]).plot()
     assert [row["open"] for row in rows_of(chart)] == ["", "none"]
     assert chart.to_dict()["layer"][0]["encoding"]["y"]["scale"]["domain"] == ["a", "b"]
+
+
+def test_what_is_not_drawn_does_not_stretch_the_axis_and_caps_are_said_once() -> None:
+    days = Answer(
+        [
+            Column("day", [*YEAR[:3], None]),
+            Column("n", [900.0, 910.0, 920.0, 1.0], [890.0, 900, 910, 0], [910.0, 920, 930, 2]),
+        ],
+        recipe={"contributions": "at most 4 rows of a person"},
+        notes=("at most 4 rows of a person; rows without a name are left out",),
+    )
+    chart = days.plot().to_dict()
+    assert chart["layer"][0]["encoding"]["y"]["scale"]["zero"] is False
+    assert " ".join(chart["title"]["subtitle"]).count("at most 4 rows of a person") == 1

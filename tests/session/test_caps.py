@@ -93,11 +93,8 @@ def test_a_question_that_nothing_bounds_is_refused_at_no_cost_with_lines_that_ru
             query.quote(epsilon=1)
         assert all(entry.kind != "reserved" for entry in s.history())
         hint = str(refusal.value.hint)
-        if text is JOINED:
-            assert query.answer(epsilon=1, rows_per_person=10).caps is not None
-            return
         lines = re.findall(r"answer\(…, ([^)]*)\)", hint)
-        assert len(lines) == 2
+        assert len(lines) == (1 if text is JOINED else 2)
         for line in lines:
             stated: dict[str, Any] = dict(part.split("=") for part in line.split(", "))
             assert query.answer(epsilon=1, **stated).caps is not None
@@ -430,7 +427,7 @@ def test_duckdb_keeps_few_copies_of_a_table_however_many_caps_are_asked_for() ->
         for rows in range(1, 20):
             counted(s, BY_CARRIER, Caps(rows_per_person=rows))
         kept = engine_of(s)._connection.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE 'bounded%'")
-        assert kept.fetchone()[0] <= 6
+        assert kept.fetchone()[0] <= 10
         engine_of(s)._results.clear()
         assert counted(s, COUNT, Caps(rows_per_person=3)) == before  # made again
 

@@ -7,13 +7,26 @@ from contextlib import ExitStack
 import pytest
 
 from giveortake.plan import costs
-from random_questions import Fuzz, fuzz, neighbours, outcome
+from random_questions import ROWS_OF_HEAVIEST, Fuzz, fuzz, neighbours, outcome
 
 
 def test_a_heavy_person_decides_no_outcome_of_random_questions() -> None:
     found = fuzz(200)
     assert found.differences == []
     assert found.kinds["answered"] > 100
+    assert found.kinds["failed"] == 0
+
+
+def test_a_person_with_megabytes_of_text_decides_no_outcome() -> None:
+    found = fuzz(8, "heaviest", per_table=4, rows=ROWS_OF_HEAVIEST)
+    assert found.differences == []
+    assert found.kinds["failed"] == 0
+
+
+def test_a_heavy_person_decides_no_outcome_whatever_caps_a_question_states() -> None:
+    found = fuzz(60, "caps", mode="caps of each question")
+    assert found.differences == []
+    assert found.kinds["answered"] > 20
     assert found.kinds["failed"] == 0
 
 

@@ -209,6 +209,18 @@ def _persons_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Stability, "of_persons", lambda self, fineness: (Fraction(fineness), Fraction(fineness)))
 
 
+def _corner_alone(patch: pytest.MonkeyPatch) -> None:
+    """A matrix is taken for its entries on the diagonal."""
+    patch.setattr(SquareRoot, "l2", property(lambda self: Fraction(self.fineness)))
+
+
+def _right_angles(patch: pytest.MonkeyPatch) -> None:
+    """Columns of a matrix are taken to be at right angles, so that five rows move it by √5 columns."""
+    sound = PrefixSums.within
+    lowered = lambda *terms, **more: replace(found := sound(*terms, **more), l2=found.l2 / sqrt_down(Fraction(5)))  # noqa: E731
+    patch.setattr(PrefixSums, "within", lowered)
+
+
 def _rows_beside_sums(patch: pytest.MonkeyPatch) -> None:
     """Numbers of rows are released as if they were a side of the sum before them."""
     patch.setattr(RowCount, "joined", True)
@@ -234,18 +246,6 @@ def _missing_everywhere(patch: pytest.MonkeyPatch) -> None:
         inquiry.add_summand(index, Summand("rows", fineness=self.fineness))
 
     patch.setattr(MissingCount, "ask", ask)
-
-
-def _corner_alone(patch: pytest.MonkeyPatch) -> None:
-    """A matrix is taken for its entries on the diagonal."""
-    patch.setattr(SquareRoot, "l2", property(lambda self: Fraction(self.fineness)))
-
-
-def _right_angles(patch: pytest.MonkeyPatch) -> None:
-    """Columns of a matrix are taken to be at right angles, so that five rows move it by √5 columns."""
-    sound = PrefixSums.within
-    lowered = lambda *terms, **more: replace(found := sound(*terms, **more), l2=found.l2 / sqrt_down(Fraction(5)))  # noqa: E731
-    patch.setattr(PrefixSums, "within", lowered)
 
 
 MULTIPLYING = {"multiplied": "SELECT COUNT(*) AS a FROM data JOIN zones ON 'down' = part"}
@@ -282,15 +282,15 @@ MUTANTS: dict[str, tuple[Mode, Mutation, dict[str, str]]] = {
     "rows of two caps are groups of their own": (ASKED[0], _root_of_rows, {}),
     "one cap below another is not kept": (ASKED[0], _lowered_and_not_kept, {}),
     "distinct values count once": (CAPPED, _distinct_once, {"distinct": PLAIN["distinct, ungrouped"]}),
-    "rows are released beside sums": (ROW, _rows_beside_sums, {"both": "SELECT SUM(x) AS s, COUNT(*) AS a FROM data"}),
-    "a side counts from beyond the bounds": (ROW, _far_side, {"mean": PLAIN["mean, ungrouped"]}),
-    "values count as missing": (CAPPED, _missing_everywhere, {"mean": "SELECT COUNT(*) AS a, AVG(x) AS m FROM data"}),
     "a matrix is as long as its diagonal": (ROW, _corner_alone, {"median": PLAIN["median, ungrouped"]}),
     "columns of a matrix are at right angles": (
         FEW,
         _right_angles,
         {"median": PLAIN["quantile of integers, ungrouped"]},
     ),
+    "rows are released beside sums": (ROW, _rows_beside_sums, {"both": "SELECT SUM(x) AS s, COUNT(*) AS a FROM data"}),
+    "a side counts from beyond the bounds": (ROW, _far_side, {"mean": PLAIN["mean, ungrouped"]}),
+    "values count as missing": (CAPPED, _missing_everywhere, {"mean": "SELECT COUNT(*) AS a, AVG(x) AS m FROM data"}),
     "persons count in one group": (CAPPED, _persons_once, {"persons": OF_PERSONS["persons by declared"]}),
 }
 

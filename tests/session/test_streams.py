@@ -73,6 +73,15 @@ def test_a_stream_gives_what_an_answer_gives_in_parts(monkeypatch: pytest.Monkey
         assert columns(s.sql(TEXT).stream(**SPEND)) == found  # it is kept, however much is many now
 
 
+def test_all_intervals_of_a_stream_hold_together_as_those_of_an_answer_do() -> None:
+    with session() as s:
+        together = columns(s.sql(TEXT).stream(**SPEND, confidence_over="answer"))
+        assert together == s.sql(TEXT).answer(**SPEND, confidence_over="answer").to_dict()
+        each = columns(s.sql(TEXT).stream(**SPEND))
+    assert together["s"] == each["s"]
+    assert all(wide > narrow for wide, narrow in zip(together["s_high"], each["s_high"], strict=True))
+
+
 def test_a_stream_is_charged_and_drawn_once_and_read_as_often_as_one_likes(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
     for kind, name in ((DiscoveredHistogram, "select"), (Laplace, "release")):

@@ -65,8 +65,8 @@ def require_few_matches(relation: Relation) -> None:
     if one is None and other is None:
         raise QueryRefused(
             "a person may have any number of rows on both sides of the join, and all pairs of them would be made",
-            hint="say how many count, rows_per_person=…, or make one row for each person first (GROUP BY the person "
-            "in a subquery)",
+            hint="answer(…, rows_per_person=10), or gt.protect(…, rows_per_person=10) for all questions; or make one "
+            "row for each person first (GROUP BY the person in a subquery)",
         )
     most = _MOST_REPEATED if one is None or other is None else _MOST_MATCHES
     if (one or 1) * (other or 1) > most:

@@ -69,4 +69,4 @@ def _caption(answer: Any) -> list[str]:
     """What is promised, how sure it is, and how much of a person counts."""
     caps = caps_of(answer)
     said = notes(answer)
-    return [" · ".join(facts(answer)), *([] if caps is None or caps in said else [caps]), *said]
+    return [" · ".join(facts(answer)), *([] if caps is None or any(caps in note for note in said) else [caps]), *said]

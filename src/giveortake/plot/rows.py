@@ -59,7 +59,8 @@ class Rows:
     @property
     def is_near_zero(self) -> bool:
         """Whether an axis that includes zero is at most twice as long as one that does not."""
-        ends = [row[each] for row in self.values for each in ("value", "low", "high") if row[each] is not None]
+        drawn = [row for row in self.values if row["place"] is not None]
+        ends = [row[each] for row in drawn for each in ("value", "low", "high") if row[each] is not None]
         return not ends or min(map(abs, (min(ends), max(ends)))) <= max(ends) - min(ends)
 
     def apart(self) -> list[str]:

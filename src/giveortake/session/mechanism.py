@@ -125,9 +125,9 @@ class InteractiveMechanism:
         if asked.made.question.has_windows:
             raise QueryRefused("OVER needs the whole table at once", hint="compute it where the stream is written to")
         reservation, (part,) = self.reserve_and_draw([asked], key)
-        if "spool" in part:  # of whose lines every one but the last has as many keys as it may
-            cells = part["spool"]["lines"] * stored_answers.MANY * len(asked.made.formulas)
-            confidence = Confidence(confidence, cells=cells)
+        if "spool" in part and getattr(confidence, "over", "cell") == "answer":  # of which a portion is not all
+            keys = sum(len(line["keys"]) for line in self.spool.read(part["spool"]))
+            confidence = Confidence(confidence, cells=keys * len(asked.made.formulas))
 
         def answers() -> Iterator[Answer]:
             left = asked.made.question.limit

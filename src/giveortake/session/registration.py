@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,7 +156,11 @@ def protect(
 
 
 def _prepare(engine: Engine, origin: Origin) -> None:
-    """Choose the rows of each person that count, so that it takes no question's time and fails here, if it does."""
+    """Do now what the first question would have to wait for: imports, and the choice of the rows that count.
+
+    What fails of the latter is the custodian's to see.
+    """
+    import_module("giveortake.sql.reading")
     try:
         engine.prepare(origin.relations.values())
     except QueryFailed as failed:

@@ -95,7 +95,7 @@ def _require_one_select(tokens: list[Token]) -> None:
     while tokens and tokens[-1].text == ";":
         tokens.pop()
     if not tokens:
-        raise QueryRefused("the query is empty", hint="SELECT COUNT(*) FROM …")
+        raise QueryRefused("the query is empty", hint="SELECT COUNT(*) AS n FROM trips")
     if any(token.text == ";" for token in tokens):
         raise QueryRefused("several statements, separated by `;`, are not answered at once", hint="ask one by one")
     first = next((token for token in tokens if token.text != "("), tokens[0])
