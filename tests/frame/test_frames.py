@@ -16,7 +16,7 @@ from giveortake import frame as gt
 from giveortake.errors import QueryRefused
 from giveortake.frame.expressions import node_of
 from giveortake.plan import AggregateKind, Call, Column, Literal, Measured, Question
-from giveortake.plan.aggregates import Condition, Order
+from giveortake.plan.questions import Condition, Order
 
 col = gt.col
 

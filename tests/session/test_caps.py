@@ -37,6 +37,7 @@ DOMAINS = {"carrier": CARRIERS, "delay": (0, 50), "seats": {"bounds": (0, 100), 
 COUNT = "SELECT COUNT(*) AS n FROM flights"
 BY_CARRIER = "SELECT carrier, COUNT(*) AS n FROM flights GROUP BY carrier"
 BY_ROUTE = "SELECT route, COUNT(*) AS n FROM flights GROUP BY route"
+MATCHED = "SELECT COUNT(*) AS n FROM flights JOIN planes ON flights.tail = planes.tail"
 JOINED = "SELECT COUNT(*) AS n, SUM(seats) AS s FROM flights JOIN planes ON flights.tail = planes.tail"
 UNBOUNDED = [
     COUNT,
@@ -166,7 +167,7 @@ def test_every_cap_only_lowers_what_one_person_moves() -> None:
 def test_flights_joined_with_planes_cost_no_more_than_flights() -> None:
     with session(rows_per_person={"flights": 600, "planes": 1}) as s:
         alone = s.sql(COUNT).quote(epsilon=1).margins["n"]
-        joined = s.sql("SELECT COUNT(*) AS n FROM flights JOIN planes ON flights.tail = planes.tail")
+        joined = s.sql(MATCHED)
         assert joined.quote(epsilon=1).margins["n"] == alone
         assert joined.quote(epsilon=1, rows_per_person={"planes": 2}).margins["n"] > alone  # type: ignore[operator]
         assert joined.quote(epsilon=1, rows_per_person=600).margins["n"] == alone  # planes stay a table of one row each
@@ -175,9 +176,9 @@ def test_flights_joined_with_planes_cost_no_more_than_flights() -> None:
 def test_a_cap_of_one_row_drops_rows_by_what_they_hold_and_is_no_error() -> None:
     one = Caps(rows_per_person={"flights": 600, "planes": 1})
     with session() as s, session() as again:
-        assert counted(s, JOINED, one)[0] == [600]  # the three rows of N1 are one
+        assert counted(s, MATCHED, one) == [[600]]  # the three rows of N1 are one
         assert counted(s, JOINED, one) == counted(again, JOINED, one)
-        assert counted(s, JOINED, Caps(rows_per_person={"flights": 600, "planes": 3}))[0] == [660]
+        assert counted(s, MATCHED, Caps(rows_per_person={"flights": 600, "planes": 3})) == [[660]]
 
 
 def test_one_row_is_kept_of_the_persons_whom_a_join_takes_for_one() -> None:
@@ -187,7 +188,7 @@ def test_one_row_is_kept_of_the_persons_whom_a_join_takes_for_one() -> None:
     planes = pl.DataFrame({"tail": names * 4, "seats": list(range(36))})
     said: dict[str, Any] = {"unit": "tail", "budget": gt.ApproxDP(10, "1e-6"), "domains": {"seats": (0, 99)}}
     with gt.protect({"flights": flights, "planes": planes}, **said) as s:
-        one = made(s, JOINED, Caps(rows_per_person={"flights": 3, "planes": 1}))
+        one = made(s, MATCHED, Caps(rows_per_person={"flights": 3, "planes": 1}))
         assert one.stability.rows == 3
         assert exact_integers(one, engine_of(s))[0].tolist() == [27]
 

@@ -308,7 +308,7 @@ def test_gaussian_noise_lets_groups_and_rows_in_each_be_capped_apart() -> None:
     s = session(budget=gt.ApproxDP(2_000, "1e-3"))
     s.profile(epsilon=500, by=["region"], most_rows=300)
     laplace = s.sql(BY_REGION).quote(epsilon=1, caps="best")
-    gaussian = s.sql(BY_REGION).quote(mu=1, caps="best")
+    gaussian = s.sql(BY_REGION).quote(mu="0.2", caps="best")
     assert "chosen before any filter" in str(laplace.contributions)
     assert "in each of at most 2 groups" in str(gaussian.contributions)
     assert gaussian.left_out is not None

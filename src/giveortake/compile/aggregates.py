@@ -29,7 +29,7 @@ from giveortake.plan import Literal as Constant
 if TYPE_CHECKING:
     from giveortake.compile.stability import Stability
     from giveortake.plan import Aggregate, Domain, Expression, Question
-    from giveortake.plan.aggregates import Output
+    from giveortake.plan.questions import Output
 
 
 @final

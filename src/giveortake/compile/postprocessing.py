@@ -20,7 +20,7 @@ from giveortake.compile.windows import AnswerRows, bound, in_order
 from giveortake.exact import exact_decimal
 from giveortake.plan import Column as KeyColumn
 from giveortake.plan import Computed, Kind, Literal, Measured, Quotient
-from giveortake.plan.aggregates import Condition, aggregates_in
+from giveortake.plan.questions import Condition, aggregates_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -28,7 +28,7 @@ from giveortake.compile.outputs import Formula, Linear, QuantileOf, Ratio
 from giveortake.compile.rules import Rules
 from giveortake.compile.sides import has_sides
 from giveortake.plan import Measured
-from giveortake.plan.aggregates import hidden_outputs
+from giveortake.plan.questions import hidden_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

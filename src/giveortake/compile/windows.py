@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from giveortake.compile.releases import Combined
     from giveortake.plan import Value, Window
-    from giveortake.plan.aggregates import Order
+    from giveortake.plan.questions import Order
 
     Floats: TypeAlias = npt.NDArray[np.float64]
     Places: TypeAlias = npt.NDArray[np.int64]

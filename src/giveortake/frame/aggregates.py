@@ -9,13 +9,14 @@ from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import Number, rational
 from giveortake.frame.expressions import Expr, Operand, column_or_expression, node_of
 from giveortake.plan import Aggregate, AggregateKind, Computed, Measured, Quotient, Relation, Window
-from giveortake.plan.aggregates import AGGREGATES, Condition, ordered_by, with_aggregates
+from giveortake.plan.aggregates import AGGREGATES
+from giveortake.plan.questions import Condition, ordered_by, with_aggregates
 
 if TYPE_CHECKING:
     from decimal import Decimal
     from fractions import Fraction
 
-    from giveortake.plan.aggregates import Order, Output
+    from giveortake.plan.questions import Order, Output
 
 Term: TypeAlias = "Agg | int | float | Fraction | Decimal"
 

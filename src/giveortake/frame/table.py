@@ -29,7 +29,7 @@ from giveortake.plan import (
     require_few_steps,
     require_name,
 )
-from giveortake.plan.aggregates import Condition, Order, Output
+from giveortake.plan.questions import Condition, Order, Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from giveortake.errors import QueryRefused
 from giveortake.frame.aggregates import Agg, Term, term
 from giveortake.plan import Window
-from giveortake.plan.aggregates import Order
 from giveortake.plan.computed import WINDOWS, Frame
+from giveortake.plan.questions import Order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,7 +3,7 @@
 A plan is immutable and knows nothing of SQL, engines or budgets. Both front ends build it, `compile` prices it.
 """
 
-from giveortake.plan.aggregates import Aggregate, AggregateKind, Measured, Question, Quotient
+from giveortake.plan.aggregates import Aggregate, AggregateKind
 from giveortake.plan.catalog import (
     Catalog,
     free_name,
@@ -16,6 +16,7 @@ from giveortake.plan.computed import Computed, Window
 from giveortake.plan.domains import Domain, Kind, Value
 from giveortake.plan.expressions import Call, Column, Expression, Literal
 from giveortake.plan.origin import Origin
+from giveortake.plan.questions import Measured, Question, Quotient
 from giveortake.plan.relations import (
     Derive,
     Filter,

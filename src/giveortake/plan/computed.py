@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, final
 from giveortake.errors import QueryRefused
 
 if TYPE_CHECKING:
-    from giveortake.plan.aggregates import Order, Output
+    from giveortake.plan.questions import Order, Output
 
 MOST_DIGITS = 12
 _MOST_PLACES = 1_000_000  # that a window reaches, or LAG goes back

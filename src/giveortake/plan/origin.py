@@ -13,8 +13,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, final
 
 from giveortake.errors import QueryRefused
-from giveortake.plan.aggregates import Aggregate, Question
+from giveortake.plan.aggregates import Aggregate
 from giveortake.plan.expressions import Call, Column, Expression, Literal
+from giveortake.plan.questions import Question
 from giveortake.plan.relations import (
     Derive,
     Filter,

@@ -11,7 +11,7 @@ from giveortake.plan.relations import Binary, JoinPersons, Relation, Scan, Unary
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from giveortake.plan.aggregates import Question
+    from giveortake.plan.questions import Question
 
 _MOST_MATCHES = 100_000  # rows that a join may make of one person's rows, where both sides bound them
 _MOST_REPEATED = 100  # times that a join may repeat a row, where only the other side bounds a person's rows

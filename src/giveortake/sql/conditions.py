@@ -11,14 +11,14 @@ from sqlglot import exp
 
 from giveortake.errors import QueryRefused
 from giveortake.plan import Call, Column, Computed, Expression, Kind, Literal, Measured, Quotient, Window
-from giveortake.plan.aggregates import Condition
+from giveortake.plan.questions import Condition
 from giveortake.sql.aggregates import has_aggregate
 from giveortake.sql.expressions import Rows, column_name, moment
 from giveortake.sql.outputs import Outputs
 from giveortake.sql.refusals import allow, refuse
 
 if TYPE_CHECKING:
-    from giveortake.plan.aggregates import Output
+    from giveortake.plan.questions import Output
     from giveortake.sql.scope import Scope
 
 _COMPARISONS: dict[type, str] = {

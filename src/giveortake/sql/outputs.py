@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from giveortake.errors import QueryRefused
 from giveortake.plan import Computed, Literal, Measured, Quotient, Window
-from giveortake.plan.aggregates import Order
 from giveortake.plan.computed import Frame
+from giveortake.plan.questions import Order
 from giveortake.sql.aggregates import aggregate, has_aggregate, is_aggregate
 from giveortake.sql.expressions import Rows, column_name, constant_of, number
 from giveortake.sql.refusals import allow, refuse
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from giveortake.plan import Expression
-    from giveortake.plan.aggregates import Output
+    from giveortake.plan.questions import Output
 
 _ARITHMETIC: dict[type, str] = {exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.Div: "divide"}
 _OF_ONE: dict[type, str] = {

@@ -10,7 +10,7 @@ from sqlglot.errors import SqlglotError
 
 from giveortake.errors import QueryRefused
 from giveortake.plan import Question
-from giveortake.plan.aggregates import Order, aggregates_in, windows_in
+from giveortake.plan.questions import Order, aggregates_in, windows_in
 from giveortake.sql.aggregates import aggregate, has_aggregate, is_aggregate
 from giveortake.sql.conditions import Answers
 from giveortake.sql.expressions import Rows, column_name
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from giveortake.plan import Catalog, Expression
-    from giveortake.plan.aggregates import Output
+    from giveortake.plan.questions import Output
 
 _CLAUSES = ("expressions", "from_", "joins", "where", "with_", "group", "having", "order", "limit")
 
