@@ -93,7 +93,7 @@ def exceed(report: Report, place: Place, count: int) -> None:
     questions = Questions(random.Random("limits"))  # noqa: S311 (which questions are tried need not be secret)
     asked = {
         "every shape": list(shapes_of(by_person=True).values())[:: place.every],
-        "random questions": [questions.text() for _ in range(count // place.every**2)],
+        "random questions": [questions.text() for _ in range(max(5, count // place.every**2))],
     }
     with _large(place) as session:
         for name, texts in asked.items():

@@ -46,8 +46,8 @@ def run(report: Report) -> None:
             quote = query.quote(share=share)
             report.fact(f"share {share} of (1, 1e-6), a number by key", f"± {quote.margins['n']:g}  {quote.spend}")
     report.note(
-        f"Widths of 95 % intervals by the latest rules, over those by the first; medians of {DRAWS} draws at four keys of "
-        f"{ROWS:,} rows, each a person. Columns between 0 and 100 with missing values, means at 38 and 62."
+        f"Widths of 95 % intervals by the latest rules, over those by the first; medians of {DRAWS} draws at four keys "
+        f"of {ROWS:,} rows, each a person. Columns between 0 and 100 with missing values, means at 38 and 62."
     )
 
 
@@ -66,7 +66,7 @@ def _session() -> Session:
 
 
 def _measured(session: Session, columns: str, spend: Spend, rules: Rules) -> Measurement:
-    question = session.sql(f"SELECT k, {columns} FROM data GROUP BY k").question
+    question = session.sql(f"SELECT k, {columns} FROM data GROUP BY k").question  # noqa: S608 (one of those above)
     return mechanism_of(session).measure(question, session.caps, spend, rules=rules)
 
 

@@ -17,7 +17,7 @@ from giveortake.session import mechanism, spool, stored_answers
 from giveortake.session.mechanism import InteractiveMechanism
 
 TEXT = "SELECT k, d, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY k, d"
-SPEND: dict[str, Any] = {"epsilon": 600, "key_delta": "1e-8"}
+SPEND: dict[str, Any] = {"epsilon": 6000, "key_delta": "1e-8"}
 PART = 7
 
 

@@ -66,6 +66,10 @@ class Literal(Expression):
 
     value: Value
 
+    def __post_init__(self) -> None:
+        if isinstance(self.value, str) and any("\ud800" <= each <= "\udfff" for each in self.value):
+            raise QueryRefused("a text holds half a character, a surrogate by itself", hint="write the whole character")
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Literal) and (type(self.value), self.value) == (type(other.value), other.value)
 
