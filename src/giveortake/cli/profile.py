@@ -55,7 +55,7 @@ def _as_json(profile: Profile) -> dict[str, Any]:
 
 def _share(profile: Profile, cap: int) -> dict[str, Any]:
     found = profile.left_out(rows_per_person=cap)
-    return {"low": found.low, "high": found.high, "estimate": found.estimate}
+    return {"low": found.low, "high": found.high, "estimate": found.estimate, "likely": found.likely}
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, ClassVar, TypeVar, final
 
 from giveortake import exact
@@ -81,20 +81,7 @@ class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
 
     def margin(self, confidence: Number = Fraction(95, 100)) -> int:
         """How many persons a key needs at least to be shown with that probability."""
-        asked = 1 - miss_probability(confidence)
-
-        def surely(persons: int) -> bool:
-            with exact.precision():
-                return exact.probability_down(self.chance(persons)) >= asked
-
-        high = 1
-        while not surely(high):
-            high *= 2
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if surely(middle) else (middle, high)
-        return high
+        return _persons_needed(self, 1 - miss_probability(confidence))
 
     def turning_point(self) -> int:
         """n₁: the first n with πₙ > (1 − δ) / (e^ε + 1); where the two branches tie, either serves."""
@@ -139,3 +126,21 @@ class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
             kept = bernoulli_real(partial(self.chance, count), len(places), coins)
             shown.extend(place for place, keep in zip(places, kept, strict=True) if keep)
         return [keys[place] for place in sorted(shown)]
+
+
+@lru_cache(maxsize=1024)
+def _persons_needed(mechanism: KeySelection, asked: Fraction) -> int:
+    """The least number of persons whose key is shown with that probability."""
+
+    def surely(persons: int) -> bool:
+        with exact.precision():
+            return exact.probability_down(mechanism.chance(persons)) >= asked
+
+    high = 1
+    while not surely(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if surely(middle) else (middle, high)
+    return high

@@ -480,7 +480,7 @@ class _Release:
         free = () if self.reservation.charged else ("asked before at this price: nothing was charged",)
         part = None if mechanism.part is None else mechanism.part.left_out
         told = left_out_of(mechanism, self.asked.question, made, Terms.of({}, confidence=self.confidence))
-        more = (*(() if part is None else (part,)), *(() if told is None or not told.profiled else (str(told),)))
+        more = (*(() if part is None else (part,)), *(() if told is None else (str(told),)))
         why = () if self.asked.why is None else (self.asked.why,)
         said["notes"] = (*free, *why, *said["notes"], *more)
         return Answer(

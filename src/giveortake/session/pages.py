@@ -53,7 +53,7 @@ def cost_of(quote: Quote) -> tuple[str, str]:
 
 def quote_facts(quote: Quote) -> list[tuple[str, str]]:
     """What else a quote says, as labels and what they say; a label that is empty continues the one before."""
-    left_out = quote.left_out if quote.left_out is not None and quote.left_out.profiled else None
+    left_out = quote.left_out
     return [
         ("admitted", "yes" if quote.admitted else "no: what is left does not pay for it"),
         *([] if quote.worthless is None else [("worthless", quote.worthless)]),

@@ -124,19 +124,20 @@ class Profile:
         if self.rows is None:
             raise InvalidParameter("left_out", self.table, "is about persons, and every row is protected by itself")
         miss = float(1 - sure) / 2
-        whole = rows_per_person if groups_per_person is not None or rows_per_person is not None else rows_per_group
-        shares = [] if whole is None else [share_left_out(self.rows, whole, miss)]
-        if groups_per_person is not None and rows_per_group is not None:
+        if groups_per_person is None:
+            whole = min((cap for cap in (rows_per_person, rows_per_group) if cap is not None), default=None)
+            share = None if whole is None else share_left_out(self.rows, whole, miss)
+        else:
+            inside = rows_per_person if rows_per_group is None else rows_per_group
             if self.groups is None or self.largest_groups is None:
                 return LeftOut(None, None, None, sure, "the profile was not told of the groups: by=[…] names them")
-            caps = (groups_per_person, rows_per_group)
-            shares.append(share_left_out_of_groups(self.rows, self.groups, self.largest_groups, caps, miss))
-        if not shares or (len(shares) == 1 and groups_per_person is not None and rows_per_group is None):
+            of = (self.rows, self.groups, self.largest_groups)
+            caps = None if inside is None else (groups_per_person, inside)
+            share = None if caps is None else share_left_out_of_groups(*of, caps, miss, most=rows_per_person)
+        if share is None:
             return LeftOut(None, None, None, sure, "these caps do not bound all that a person has")
-        low = max(each.low for each in shares)
-        high = min(1.0, sum(each.high for each in shares))
-        estimate = min(1.0, sum(each.estimate for each in shares))
-        return LeftOut(low, max(low, high), estimate, sure, NO_MAXIMUM if high >= 1 and self.most_rows is None else "")
+        why = NO_MAXIMUM if share.high >= 1 and self.most_rows is None else ""
+        return LeftOut(share.low, share.high, share.estimate, sure, why, likely=share.likely)
 
     def persons(self, confidence: Number = _USUAL_SHARE) -> tuple[float, float]:
         """About how many persons there are: bounds that hold with the stated confidence."""
@@ -197,7 +198,7 @@ class Profile:
 
 
 def _span(share: LeftOut) -> str:
-    assert share.low is not None and share.high is not None and share.estimate is not None  # noqa: S101, PT018 (known)
+    assert share.low is not None and share.high is not None  # noqa: S101, PT018 (known)
     if share.high >= 1:
-        return f"about {percent(share.estimate)} of the rows, at least {percent(share.low)}"
-    return f"about {percent(share.estimate)} of the rows: {percent(share.low)} to {percent(share.high)}"
+        return f"{share.about} of the rows: at least {percent(share.low)}"
+    return f"{share.about} of the rows: {percent(share.low)} to {percent(share.high)}"

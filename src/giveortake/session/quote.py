@@ -64,7 +64,7 @@ class Quote:
         lines.append(f"keys: {self.keys}")
         if self.contributions is not None:
             lines.append(f"contributions: {self.contributions}")
-        if self.left_out is not None and self.left_out.profiled:
+        if self.left_out is not None:
             lines.append(f"left out: {self.left_out}")
             lines.extend(f"  {each}" for each in self.left_out.lines)
         if self.worthless is not None:

@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, TypeAlias, final
 import numpy as np
 
 from giveortake.mechanisms.weighted_sums import reach
+from giveortake.session.size_estimates import LARGE, USUAL, groups_share, rows_left, rows_share
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     Floats: TypeAlias = npt.NDArray[np.float64]
@@ -85,14 +88,8 @@ class Sizes:
         return found > _DEVIATIONS * self.scale * float(np.sqrt(2 * window.sum())) and found > 0
 
     def left_estimates(self, miss: float) -> tuple[Floats, float]:
-        """About how many rows each cap leaves out, of about how many; where nobody was seen there is nobody."""
-        last = self.last_seen(miss)
-        middle = (self.least + self.most) / 2
-        seen = np.where(np.arange(len(self.edges)) <= last, np.array(self.counts, dtype=np.float64), 0.0)
-        left = np.maximum(middle[np.newaxis, :] - self.most[:, np.newaxis], 0.0) @ seen
-        total = float(middle @ seen)
-        falling: Floats = np.minimum.accumulate(np.clip(left, 0.0, None))
-        return falling, max(total, 1.0)
+        """About how many rows each cap leaves out, of about how many."""
+        return rows_left(self, miss, USUAL)
 
 
 @final
@@ -167,11 +164,18 @@ def _families(edges: tuple[int, ...], closed: bool, scale: float, miss: float) -
 @final
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share of rows between two bounds, and about how large it is."""
+    """A share of rows between two bounds, about how large it is, and what it hardly exceeds."""
 
     low: float
     high: float
     estimate: float
+    likely: float
+
+    @classmethod
+    def of(cls, low: float, high: float, about: Callable[[float], float]) -> Share:
+        """With estimates that the bounds hold in, the likely one no less than the other."""
+        estimate = min(max(about(USUAL), low), high)
+        return cls(low, high, estimate, min(max(about(LARGE), estimate), high))
 
 
 def share_left_out(rows: Sizes, cap: int, miss: float) -> Share:
@@ -185,11 +189,16 @@ def share_left_out(rows: Sizes, cap: int, miss: float) -> Share:
         high = 0.0
     if inner is not None:
         high = min(high, _ratio(bounds.left_high[inner], bounds.kept_low[inner], nothing=1.0))
-    return Share(low, high, _estimate(rows, cap, miss, low, high))
+    return Share.of(low, high, lambda lean: rows_share(rows, cap, miss, lean))
 
 
-def share_left_out_of_groups(rows: Sizes, groups: Sizes, largest: Sizes, caps: tuple[int, int], miss: float) -> Share:
+def share_left_out_of_groups(
+    rows: Sizes, groups: Sizes, largest: Sizes, caps: tuple[int, int], miss: float, *, most: int | None = None
+) -> Share:
     """The share left out where at most `caps[0]` groups of a person count, with at most `caps[1]` rows in each.
+
+    If only `most` rows of a person count before, what that leaves out comes to it: of fewer rows the caps on groups
+    leave out no more. Both together miss with twice `miss`.
 
     Of a person with n rows in m groups, at most c in one, min(1, G/m) · Σ min(rows, R) are kept. That is at most G·R
     and at least min(n, G, R), and all n if m ≤ G and c ≤ R. So at least max(n − G·R, m − G, c − R) are left out, and
@@ -219,8 +228,11 @@ def share_left_out_of_groups(rows: Sizes, groups: Sizes, largest: Sizes, caps: t
         heaviest = min(heaviest, float(bounded[0].left_high[fewest]))
     rest = max(bounded[0].rows_low, 1e-9)
     high = min(1.0, heaviest / rest)
-    about = _estimate_of_groups((rows, groups, largest), caps, each)
-    return Share(min(low, high), high, min(max(about, low), high))
+    if most is not None:
+        first = share_left_out(rows, most, miss)
+        low, high = max(low, first.low), min(1.0, high + first.high)
+    of = (rows, groups, largest)
+    return Share.of(min(low, high), high, lambda lean: groups_share(of, caps, most, each, lean))
 
 
 def _ratio(left: float, kept: float, *, nothing: float) -> float:
@@ -228,27 +240,3 @@ def _ratio(left: float, kept: float, *, nothing: float) -> float:
     if np.isinf(left):
         return 1.0
     return float(left / (left + kept)) if left + kept > 0 else nothing
-
-
-def _estimate(rows: Sizes, cap: int, miss: float, low: float, high: float) -> float:
-    left, total = rows.left_estimates(miss)
-    about = float(np.interp(cap, rows.most, left)) / total
-    return min(max(about, low), high)
-
-
-def _estimate_of_groups(of: tuple[Sizes, Sizes, Sizes], caps: tuple[int, int], miss: float) -> float:
-    """As if whoever has more rows had more groups and larger ones, all of one size: no bound, only a guide."""
-    at = (np.arange(400) + 0.5) / 400
-    n, m, c = (_quantiles(sizes, at, miss) for sizes in of)
-    kept = n * np.minimum(1.0, caps[1] / c) * np.minimum(1.0, caps[0] / m)
-    return 1 - float(kept.sum() / n.sum())
-
-
-def _quantiles(sizes: Sizes, at: Floats, miss: float) -> Floats:
-    last = sizes.last_seen(miss)
-    seen = np.clip(np.array(sizes.counts[: last + 1], dtype=np.float64), 0.0, None)
-    if seen.sum() == 0:
-        return np.ones_like(at)
-    upto = np.cumsum(seen) / seen.sum()
-    middle: Floats = ((sizes.least + sizes.most) / 2)[np.minimum(np.searchsorted(upto, at), last)]
-    return middle

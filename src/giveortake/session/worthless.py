@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
 
 from giveortake import exact
-from giveortake.compile.outputs import Ratio
+from giveortake.compile.measures import DistinctCount, PersonCount
+from giveortake.compile.outputs import Linear, Ratio
 from giveortake.compile.releases import without_data
-from giveortake.session.best_caps import profiled_table
+from giveortake.session.best_caps import profile_for, profiled_table
+from giveortake.session.cap_candidates import key_columns
 from giveortake.session.profile_releases import paid_profiles
+from giveortake.session.size_estimates import mean_size
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from giveortake.compile import Measurement, Terms
+    from giveortake.compile.measures import Measure
     from giveortake.plan import Question
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.profile import Profile
+    from giveortake.session.size_bounds import Sizes
 
 
 _HARDLY = "hardly any key would be shown: that takes about"
@@ -35,46 +43,105 @@ def worthless(
     n = None if terms.n is None else float(exact.positive("n", terms.n))
     table, changed = profiled_table(question.relation)
     profiles = [] if table is None else paid_profiles(mechanism, table)
-    known = next((each for each in profiles if each.rows is not None), None)
-    return (
-        _no_key(made, n, known, terms)
-        or _no_count(made, margins, n, known if not changed else None, terms)
-        or _no_mean(made, margins, n, terms)
-    )
+    known = profile_for(profiles, question)
+    told = None if known is None else _Told(known, question, float(1 - terms.confidence), whole=not changed)
+    return _no_key(made, n, told) or _no_count(made, margins, n, told) or _no_mean(made, margins, n, terms)
 
 
-def _no_key(made: Measurement, n: float | None, profile: Profile | None, terms: Terms) -> str | None:
+@final
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a profile tells about the groups of a question; `whole` says that it is of all rows that are asked about."""
+
+    profile: Profile
+    question: Question
+    miss: float
+    whole: bool
+
+    @property
+    def persons(self) -> float:
+        """At most so many persons there are."""
+        return self.profile.persons(1 - self.miss)[1]
+
+    @property
+    def rows(self) -> float | None:
+        """About so many rows there are, of which a question may be about some."""
+        return None if self.profile.rows is None else self.profile.rows.left_estimates(self.miss)[1]
+
+    @property
+    def keys(self) -> int:
+        """At least so many keys there are, if they have to be found: as many as one person has."""
+        groups = self._groups
+        return 1 if groups is None else groups.edges[groups.last_seen(self.miss)]
+
+    @property
+    def persons_of_key(self) -> float | None:
+        """About so many persons a key has at most, in the mean of all keys."""
+        groups = self._groups
+        return None if groups is None else self.persons * mean_size(groups, self.miss) / self.keys
+
+    @property
+    def _groups(self) -> Sizes | None:
+        return self.profile.groups if set(self.profile.by) == key_columns(self.question) else None
+
+
+def _no_key(made: Measurement, n: float | None, told: _Told | None) -> str | None:
     """A key is shown when a noisy number of its persons reaches the threshold, and has no more than there are."""
     if made.selection is None:
         return None
     least = float(made.selection.least)
-    more = "ask for more ε or δ for keys, or declare the domain of the grouping columns"
+    more = "lower groups_per_person, ask for more ε or δ for keys, or declare the domain of the grouping columns"
     if n is not None and least > n:
         return f"{_HARDLY} {least:,.0f} persons, and a group has {n:,.0f} rows; {more}"
-    if profile is not None:
-        _, most = profile.persons(terms.confidence)
-        if least > most:
-            return f"{_HARDLY} {least:,.0f} persons, and the profile tells of at most {most:,.0f}; {more}"
+    if told is not None and least > told.persons:
+        return f"{_HARDLY} {least:,.0f} persons, and the profile tells of at most {told.persons:,.0f}; {more}"
+    if told is not None and told.persons_of_key is not None and least > told.persons_of_key:
+        some = f"the profile tells of about {told.persons_of_key:,.0f} in a group at most, if all groups are alike"
+        return f"{_HARDLY} {least:,.0f} persons, and {some}; {more}"
     return None
 
 
 def _no_count(
-    made: Measurement, margins: dict[str, float | str | None], n: float | None, profile: Profile | None, terms: Terms
+    made: Measurement, margins: dict[str, float | str | None], n: float | None, told: _Told | None
 ) -> str | None:
     """The margin of every count is as large as what there is to count."""
-    rows, whence = n, "as was stated"
-    if rows is None and profile is not None and profile.rows is not None and made.selection is None:
-        _, total = profile.rows.left_estimates(float(1 - terms.confidence))
-        rows, whence = total / max(made.keys().size, 1), "by the profile, if all groups are alike"
-    counts = [
-        margin for name, formula in made.formulas if formula.counts and isinstance(margin := margins[name], int | float)
-    ]
-    if rows is None or not counts or min(counts) < rows or len(counts) < len(made.formulas):
+    drowned = []
+    for name, formula in made.formulas:
+        margin = margins[name]
+        if not isinstance(formula, Linear) or not formula.counts or not isinstance(margin, int | float):
+            return None
+        measures = [made.measures[index] for index in formula.weights]
+        limits = [limit for limit in _limits(made, measures, n, told) if limit[0] <= margin]
+        if not limits:
+            return None
+        drowned.append((margin, *min(limits)))
+    if not drowned:
         return None
-    return (
-        f"the margin, {min(counts):,.6g}, is as large as the {rows:,.0f} rows of a group ({whence}): ask for more ε, "
-        "lower caps or fewer groups"
-    )
+    margin, _, said = min(drowned)
+    return f"the margin, {margin:,.6g}, is as large as {said}: ask for more ε, lower caps or fewer groups"
+
+
+def _limits(
+    made: Measurement, measures: Sequence[Measure], n: float | None, told: _Told | None
+) -> Iterator[tuple[float, str]]:
+    """How many things there may be to count in a group, and whence that is known."""
+    if n is not None:
+        yield n, f"the {n:,.0f} rows of a group (as was stated)"
+    if len(measures) != 1:
+        return
+    (measure,) = measures
+    if isinstance(measure, DistinctCount):
+        listed = measure.of.domain(made.question.relation.schema).keys()
+        if listed is not None:
+            yield len(listed), f"the {len(listed):,} values that there may be"
+    if told is None:
+        return
+    if isinstance(measure, PersonCount):
+        yield told.persons, f"the number of persons, at most {told.persons:,.0f} (by the profile)"
+    elif told.whole and told.rows is not None and n is None:
+        keys = made.keys().size if made.selection is None else told.keys
+        rows = told.rows / max(keys, 1)
+        yield rows, f"the {rows:,.0f} rows of a group (by the profile, if all groups are alike)"
 
 
 def _no_mean(made: Measurement, margins: dict[str, float | str | None], n: float | None, terms: Terms) -> str | None:

@@ -1,0 +1,277 @@
+"""Caps that a question could have, and the error of each: what noise adds, and what is left out by a profile."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, final
+
+from giveortake import exact
+from giveortake.answers.left_out import CapLine, LeftOut
+from giveortake.compile import Caps
+from giveortake.compile.measures import RowCount
+from giveortake.compile.provenance import caps_of
+from giveortake.errors import QueryRefused
+from giveortake.mechanisms import Gaussian
+from giveortake.mechanisms.tails import quantile
+from giveortake.plan import Column
+from giveortake.session.size_estimates import USUAL, mean_size, people
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from fractions import Fraction
+
+    from giveortake.compile import Measurement, Rules, Terms
+    from giveortake.plan import Question
+    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.profile import Profile
+    from giveortake.session.size_bounds import Sizes
+
+_LINES = 6  # of caps on all rows, in the table of a quote
+_SIDE = 14  # caps of each kind that are tried together
+
+
+class _Choice(NamedTuple):
+    """Caps on all rows of a person, on groups, and on rows in each of these."""
+
+    rows: int | None
+    groups: int | None = None
+    inside: int | None = None
+
+    @property
+    def plain(self) -> _Choice:
+        """Without a cap on all rows that the others make needless."""
+        needless = self.groups and self.inside and self.rows and self.rows >= self.groups * self.inside
+        return self._replace(rows=None) if needless else self
+
+
+def key_columns(question: Question) -> set[str] | None:
+    """The columns that a question groups by, if it groups by columns alone."""
+    keys = [key for _, key in question.keys]
+    return {key.name for key in keys if isinstance(key, Column)} if all(isinstance(k, Column) for k in keys) else None
+
+
+def left_out_by(profile: Profile, question: Question, caps: Caps, table: str, sure: Fraction) -> LeftOut:
+    """What the caps of a question leave out of its table, by a profile of it."""
+    groups = caps.groups_per_person if question.keys else None
+    if groups is not None and set(profile.by) != key_columns(question):
+        return LeftOut(None, None, None, sure, "the profile is not of these groups: by=[…] names them")
+    return profile.left_out(
+        rows_per_person=caps.rows_in(table),
+        groups_per_person=groups,
+        rows_per_group=caps.rows_per_group,
+        confidence=sure,
+    )
+
+
+@final
+@dataclass(eq=False)
+class Candidates:
+    """Caps that a question could have at a spend, each judged once, whatever it is compared for."""
+
+    mechanism: InteractiveMechanism
+    question: Question
+    terms: Terms
+    rules: Rules
+    profile: Profile
+    table: str
+    _judged: dict[_Choice, tuple[Caps, CapLine] | None] = field(default_factory=dict)
+
+    def best(self) -> Caps | None:
+        """The caps of the least total error; None if nothing has to be capped."""
+        if self._needs_none():
+            return None
+        found = self._least()
+        if found is None:
+            raise QueryRefused("no caps of the profile are within the custodian's maxima", hint="state the caps")
+        return found[0]
+
+    def lines(self, made: Measurement, *, is_best: bool) -> tuple[CapLine, ...]:
+        """To compare: the caps of a measurement, the best ones, and some on all rows, from the least noise on.
+
+        Nothing is searched for a measurement that has the best ones.
+        """
+        best = None if is_best else self._least()
+        some = [self._judge(_Choice(cap)) for cap in _some(self._caps_on_rows(), _LINES)]
+        found = [self._line(made), *(pair[1] for pair in (best, *some) if pair is not None)]
+        unique = {line.caps: line for line in found if line is not None}
+        return tuple(sorted(unique.values(), key=lambda line: line.margin))
+
+    # -- the search ---------------------------------------------------------------------------------------------
+
+    def _least(self) -> tuple[Caps, CapLine] | None:
+        """The best of all that were judged.
+
+        Under Laplace noise a cap on all rows keeps no less than others that have the same noise; under Gaussian noise,
+        and where keys have to be found, fewer groups cost less. There all three caps are tried together: from the best
+        of all rows, and from what leaves 95 % of the people as they are, one cap is moved at a time for as long as the
+        error falls.
+        """
+        for cap in self._caps_on_rows():
+            self._judge(_Choice(cap))
+        axes = self._axes()
+        if axes is not None:
+            usual = self.profile.caps()
+            whole = min(self._found(), key=lambda pair: pair[0].error, default=None)
+            starts = [_Choice(usual["rows_per_person"], usual["groups_per_person"], usual["rows_per_group"])]
+            if whole is not None and whole[1].rows is not None:
+                starts.append(_Choice(whole[1].rows, axes[1][-1], axes[2][-1]))
+            for start in starts:
+                self._descend(start, axes)
+        found = min(self._found(), key=lambda pair: pair[0].error, default=None)
+        return None if found is None else self._judged[found[1]]
+
+    def _descend(self, choice: _Choice, axes: tuple[Sequence[int], ...]) -> None:
+        least = self._error(choice)
+        while True:
+            before = choice
+            for place, edges in enumerate(axes):
+                for edge in edges:
+                    moved = _Choice(*(edge if at == place else cap for at, cap in enumerate(choice)))
+                    if self._error(moved) < least:
+                        choice, least = moved, self._error(moved)
+            if choice == before:
+                return
+
+    def _axes(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]] | None:
+        """The caps that are tried of each kind; None where a cap on all rows is the best kind, or all that is known."""
+        groups, largest = self.profile.groups, self.profile.largest_groups
+        if groups is None or largest is None or set(self.profile.by) != key_columns(self.question):
+            return None
+        made = self._measured(self._caps(_Choice(1)))
+        if made.selection is None and not any(isinstance(noise, Gaussian) for noise in made.noises):
+            return None
+        each = (self._caps_on_rows(), self._tried(groups), self._tried(largest))
+        return _some(each[0], _SIDE), _some(each[1], _SIDE), _some(each[2], _SIDE)
+
+    def _caps_on_rows(self) -> Sequence[int]:
+        return self._tried(self._rows)
+
+    def _tried(self, sizes: Sizes) -> Sequence[int]:
+        """Caps up to where nobody is expected any more."""
+        there = people(sizes, self._miss, USUAL) > 0
+        last = max((place for place, some in enumerate(there) if some), default=0)
+        return sizes.edges[: max(last, sizes.last_seen(self._miss)) + 1]
+
+    def _found(self) -> Iterator[tuple[CapLine, _Choice]]:
+        return ((pair[1], choice) for choice, pair in self._judged.items() if pair is not None)
+
+    def _needs_none(self) -> bool:
+        try:
+            made = self._measured(Caps())
+        except QueryRefused:
+            return False
+        return caps_of(made) is None
+
+    # -- one choice ---------------------------------------------------------------------------------------------
+
+    def _error(self, choice: _Choice) -> float:
+        pair = self._judge(choice.plain)
+        return math.inf if pair is None else pair[1].error
+
+    def _judge(self, choice: _Choice) -> tuple[Caps, CapLine] | None:
+        if choice not in self._judged:
+            caps = self._with_stated(self._caps(choice))
+            try:
+                line = self._line(self._measured(caps))
+            except QueryRefused:  # beyond the custodian's maxima
+                line = None
+            self._judged[choice] = None if line is None else (caps, line)
+        return self._judged[choice]
+
+    def _line(self, made: Measurement) -> CapLine | None:
+        caps = caps_of(made)
+        if caps is None:
+            return None
+        left = left_out_by(self.profile, self.question, caps, self.table, self.terms.confidence)
+        if left.low is None or left.high is None or left.estimate is None:
+            return None
+        margin = _margin_in_rows(made, self._miss)
+        _, total = self._rows.left_estimates(self._miss)
+        error = margin + left.estimate * self._rows_of_group(made, total)
+        if made.selection is not None:  # a group that is just not shown is wrong by all its rows
+            groups = self.profile.groups
+            each = 1.0 if groups is None else mean_size(groups, self._miss)
+            error += made.selection.least * mean_size(self._rows, self._miss) / each
+        return CapLine(str(caps), margin, left.low, left.high, left.estimate, error, bool(self.question.keys))
+
+    def _caps(self, choice: _Choice) -> Caps:
+        """As a question states them; the custodian's defaults give way."""
+        if choice.groups is not None and choice.inside is not None:
+            most = choice.groups * choice.inside
+            return Caps(
+                choice.groups, choice.inside, self._others(most) if choice.rows is None else {self.table: choice.rows}
+            )
+        cap = choice.rows or 1
+        if not self.question.keys:
+            return Caps(None, cap, self._others(cap))
+        custodian = self.mechanism.caps
+        inside = cap if custodian.caps.stated and not custodian.are_maxima else None
+        return Caps(inside, inside, {self.table: cap})
+
+    def _others(self, rows: int) -> dict[str, int] | None:
+        """What takes the place of the custodian's default for all rows, if there is one."""
+        custodian = self.mechanism.caps
+        stated = custodian.caps.rows_in(self.table) is not None and not custodian.are_maxima
+        return {self.table: rows} if stated else None
+
+    def _with_stated(self, caps: Caps) -> Caps:
+        """With what the question states itself in the place of what is chosen."""
+        stated = self.terms.caps
+        return Caps(
+            stated.groups_per_person or caps.groups_per_person,
+            stated.rows_per_group or caps.rows_per_group,
+            stated.rows_per_person or caps.rows_per_person,
+        )
+
+    def _rows_of_group(self, made: Measurement, total: float) -> float:
+        """How many rows of a group may be left out: as many as it has, if that was said, else the root mean square.
+
+        What is left out may lie in all groups alike, or in one of k: N/k rows of each, or N of one. The geometric mean
+        of both, N/√k, is the root mean square of the latter. Of keys that have to be found there are no fewer than one
+        person has.
+        """
+        if self.terms.n is not None:
+            return float(exact.positive("n", self.terms.n))
+        keys = made.keys().size if made.selection is None else self._least_keys
+        return total / math.sqrt(max(keys, 1))
+
+    def _measured(self, caps: Caps) -> Measurement:
+        resolved = self.mechanism.resolve_caps(replace(self.terms, caps=caps))
+        if self.terms.spend is None:
+            return self.mechanism.price(self.question, replace(self.terms, caps=caps), self.rules).made
+        spend = self.mechanism.with_key_delta(self.question, self.terms.spend, self.rules)
+        return self.mechanism.measure(self.question, resolved, spend, rules=self.rules)
+
+    @cached_property
+    def _least_keys(self) -> int:
+        groups = self.profile.groups
+        if groups is None or set(self.profile.by) != key_columns(self.question):
+            return 1
+        return groups.edges[groups.last_seen(self._miss)]
+
+    @property
+    def _miss(self) -> float:
+        return float(1 - self.terms.confidence)
+
+    @cached_property
+    def _rows(self) -> Sizes:
+        rows = self.profile.rows
+        assert rows is not None  # noqa: S101 (asked of persons alone)
+        return rows
+
+
+def _some(edges: Sequence[int], most: int) -> Sequence[int]:
+    """The last of them, and not too many of the others."""
+    step = max(1, -(-len(edges) // most))
+    return edges[(len(edges) - 1) % step :: step]
+
+
+def _margin_in_rows(made: Measurement, miss: float) -> float:
+    """The margin of a number of rows; of what else is measured, as many rows as its noise hides."""
+    place = next((i for i, each in enumerate(made.measures) if isinstance(each, RowCount)), 0)
+    measure, noise = made.measures[place], made.noises[place]
+    l1, l2 = made.stability.sensitivity(0, 1)
+    one = l2 / measure.l2 if isinstance(noise, Gaussian) else l1 / measure.l1
+    return quantile([noise.tail], miss) * float(one)
