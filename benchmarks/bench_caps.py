@@ -1,9 +1,9 @@
-"""Caps that a profile chooses for tables with a few heavy people: their error beside the best there is, and coverage."""
+"""Caps that a profile chooses where a few people are heavy: their error beside the best there is, and coverage."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,7 @@ from giveortake.session.dimensions import size_edges
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
     from harness.report import Report
 
 PEOPLE, ROWS, MOST = 400, 3_000, 1_000
@@ -40,19 +41,20 @@ def _one(report: Report, tail: float, epsilon: str, sessions: int) -> None:
         with gt.protect(table, unit="person", budget=gt.PureDP(10), name="visits", threads=1) as session:
             session.profile(epsilon=epsilon, most_rows=MOST)
             answer = session.sql("SELECT COUNT(*) AS n FROM visits").answer(epsilon=epsilon, caps="best")
-        left, column = answer.left_out, answer["n"]
-        cap = None if answer.caps is None else answer.caps.rows_per_group
-        if left is None or left.estimate is None or left.likely is None or cap is None or column.high is None:
-            raise AssertionError("the profile tells what is left out")
-        high = column.high[0] / max(1 - left.likely, 1e-9)
-        held += bool(column.low is not None and column.low[0] <= total <= high)
+        left: Any = answer.left_out
+        column: Any = answer["n"]
+        caps: Any = answer.caps
+        cap = caps.rows_per_group
+        held += bool(column.low[0] <= total <= column.high[0] / max(1 - left.likely, 1e-9))
         below += bool(left.estimate < _left(sizes, cap) / total)
         errors.append(_error(sizes, cap, epsilon))
         least.append(min(_error(sizes, each, epsilon) for each in size_edges(MOST)))
-    name = f"Pareto sizes of tail {tail}, ε = {epsilon}"
-    report.add(f"{name}: truth held by the interval and the likely share", held / sessions, "of sessions")
-    report.add(f"{name}: estimates below the truth", below / sessions, "of sessions")
-    report.add(f"{name}: error (the best cap: {np.mean(least):,.0f})", float(np.mean(errors)), "rows")
+    error, best = float(np.mean(errors)), float(np.mean(least))
+    report.fact(
+        f"COUNT(*) of {PEOPLE} people, Pareto sizes of tail {tail}, ε = {epsilon}",
+        f"interval and likely share hold {held / sessions:.0%}; estimate below the truth {below / sessions:.0%}; "
+        f"error {error:,.0f} rows, of the best cap {best:,.0f}",
+    )
 
 
 def _sizes(dice: np.random.Generator, tail: float) -> npt.NDArray[np.int64]:

@@ -340,6 +340,53 @@ def test_questions_of_a_batch_each_have_their_own_best_caps() -> None:
     assert str(two.caps).startswith("at most 300 rows of a person, chosen")
 
 
+def found_keys() -> Session:
+    """Four hundred people with forty rows in four of twenty towns, most of them in one; ten have many, everywhere."""
+    luck = random.Random("towns")  # noqa: S311 (of a table that is not secret)
+    people = [p for p in range(400) for _ in range(40 if p % 40 else 200)]
+    towns = [f"town {(p + (max(0, luck.randrange(10) - 6) if p % 40 else luck.randrange(20))) % 20}" for p in people]
+    table = pl.DataFrame({"person": people, "town": towns})
+    return gt.protect(table, unit="person", budget=gt.ApproxDP(2_000, "1e-3"), name="trips", threads=1)
+
+
+BY_TOWN = "SELECT town, COUNT(*) AS n FROM trips GROUP BY town"
+
+
+def test_where_keys_are_found_all_caps_are_searched_together_and_the_quote_lists_none_that_is_better() -> None:
+    s = found_keys()
+    usual = s.profile(epsilon=100, by=["town"], most_rows=300).caps()
+    query = s.sql(BY_TOWN)
+    best, plain = query.quote(epsilon=2, caps="best"), query.quote(epsilon=2, **usual)  # type: ignore[arg-type]
+    assert best.left_out is not None
+    assert plain.left_out is not None
+    errors = {line.caps: line.error for line in (*plain.left_out.lines, *best.left_out.lines)}
+    assert best.contributions is not None
+    assert errors[best.contributions] == min(errors.values())
+    assert plain.contributions in errors
+    assert "chosen before any filter; then" in best.contributions
+    assert "in a group" in str(best.left_out.lines[0])
+
+
+def test_a_quote_with_stated_caps_compares_them_with_others_once_each() -> None:
+    s = found_keys()
+    s.profile(epsilon=100, by=["town"], most_rows=300)
+    quote = s.sql(BY_TOWN).quote(epsilon=2, groups_per_person=2, rows_per_group=10)
+    assert quote.left_out is not None
+    listed = [line.caps for line in quote.left_out.lines]
+    assert len(listed) == len(set(listed)) > 3
+    assert quote.contributions in listed
+    assert quote.left_out.estimate is not None
+    assert 0.6 < quote.left_out.estimate < 0.85  # about 11 of 40 rows are kept: half of 10, 4, 4 and 4
+
+
+def test_caps_without_a_profile_leave_out_what_is_not_known_and_that_is_said() -> None:
+    answer = session().sql(COUNT).answer(epsilon=1, rows_per_person=4)
+    assert any("is not known: no profile of it was released" in note for note in answer.notes)
+    assert "is not known" in str(answer)
+    part = session(rows_per_person=4).partition("region")["north"].sql(COUNT).answer(epsilon=1)
+    assert any("this is a part of it" in note for note in part.notes)
+
+
 # -- what would be worthless ------------------------------------------------------------------------------------------
 
 
@@ -368,6 +415,21 @@ def test_margins_as_wide_as_what_they_are_about_are_called_worthless() -> None:
     s.profile(epsilon=100)
     assert "by the profile" in str(count.quote(epsilon="0.0001", rows_per_group=40).worthless)
     assert count.quote(epsilon=1, rows_per_group=40).worthless is None
+
+
+def test_keys_that_few_groups_could_reach_and_distinct_values_below_the_noise_are_called_worthless() -> None:
+    s = found_keys()
+    query = s.sql(BY_TOWN)
+    assert query.quote(epsilon="0.5", rows_per_person=100).worthless is None
+    s.profile(epsilon=100, by=["town"])
+    assert "in a group at most" in str(query.quote(epsilon=2, rows_per_person=50).worthless)
+    assert query.quote(epsilon=8, rows_per_person=300, groups_per_person=4, rows_per_group=80).worthless is None
+    distinct = session().sql("SELECT COUNT(DISTINCT region) AS n FROM trips")
+    assert "the 3 values that there may be" in str(distinct.quote(epsilon="0.1", rows_per_group=3).worthless)
+    assert distinct.quote(epsilon=50, rows_per_group=3).worthless is None
+    persons = s.sql("SELECT COUNT(DISTINCT person) AS n FROM trips")
+    assert "the number of persons" in str(persons.quote(epsilon="0.001").worthless)
+    assert persons.quote(epsilon=1).worthless is None
 
 
 # -- faces ------------------------------------------------------------------------------------------------------------

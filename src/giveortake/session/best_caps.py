@@ -66,8 +66,8 @@ def left_out_of(mechanism: InteractiveMechanism, question: Question, made: Measu
     table, why = profiled_table(question.relation)
     profile = None if table is None else profile_for(paid_profiles(mechanism, table), question)
     if table is None or profile is None or profile.rows is None:
-        said = _IN_PART if mechanism.part is not None else _NO_PROFILE
-        return LeftOut(None, None, None, sure, why or said, profiled=False)
+        why = _IN_PART if mechanism.part is not None else why or _NO_PROFILE
+        return LeftOut(None, None, None, sure, why, profiled=False)
     lines: tuple[CapLine, ...] = ()
     if terms.spend is not None:
         free = replace(terms, best_caps=False) if terms.best_caps else replace(terms, caps=Caps())

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
-USUAL = 0.5  # deviations of the noise by which the first people who were not seen are taken to be more
-LARGE = 3.0  # the same, where the number should hardly be too low
+USUAL = 1.0  # deviations of the noise by which the first people who were not seen are taken to be more
+LARGE = 4.0  # the same, where the number should hardly be too low
 _STEEPNESS = (0.5, 8.0)  # between which a power of the size is
 _NOBODY = 0.05  # of a person: where fewer are expected, the tail ends
 _GRID = (np.arange(16) + 0.5) / 16  # of the groups of a person, from the largest to the least
