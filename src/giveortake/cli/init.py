@@ -14,6 +14,7 @@ from giveortake.engines.registry import is_address
 from giveortake.errors import InvalidParameter
 from giveortake.plan import Kind
 from giveortake.session.configuration import FILL_IN
+from giveortake.session.ledgers_beside import usual_ledger
 from giveortake.session.registration import table_name
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def draft(source: str, name: str, columns: Mapping[str, Kind | None], table: str
 
 [{name}]
 source = {quoted(source)}
-{said}ledger = {quoted(f"{name}.ledger")}  # what was spent, and what was answered
+{said}ledger = {quoted(usual_ledger(source))}  # what was spent, and what was answered
 unit = "{FILL_IN}"  # the column that names a person, or "row" if every row is somebody else
 # the columns: {listed}
 budget = {{ epsilon = "{FILL_IN}" }}  # for all questions ever, such as "1"; with delta = "1e-8" keys can be found

@@ -15,7 +15,7 @@ from giveortake.cli.progress import progress
 from giveortake.cli.streams import is_closed, report
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import shown
-from giveortake.session.configuration import MEMORY
+from giveortake.session.ledgers_beside import MEMORY
 
 if TYPE_CHECKING:
     import argparse

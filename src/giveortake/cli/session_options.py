@@ -17,7 +17,8 @@ from giveortake.answers.spend_terms import TERMS
 from giveortake.engines.registry import is_address
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.exact import MOST_DIGITS, rational
-from giveortake.session.configuration import MEMORY, budget_said, chosen, configurations, unit_said
+from giveortake.session.configuration import budget_said, chosen, configurations, unit_said
+from giveortake.session.ledgers_beside import MEMORY, require_no_other_configuration, usual_ledger
 from giveortake.session.registration import table_name
 
 if TYPE_CHECKING:
@@ -115,10 +116,14 @@ def ledger_place(arguments: argparse.Namespace) -> str:
     said: str | None = arguments.ledger
     if Path(arguments.file).suffix.lower() == ".toml":
         section = chosen(configurations(arguments.file), arguments.table)
-        said = section.ledger or said
         if said is None:
             section.require_one_budget()
-    return said or f"{expected_name(arguments) if is_address(arguments.file) else arguments.file}.ledger"
+        said = section.ledger or said
+    elif is_address(arguments.file):
+        return said or usual_ledger(expected_name(arguments))
+    elif said is None:
+        require_no_other_configuration(arguments.file)
+    return said or usual_ledger(arguments.file)
 
 
 def mark_place(arguments: argparse.Namespace) -> str | None:
