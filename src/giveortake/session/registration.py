@@ -19,6 +19,7 @@ from giveortake.engines.registry import HERE, is_address, open_engine, place_of,
 from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, QueryFailed, meant
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.plan.domains import declared
+from giveortake.plan.moments import is_pair_of_dates
 from giveortake.privacy import ROW, Guarantee, Unit
 from giveortake.privacy import unit as unit_of
 from giveortake.privacy.units import checked_neighbours
@@ -297,7 +298,9 @@ def _kind(said: Any) -> Kind:
     )
     if isinstance(first, bool):
         return Kind.BOOLEAN
-    if isinstance(first, dt.date):
+    if isinstance(first, dt.datetime) and isinstance(said, tuple):
+        return Kind.TIMESTAMP
+    if isinstance(first, dt.date) or (isinstance(said, tuple) and is_pair_of_dates(said)):
         return Kind.DATE
     if isinstance(said, tuple) and isinstance(first, int | float | Fraction | Decimal):
         return Kind.REAL
