@@ -40,9 +40,13 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
     """
     if not terms.best_caps:
         return terms
-    if terms.margin is not None or terms.share is not None:
-        by = "a margin" if terms.margin is not None else "a share"
-        raise InvalidParameter("caps", "best", f"goes with a spend: {by} decides the noise already", hint="epsilon=")
+    if terms.margin is not None:
+        raise InvalidParameter(
+            "caps",
+            "best",
+            "goes with a spend: it weighs noise against what caps leave out, and a margin decides the noise already",
+            hint='state epsilon="0.1" or share="1/10" in the place of the margin, or state the caps',
+        )
     stated = replace(terms, best_caps=False)
     table, why = profiled_table(question.relation)
     if table is None:
@@ -54,6 +58,8 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
             hint='s.profile(epsilon="0.1") makes one, once',
         )
     candidates = _Candidates(mechanism, question, stated, rules, profile, table)
+    if terms.share is not None:
+        candidates = replace(candidates, terms=candidates.with_spend_of_share())
     best = candidates.best()
     return stated if best is None else replace(stated, caps=best)
 
@@ -141,6 +147,12 @@ class _Candidates:
         if not judged:
             raise QueryRefused("no caps of the profile are within the custodian's maxima", hint="state the caps")
         return min(judged, key=lambda pair: pair[0])[1]
+
+    def with_spend_of_share(self) -> Terms:
+        """The terms with what a share comes to, so that all caps are compared at one spend."""
+        one_row = replace(self.terms, caps=self._with_stated(self._all_rows(1)))
+        spend = self.mechanism.price(self.question, one_row, self.rules).spend
+        return replace(self.terms, share=None, spend=spend)
 
     def lines(self) -> tuple[CapLine, ...]:
         """Some of them, from the least cap to the greatest, to compare."""

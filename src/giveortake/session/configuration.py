@@ -67,7 +67,7 @@ class Configuration:
         try:
             return protect(told.pop("source"), name=self.name, **told)
         except GiveOrTakeError as error:
-            GiveOrTakeError.__init__(error, f"[{self.name}] of {self.file}: {error.message}", hint=error.hint)
+            GiveOrTakeError.__init__(error, f"[{self.name}] of {self.file}: {error.message}", hint=_in_toml(error.hint))
             raise
 
 
@@ -258,11 +258,31 @@ def _domains(where: _Place, value: object) -> dict[str, Any]:
     return found
 
 
+def _in_toml(hint: str | None) -> str | None:
+    """A hint in the words of a TOML file, where it was one in Python's.
+
+    >>> _in_toml("where every row is protected by itself, unit=gt.ROW")
+    'where every row is protected by itself, unit = "row"'
+    """
+    for python, toml in _TOML_OF.items():
+        hint = None if hint is None else hint.replace(python, toml)
+    return hint
+
+
 def _example(name: str) -> str:
     return "trips" if name in _KNOWN else name
 
 
 _EXAMPLE = "docs/how-to-configure.md has an example"
+_TOML_OF = {
+    "unit=gt.ROW": 'unit = "row"',
+    '(0, 500), categories ["north", "south"], or {"bounds": [0, 500], "nullable": False}': (
+        '{ bounds = [0, 500] }, categories ["north", "south"], or { bounds = [0, 500], nullable = false }'
+    ),
+    '(date(2024, 1, 1), date(2024, 12, 31)), or ("2024-01-01", "2024-12-31")': "{ bounds = [2024-01-01, 2024-12-31] }",
+    "bound numbers by numbers: (0, 500)": "bound numbers by numbers: { bounds = [0, 500] }",
+    "pass a greater memory=": 'say more, such as memory = "4GB"',
+}
 _MISSING = {
     "source": 'source = "trips.parquet"',
     "unit": 'unit = "user_id", the column that names a person; or unit = "row"',
