@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -154,3 +155,17 @@ def test_a_file_whose_budget_a_configuration_beside_it_keeps_elsewhere_gets_no_s
     assert cli.main([*asked, "--ledger", "mine.ledger"]) == 0
     (folder / "shop.toml").write_text(f'[trips]\nsource = {source}\nledger = "trips.csv.ledger"\n')
     assert cli.main(asked) == 0
+
+
+def test_the_commands_of_a_draft_run_once_it_is_filled_in_and_its_comment_has_every_form(folder: Path) -> None:
+    text = (folder / "my trips.toml").name
+    assert cli.main(["init", "trips.csv", "--output", text]) == 0
+    written = Path(text).read_text(encoding="utf-8")
+    for form in ("{ bounds = [0, 500] }", '["north", "south"]', "{ bounds = [2024-01-01, 2024-12-31] }"):
+        assert form in written
+    filled = written.replace('unit = "FILL IN"', 'unit = "user_id"').replace('epsilon = "FILL IN"', 'epsilon = "1"')
+    Path(text).write_text(filled, encoding="utf-8")
+    commands = [line.removeprefix("#   giveortake ") for line in written.splitlines() if "#   giveortake " in line]
+    assert [command.split()[0] for command in commands] == ["quote", "profile"]
+    for command in commands:
+        assert cli.main(shlex.split(command)) == 0

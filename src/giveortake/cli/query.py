@@ -128,7 +128,7 @@ COMMAND = Command(
         "that the next call knows. Exit codes: 0 answered, 2 refused (standard error says why), 130 interrupted."
     ),
     examples=(
-        'giveortake query trips.csv "SELECT COUNT(*) FROM trips" --unit id --budget 1 --epsilon 0.1 --rows-per-person 9',
+        'giveortake query trips.csv "SELECT COUNT(*) FROM trips" --unit id --budget 1 --epsilon 1 --rows-per-person 9',
         "giveortake query trips.toml @weekly.sql --epsilon 0.1 --rows-per-person 20 --output weekly.csv",
     ),
     add_arguments=_add_arguments,

@@ -79,7 +79,7 @@ COMMAND = Command(
         "It is computed from the question and the declared domains alone; nothing is spent."
     ),
     examples=(
-        'giveortake quote trips.csv "SELECT COUNT(*) FROM trips" --unit id --budget 1 --epsilon 0.1 --rows-per-person 9',
+        'giveortake quote trips.csv "SELECT COUNT(*) FROM trips" --unit id --budget 1 --epsilon 1 --rows-per-person 9',
         'giveortake quote trips.toml "SELECT AVG(amount) FROM trips" --margin 5 --n 10000 --rows-per-person 20',
     ),
     add_arguments=_add_arguments,

@@ -45,6 +45,7 @@ from giveortake.session.best_caps import left_out_of, with_best_caps
 from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by_share
 from giveortake.session.descriptions import described
 from giveortake.session.refusals import no_share, too_dear
+from giveortake.session.undeclared_values import undeclared_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -482,7 +483,7 @@ class _Release:
         told = left_out_of(mechanism, self.asked.question, made, Terms.of({}, confidence=self.confidence))
         more = (*(() if part is None else (part,)), *(() if told is None or not told.profiled else (str(told),)))
         why = () if self.asked.why is None else (self.asked.why,)
-        said["notes"] = (*free, *why, *said["notes"], *more)
+        said["notes"] = (*free, *why, *undeclared_values(self.asked.question), *said["notes"], *more)
         return Answer(
             answer_columns(made, self.keys, (*self.earlier, self.last), self.confidence, limit),
             **said,

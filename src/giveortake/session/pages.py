@@ -25,7 +25,8 @@ def session_page(session: Session) -> str:
     whom = session.budget.unit.column
     said = [("promise", str(session.budget))]
     if whom is not None:
-        said.append(("counts", f"{session.caps}; rows without a {whom} are left out"))
+        counts = str(session.caps) if session.caps.stated else "no caps are set: questions have to state their own"
+        said.append(("counts", f"{counts}; rows without a {whom} are left out"))
     if not session.durable:
         said.append(("ledger", "in memory: what was spent is forgotten with the session"))
     tables = [
