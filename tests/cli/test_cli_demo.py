@@ -70,8 +70,11 @@ def test_every_number_of_the_demo_went_through_noise(constant_noise: None, capsy
     regions = Counter(row["region"] for row in rows)
     reasons = Counter(row["reason"] for row in rows)
     output = demo_output(capsys)
-    for name, count in (regions + reasons).items():
+    for name, count in regions.items():
         assert re.search(rf"^  {re.escape(name)} +{count + OFFSET:,}  ±", output, re.MULTILINE)
+    shown = re.findall(rf"^  ({'|'.join(map(re.escape, reasons))}) +([\d,]+)  ±", output, re.MULTILINE)
+    assert len(shown) > 5  # those that enough people share
+    assert all(number == f"{reasons[name] + OFFSET:,}" for name, number in shown)
     people = len({row["person_id"] for row in rows})
     assert f"{people + OFFSET:,}" in output
 

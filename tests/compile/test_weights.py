@@ -199,3 +199,15 @@ def test_a_part_of_a_partition_is_priced_in_its_own_basis() -> None:
             answer = part.sql("SELECT AVG(x) AS a FROM t").answer(epsilon="0.1")
             assert answer.cost == gt.PureDP("0.1", neighbours="change-one")
         assert s.spent["ε"] == Fraction(1, 10)
+
+
+@pytest.mark.parametrize("far", [2**62, 2**63 - 1], ids=["both ends far", "one end farther"])
+@pytest.mark.parametrize("shown", ["AVG(i)", "COUNT(*), AVG(i)", "COUNT(i), SUM(i)", "STDDEV(i)"])
+def test_no_row_is_so_far_from_a_bound_that_its_distance_fails(shown: str, far: int) -> None:
+    low = -far if far == 2**62 else -1
+    case = f"CASE WHEN sick THEN {far} ELSE {low} END"
+    for sick in (False, True):
+        table = pl.DataFrame({"sick": [sick, False, False]})
+        with gt.protect(table, unit=gt.ROW, budget=gt.PureDP(1), name="t", threads=1) as session:
+            text = f"SELECT {shown.replace('i)', f'{case})')} FROM t"
+            assert len(session.sql(text).answer(epsilon="1e-6")) == 1

@@ -25,8 +25,8 @@ KEYS: dict[str, tuple[list[Any], Any]] = {
 }
 
 
-def found(rows: list[tuple[int, Any]], weights: tuple[int, ...] | None = None) -> Counter[Any]:
-    engine = DuckDBEngine()
+def found(rows: list[tuple[Any, Any]], weights: tuple[int, ...] | None = None, **limits: Any) -> Counter[Any]:
+    engine = DuckDBEngine(**limits)
     table = pl.DataFrame({"p": [person for person, _ in rows], "k": [key for _, key in rows]})
     source = engine.add("t", table, {})
     columns = tuple((name, domain.complete() if name == "p" else domain) for name, domain in source.columns)
@@ -58,6 +58,19 @@ def test_a_person_shares_out_a_weight_by_how_many_keys_they_have(kind: str) -> N
     light = Counter(key for person, key in rows if person % 4 == 1)
     few = found([(person, key) for person, key in rows if person % 4 < 2], (10, 7))
     assert few == Counter({key: 10 * alone[key] + 7 * light[key] for key in {*alone, *light}})
+
+
+@pytest.mark.parametrize(("length", "heavy"), [(1, 200_000), (1000, 30_000)], ids=["short keys", "long keys"])
+@pytest.mark.parametrize("name", [int, str])
+def test_one_person_with_very_many_keys_adds_their_share_when_memory_is_short(
+    name: Any, length: int, heavy: int
+) -> None:
+    """They make no question fail, and give the least weight to as many keys as count."""
+    rows = [(name(person), "k" * length + str(person * step % 50)) for person in range(400) for step in range(5)]
+    many = [(name(1000), "h" * length + str(number)) for number in range(heavy)]
+    before, after = (found(each, (10, 7), memory="40MB", threads=1) for each in (rows, rows + many))
+    assert sorted((after - before).values()) == [7] * GROUPS
+    assert not before - after
 
 
 def test_marks_are_of_values_not_of_how_they_are_stored() -> None:

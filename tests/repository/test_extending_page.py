@@ -109,7 +109,8 @@ import giveortake as gt
 values = [-3.0, 1.0, 2.0, None, 6.0, 40.0]
 table = pl.DataFrame({"p": range(6), "g": ["a", "b"] * 3, "x": values, "free": values})
 domains = {"x": (-5, 7), "g": ["a", "b"]}
-session = gt.protect({"t": table}, name="t", unit="p", budget=gt.ApproxDP(10**12, "1e-3"), domains=domains)
+budget = gt.ApproxDP(10**12, "1e-3")
+session = gt.protect({"t": table}, name="t", unit="p", budget=budget, domains=domains, rows_per_person=1)
 written = session.sql("SELECT g, RMS(x) AS r FROM t GROUP BY g")
 framed = session.table("t").group_by("g").agg(r=gt.rms("x"))
 found = {"same": written.question == framed.question, "unnamed": session.sql("SELECT RMS(x) FROM t").question.shown}

@@ -317,6 +317,15 @@ def test_refining_keeps_the_keys_that_were_found() -> None:
         assert list(first.refine(epsilon=1)["q"].values) == ["q0", "q1", "q2"]
 
 
+def test_a_refined_answer_promises_what_all_its_releases_do_together() -> None:
+    with gt.protect(pl.DataFrame({"x": range(50)}), unit=gt.ROW, budget=gt.ApproxDP(99, "1e-6"), name="t") as session:
+        first = session.sql("SELECT COUNT(*) AS n FROM t").answer(epsilon="1/4")
+        third = first.refine(epsilon=1).refine(epsilon=1)
+        assert (third.guarantee, third.cost) == (gt.PureDP("9/4"), gt.PureDP(1))
+        assert "with what it refines it promises ε = 2.25 (pure)" in third.notes
+        assert third.refine(mu="1/2").guarantee == gt.PureDP("9/4").compose(gt.GaussianDP("1/2"))
+
+
 def test_quantiles_are_not_refined() -> None:
     with _session() as session, pytest.raises(Unprovable):
         session.sql("SELECT MEDIAN(x) AS m FROM data").answer(epsilon=1).refine(epsilon=1)

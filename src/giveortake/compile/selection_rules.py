@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import log, sqrt
+from math import log
 from statistics import NormalDist
 from typing import TYPE_CHECKING, final
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 DEGREE = 50  # keys of a person that count when keys are found by weights: fewer ignore more, more raise the threshold
 LENGTH = 1 << 16  # of a person's weights together; each of 50 keys gets 9,268 of it, cut by less than one
 MEAN_OF_PURE = Fraction(12534, 10000)  # μ of an ε-DP release is at most this times ε: √(2π)/2, rounded up
+_TWO_MARGINS = 2 * log(1 / 0.05)  # of Laplace noise of scale one, at 95 %
 _PARTS = 64  # shares of a spend are rounded to
 _DELTAS = tuple(Fraction(part, 16) for part in range(1, 9))  # shares of δ that are tried for finding keys
 
@@ -98,7 +99,7 @@ class KeySearch:
             left = spend.epsilon - epsilon
             return self._noisy_counts(epsilon, delta, count), replace(spend, epsilon=left) if left else None
         per_key = float(delta) / self.stability.touched
-        share = self._share(-log(2 * per_key) if per_key < 0.1 else 1.0, sqrt(2) * self._levels() * self._rows())
+        share = self._share(-log(2 * per_key) if per_key < 0.1 else 1.0, _TWO_MARGINS * self._levels() * self._rows())
         epsilon = spend.epsilon * share
         counts = self._noisy_counts(epsilon, delta)
         keys = self.stability.touched * self._sides()
@@ -147,10 +148,11 @@ class KeySearch:
     def _share(self, height: float, noise: float) -> Fraction:
         """The share of the spend that finds keys, at least as large as each measure's.
 
-        A share s lowers the threshold and raises the noise of the values. As much finds keys as leaves the standard
-        deviation of a number of rows, whose caps are used to the full by one row a person, as large as the least number
-        of persons at which a key is shown: with thresholds `height` / s and noise `noise` / (1 − s), in the units
-        in which the spend adds up (ε, or μ²), s / (1 − s) = height / noise.
+        A share s lowers the threshold and raises the noise of the values. With thresholds `height` / s and noise
+        `noise` / (1 − s), in the units in which the spend adds up (ε, or μ²), both are the same where
+        s / (1 − s) = height / noise. With Gaussian noise, `noise` is the standard deviation of a number of rows whose
+        caps are used to the full by one row a person: most of what there is finds keys, very many more of them.
+        With a pure ε it is twice the margin at 95 %: the least number that is shown is sure to half of it.
         """
         wanted = Fraction(round(_PARTS * height / (height + noise)), _PARTS)
         return max(Fraction(1, self._levels() + 1), min(wanted, Fraction(_PARTS - 1, _PARTS)))

@@ -31,6 +31,8 @@ from giveortake.engines import Summand
 from giveortake.plan import Call
 from giveortake.plan import Literal as Constant
 
+FARTHEST = 1 << 62  # steps between the ends; engines compute distances in 64 bits
+
 if TYPE_CHECKING:
     from giveortake.compile.inquiry import Inquiry
     from giveortake.compile.stability import Stability
@@ -147,6 +149,6 @@ class Sides:
 
 
 def has_sides(domain: Domain) -> bool:
-    """Whether there are two ends at all."""
+    """Whether there are two ends, and not so far apart that the way from one to the other takes more than 64 bits."""
     quantum = quantum_of(domain, centred=False)
-    return quantum.least < quantum.most
+    return 0 < quantum.most - quantum.least <= FARTHEST

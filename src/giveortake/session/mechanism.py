@@ -44,6 +44,7 @@ from giveortake.session import stored_answers
 from giveortake.session.best_caps import left_out_of, with_best_caps
 from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by_share
 from giveortake.session.descriptions import described
+from giveortake.session.promises import together
 from giveortake.session.refusals import no_share, too_dear
 from giveortake.session.undeclared_values import undeclared_values
 
@@ -473,17 +474,21 @@ class _Release:
     portion: int | None = None
     earlier: tuple[Release, ...] = ()
     refines: tuple[str, ...] = ()
+    promised: tuple[Guarantee, ...] = ()  # by the earlier ones
 
     def read(self, limit: int | None = None) -> Answer:
-        """The answer that follows from all releases."""
+        """The answer that follows from all releases. Its guarantee is theirs together, its cost the last one's."""
         mechanism, made = self.mechanism, self.asked.made
         said = provenance(made, self.asked.spend, mechanism.budget.unit)
+        said["guarantee"] = together([*self.promised, said["cost"]])
         free = () if self.reservation.charged else ("asked before at this price: nothing was charged",)
         part = None if mechanism.part is None else mechanism.part.left_out
         told = left_out_of(mechanism, self.asked.question, made, Terms.of({}, confidence=self.confidence))
         more = (*(() if part is None else (part,)), *(() if told is None or not told.profiled else (str(told),)))
         why = () if self.asked.why is None else (self.asked.why,)
-        said["notes"] = (*free, *why, *undeclared_values(self.asked.question), *said["notes"], *more)
+        refined = f"with what it refines it promises {str(said['guarantee']).partition(':')[0]}"
+        looked_for = undeclared_values(self.asked.question)
+        said["notes"] = (*free, *why, *looked_for, *((refined,) if self.promised else ()), *said["notes"], *more)
         return Answer(
             answer_columns(made, self.keys, (*self.earlier, self.last), self.confidence, limit),
             **said,
@@ -518,4 +523,5 @@ class _Release:
             self.portion,
             (*self.earlier, self.last),
             refines,
+            (*self.promised, made.promise(self.asked.spend, self.mechanism.budget.unit)),
         ).read()

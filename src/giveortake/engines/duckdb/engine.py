@@ -187,18 +187,11 @@ class DuckDBEngine(SQLEngine):
         if not sorted_tallies.FEWEST_ROWS <= rows <= sorted_tallies.MOST_ROWS:
             return None
         text = statements.person_lines_statement(self._printer, persons, coded)
-        numbers, codes, hashes = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
+        numbers, codes = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
         if numbers.size < 2 or numbers.dtype.kind not in "iu":
             return None
-        return sorted_keys.key_totals(
-            persons,
-            numbers,
-            codes,
-            hashes,
-            math.prod(coded.sizes),
-            threads=self._threads,
-            check=self._time.check(),
-        )
+        marks = [self._columns(f"SELECT mark FROM {each} ORDER BY code")[0] for each in coded.dictionaries]
+        return sorted_keys.key_totals(persons, numbers, codes, marks, threads=self._threads, check=self._time.check())
 
     # -- inside -------------------------------------------------------------------------------------------------
 
@@ -354,9 +347,10 @@ def _in_order(values: Iterable[Value]) -> list[Value]:
 def _decoded(codes: npt.NDArray[np.int64], values: list[list[Value]]) -> list[tuple[Value, ...]]:
     """Combinations of values from their positions in the product."""
     columns: list[list[Value]] = []
-    rest = codes
     for each in reversed(values):
-        size = max(len(each), 1)
-        columns.append([each[position] for position in (rest % size).tolist()])
-        rest = rest // size
+        held = np.empty(len(each), dtype=object)
+        held[:] = each
+        rest = codes // max(held.size, 1)
+        columns.append(held[codes - rest * held.size].tolist())
+        codes = rest
     return list(zip(*reversed(columns), strict=True))

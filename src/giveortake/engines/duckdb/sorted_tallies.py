@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.engines.questions import Bounding, Keys, Summand, Tally
+    from giveortake.engines.questions import Bounding, Summand, Tally
 
     Integers: TypeAlias = npt.NDArray[np.integer[Any]]
 
@@ -67,8 +67,10 @@ def bounded_sums(
         return None
     order, shift = found_order
     found = [np.zeros(tally.keys.size, dtype=np.int64) for _ in tally.summands]
+    wanted = None if tally.keys.wanted is None else np.array(tally.keys.wanted, dtype=np.int64)
     blocks = person_blocks(order, shift, tally.keys.product, max(BLOCK, tally.keys.size))
-    for sums in of_each(blocks, partial(_block_sums, tally, tally.bounding, shift, steps), threads, check):
+    work = partial(_block_sums, tally=tally, bounding=tally.bounding, shift=shift, steps=steps, wanted=wanted)
+    for sums in of_each(blocks, work, threads, check):
         for index, each in enumerate(sums):
             found[index] += each
     return found
@@ -92,15 +94,23 @@ def of_each(
 
 
 def _block_sums(
-    tally: Tally, bounding: Bounding, shift: int, steps: dict[int, Integers], block: npt.NDArray[np.int64]
+    block: npt.NDArray[np.int64],
+    *,
+    tally: Tally,
+    bounding: Bounding,
+    shift: int,
+    steps: dict[int, Integers],
+    wanted: npt.NDArray[np.int64] | None,
 ) -> list[npt.NDArray[np.int64]]:
     key = block >> shift
     starts = starts_of(key)
-    person, code = np.divmod(key[starts], tally.keys.product)
+    pairs = key[starts]
+    person = pairs // tally.keys.product
+    code = pairs - person * tally.keys.product
     c = lengths_of(starts, key.size)
     few = tally.keys.size <= bounding.groups
     m = np.ones_like(c) if few else _repeated(lengths_of(starts_of(person), person.size))
-    places = _places(tally.keys, code)
+    places = code if wanted is None else np.searchsorted(wanted, code)
     lines = block & ((1 << shift) - 1)
     found = []
     for index, summand in enumerate(tally.summands):
@@ -150,10 +160,6 @@ def lengths_of(starts: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64
 
 def _repeated(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.repeat(lengths, lengths)
-
-
-def _places(keys: Keys, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return codes if keys.wanted is None else np.searchsorted(np.array(keys.wanted, dtype=np.int64), codes)
 
 
 def _part(

@@ -59,10 +59,9 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded, weights:
 
 
 def person_lines_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
-    """Every row as numbers: its person, its code, and the hash of both by which a person's keys are ordered."""
+    """Every row as numbers: its person and its code (`sorted_keys`)."""
     inner = rows_of(printer, persons)
-    hashed = f"CAST({_key_hash(printer, persons, coded)} AS INTEGER)"
-    return f"SELECT r.p AS p, {coded.code()} AS code, {hashed} AS h FROM ({inner}) AS r{coded.joins(printer, 'r')}"
+    return f"SELECT r.p AS p, {coded.code()} AS code FROM ({inner}) AS r{coded.joins(printer, 'r')}"
 
 
 def values_statement(printer: Printer, relation: Relation, of: Expression) -> str:

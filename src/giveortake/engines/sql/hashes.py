@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from giveortake.plan import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+
     from giveortake.engines.sql.dialect import Dialect
 
 _PRIME = 2**31 - 1
@@ -47,3 +53,14 @@ def hash_of(*marks: str) -> str:
     for other in others:
         text = f"((({text} + {_OF_PERSON}) * ({other} + {_OF_PART})) % {_PRIME})"
     return f"abs({text})"
+
+
+def hashes_of(numbers: npt.NDArray[np.int64], marks: Iterable[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """`hash_of` many persons, who are whole numbers, and many parts, computed here: the same integers.
+
+    Remainders have the sign of what is divided, as in SQL.
+    """
+    found: npt.NDArray[np.int64] = np.fmod(np.fmod(numbers, _PRIME) * _SCRAMBLE, _PRIME)
+    for each in marks:
+        found = np.fmod((found + _OF_PERSON) * (each + _OF_PART), _PRIME)
+    return np.abs(found)
