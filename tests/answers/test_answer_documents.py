@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import polars as pl
 import pytest
@@ -183,3 +184,18 @@ def test_html_has_every_row_and_escapes_every_text() -> None:
     assert "more rows" not in page
     assert "<i>" not in page
     assert answer._repr_html_().count("<tr>") == 21
+
+
+def test_a_parquet_file_tells_caps_cost_confidence_and_release(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"who": range(9), "n": [1] * 9})
+    with gt.protect(rows, unit="who", budget=gt.PureDP(1), name="it's") as session:
+        answer = session.table().agg(n=gt.count()).answer(epsilon="0.5", rows_per_person=2)
+    answer.to_parquet(tmp_path / "answer.parquet")
+    with duckdb.connect() as connection:
+        found = connection.execute(
+            "SELECT key, value FROM parquet_kv_metadata(?)", [str(tmp_path / "answer.parquet")]
+        ).fetchall()
+    told = json.loads(dict(found)[b"giveortake"])
+    assert told["caps"] == {"rows_per_person": 2}
+    assert told["cost"] == str(answer.cost)
+    assert (told["confidence"], told["release_id"]) == (str(answer.confidence), answer.release_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -52,7 +53,12 @@ def test_a_draft_is_a_configuration_once_it_is_filled_in(capsys: pytest.CaptureF
     assert "[trips] budget.epsilon = 'FILL IN' is still to be filled in" in told
     assert 'hint: budget = { epsilon = "1" }' in told
     assert cli.main(asked) == 0
-    assert Path("trips.ledger").exists()
+    assert Path("trips.csv.ledger").exists()
+    direct = ["query", "trips.csv", asked[2], "--unit", "user_id", "--budget", "1", "--epsilon", "1"]
+    direct += ["--domain", "amount=0:500", "--domain", "region=north,south", "--rows-per-person", "1"]
+    capsys.readouterr()
+    assert cli.main(direct) == 0  # the same ledger, so the same answer, for nothing
+    assert "nothing was charged" in capsys.readouterr().out
 
 
 def test_no_row_decides_a_word_of_the_draft(folder: Path) -> None:
@@ -98,6 +104,7 @@ def test_paths_are_relative_to_the_draft(folder: Path) -> None:
     (folder / "drafts").mkdir()
     assert cli.main(["init", "trips.csv", "--output", "drafts/trips.toml"]) == 0
     assert tomllib.loads((folder / "drafts" / "trips.toml").read_text())["trips"]["source"] == "../trips.csv"
+    assert tomllib.loads((folder / "drafts" / "trips.toml").read_text())["trips"]["ledger"] == "../trips.csv.ledger"
 
 
 def test_nothing_is_written_over_and_addresses_are_not_quoted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,3 +129,43 @@ def test_a_draft_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert tomllib.loads(printed)["trips"]["unit"] == configuration.FILL_IN
     assert not Path("giveortake.toml").exists()
+
+
+@pytest.mark.parametrize("source", ['"trips.csv"', '{ trips = "./trips.csv" }'])
+def test_a_file_whose_budget_a_configuration_beside_it_keeps_elsewhere_gets_no_second_one(
+    folder: Path, capsys: pytest.CaptureFixture[str], source: str
+) -> None:
+    (folder / "not.toml").write_text("no configuration at all")
+    (folder / "shop.toml").write_text(f'[trips]\nsource = {source}\nledger = "shop.ledger"\n')
+    asked = [
+        "quote",
+        "trips.csv",
+        "SELECT COUNT(*) AS n FROM trips",
+        "--unit",
+        "row",
+        "--budget",
+        "1",
+        "--epsilon",
+        "1",
+    ]
+    assert cli.main(asked) == 2
+    told = capsys.readouterr().err
+    assert "[trips] of shop.toml keeps the budget of trips.csv at" in told
+    assert "ask shop.toml instead of trips.csv" in told
+    assert cli.main([*asked, "--ledger", "mine.ledger"]) == 0
+    (folder / "shop.toml").write_text(f'[trips]\nsource = {source}\nledger = "trips.csv.ledger"\n')
+    assert cli.main(asked) == 0
+
+
+def test_the_commands_of_a_draft_run_once_it_is_filled_in_and_its_comment_has_every_form(folder: Path) -> None:
+    text = (folder / "my trips.toml").name
+    assert cli.main(["init", "trips.csv", "--output", text]) == 0
+    written = Path(text).read_text(encoding="utf-8")
+    for form in ("{ bounds = [0, 500] }", '["north", "south"]', "{ bounds = [2024-01-01, 2024-12-31] }"):
+        assert form in written
+    filled = written.replace('unit = "FILL IN"', 'unit = "user_id"').replace('epsilon = "FILL IN"', 'epsilon = "1"')
+    Path(text).write_text(filled, encoding="utf-8")
+    commands = [line.removeprefix("#   giveortake ") for line in written.splitlines() if "#   giveortake " in line]
+    assert [command.split()[0] for command in commands] == ["quote", "profile"]
+    for command in commands:
+        assert cli.main(shlex.split(command)) == 0

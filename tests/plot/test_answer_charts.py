@@ -156,3 +156,22 @@ def test_what_is_not_drawn_does_not_stretch_the_axis_and_caps_are_said_once() ->
     chart = days.plot().to_dict()
     assert chart["layer"][0]["encoding"]["y"]["scale"]["zero"] is False
     assert " ".join(chart["title"]["subtitle"]).count("at most 4 rows of a person") == 1
+
+
+def test_the_axis_of_counts_includes_zero() -> None:
+    months = Answer([Column("day", YEAR[:3]), Column("n", [150, 160, 155], [145, 155, 150], [155, 165, 160])])
+    assert months.plot().to_dict()["layer"][0]["encoding"]["y"]["scale"]["zero"] is True
+
+
+def test_points_of_two_lines_at_one_number_stand_beside_each_other() -> None:
+    both = Answer(
+        [
+            Column("age", [1, 1, 2, 2]),
+            Column("ward", ["a", "b", "a", "b"]),
+            Column("n", [5, 5, 6, 6], [4, 4, 5, 5], [6, 6, 7, 7]),
+        ]
+    )
+    places = [row["place"] for row in rows_of(both.plot())]
+    assert len(set(places)) == 4
+    assert [round(place) for place in places] == [1, 1, 2, 2]
+    assert places == sorted(places)

@@ -133,3 +133,17 @@ def test_a_section_without_a_ledger_is_refused_if_its_file_has_one(folder: Path,
     forgetful = said.replace(source, f'{source}\nledger = ":memory:"').replace(source, '"trips.csv"')
     with gt.session.from_toml(write(folder, forgetful)) as session:
         assert not session.durable
+
+
+def test_a_section_with_another_ledger_is_refused_if_its_file_has_one_beside_it(folder: Path) -> None:
+    gt.ledger.open(folder / "trips.csv.ledger").close()
+    with pytest.raises(
+        SameTable, match=r"keeps its ledger at .*trips\.ledger, and trips\.csv\.ledger holds"
+    ) as refused:
+        gt.session.from_toml(folder / "trips.toml", "trips")
+    assert refused.value.hint is not None
+    assert refused.value.hint.startswith('write ledger = "trips.csv.ledger" there')
+    assert not (folder / "trips.ledger").exists()
+    same = WHOLE.replace('"trips.ledger"', '"./trips.csv.ledger"')
+    with gt.session.from_toml(write(folder, same), "trips") as session:
+        assert session.durable

@@ -333,6 +333,19 @@ def test_a_margin_decides_the_noise_so_that_no_caps_are_best() -> None:
         profiled().sql(COUNT).quote(margin=5, caps="best")
 
 
+def test_the_best_caps_of_a_share_are_those_of_the_spend_that_it_comes_to() -> None:
+    s = profiled()
+    budget = s.budget
+    assert isinstance(budget, gt.PureDP)
+    for epsilon in (1, 100):
+        stated = s.sql(COUNT).quote(epsilon=epsilon, caps="best")
+        shared = s.sql(COUNT).quote(share=Fraction(epsilon) / budget.epsilon, caps="best")
+        assert (shared.contributions, str(shared.spend)) == (stated.contributions, str(stated.spend))
+    asked = s.sql(COUNT).answer(share=Fraction(1) / budget.epsilon, caps="best")
+    again = s.sql(COUNT).answer(share=Fraction(1) / budget.epsilon, caps="best")
+    assert again.columns == asked.columns
+
+
 def test_questions_of_a_batch_each_have_their_own_best_caps() -> None:
     s = profiled()
     one, two = s.batch([COUNT, BY_REGION], epsilon=100, caps="best")
@@ -443,6 +456,9 @@ def test_a_profile_prints_what_caps_leave_out_and_draws_noise_and_bias_apart() -
     assert "nobody has more than 300 rows, as was declared" in text
     parts = {row["part"] for row in profile.plot(epsilon="0.1").layer[1].data.values}
     assert parts == {"margin of the noise", "rows left out, about", "both together"}
+    band = profile.plot(epsilon="0.1").to_dict()["layer"][0]["encoding"]["fill"]
+    assert band["scale"]["domain"] == ["between which the rows left out lie"]
+    assert "legend" in band
     assert "least error is at 40 rows" in profile.plot(epsilon=1).title.text
     assert profile.plot(title="Trips").title.text == "Trips"
 

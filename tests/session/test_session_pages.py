@@ -94,3 +94,9 @@ def test_a_quote_is_json_for_programs_and_says_what_its_page_says() -> None:
     assert found["margins"]["mid"].endswith("ranks away")
     assert f'<td style="text-align:left">{found["margins"]["mid"]}</td>' in quote._repr_html_()
     assert f"  mid {found['margins']['mid']}  (with 95 %)" in str(quote)
+
+
+def test_a_session_without_caps_says_that_questions_state_them() -> None:
+    rows = {"who": [1, 2], "n": [1, 2]}
+    with gt.protect(pl.DataFrame(rows), unit="who", budget=gt.PureDP(1)) as session:
+        assert "no caps are set: questions have to state their own" in session._repr_html_()

@@ -326,3 +326,24 @@ def test_what_is_too_deep_too_long_or_broken_is_refused(text: str) -> None:
 def test_something_that_is_no_text_is_refused() -> None:
     with pytest.raises(QueryRefused, match="a text, not a bytes"):
         sql.parse(b"SELECT 1", CATALOG)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("question", "message", "hint"),
+    [
+        ("SELECT COUTN(*) AS n FROM trips", "the function COUTN is not answered", "did you mean `COUNT`? available: "),
+        ("SELECT region, MEDAIN(amount) AS m FROM trips GROUP BY region", "MEDAIN", "did you mean `MEDIAN`? "),
+        (
+            "SELECT COUNT(*) AS n FROM trips WHERE strftime(day, '%Y') = '1'",
+            "the function STRFTIME",
+            "COUNT, ",
+        ),
+        ('SELECT COUNT(*) AS n FROM trips WHERE region = "nort\'h"', "no column `nort'h`", "single quotes: 'nort''h'"),
+        ("SELECT COUNT(*) AS n FROM trips WHERE region = nowhere", "no column `nowhere`", "the columns are"),
+    ],
+)
+def test_a_slip_is_named_as_it_was_written_and_what_was_meant_is_said(question: str, message: str, hint: str) -> None:
+    with pytest.raises(QueryRefused) as refused:
+        sql.parse(question, CATALOG)
+    assert message in refused.value.message
+    assert hint in str(refused.value.hint)

@@ -132,10 +132,14 @@ class Released(ABC):
         return found
 
     def to_parquet(self, path: str | Path) -> None:
-        """The table as a Parquet file, with the ends of intervals as columns."""
+        """The table as a Parquet file, with the ends of intervals as columns.
+
+        Its metadata `giveortake` holds, as JSON, what `to_json` tells besides the numbers: caps, cost, confidence, the
+        id of the release and so on. A CSV file has no place for it.
+        """
         from giveortake.engines.duckdb.parquet import write_parquet  # noqa: PLC0415 (upwards, and heavy)
 
-        write_parquet(self, Path(path))
+        write_parquet(self, Path(path), documents.provenance_of(self))
 
     def to_markdown(self) -> str:
         """All rows as a table in Markdown, with what was promised below. No text of the data is taken for markup."""

@@ -45,10 +45,28 @@ def to_json(answer: Released, kind: str) -> str:
     it takes to read the same answer again stands beside it: the kinds of the columns, which of them have intervals,
     which numbers are not finite, and the promises as numbers.
     """
-    recipe = dict(answer.recipe) if isinstance(answer.recipe, Mapping) else list(answer.recipe)
     parts = answer.to_dict()
     document = {
         "columns": {name: [_jsonable(value) for value in values] for name, values in parts.items()},
+        **_told(answer),
+        "format": FORMAT,
+        "kind": kind,
+        "kinds": [[column.name, column.kind] for column in answer.columns],
+        "intervals": [column.name for column in answer.columns if column.has_interval],
+        "not_finite": {name: found for name, values in parts.items() if (found := _not_finite(values))},
+        "promises": {"guarantee": _promised(answer.guarantee), "cost": _promised(answer.cost)},
+    }
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, default=str)
+
+
+def provenance_of(answer: Released) -> str:
+    """What is told besides the table, as JSON in ASCII, for files that have a place for texts."""
+    return json.dumps(_told(answer), allow_nan=False, default=str)
+
+
+def _told(answer: Released) -> dict[str, Any]:
+    recipe = dict(answer.recipe) if isinstance(answer.recipe, Mapping) else list(answer.recipe)
+    return {
         "confidence": str(answer.confidence),
         **({} if answer.confidence.over == "cell" else {"confidence_over": answer.confidence.over}),
         "guarantee": None if answer.guarantee is None else str(answer.guarantee),
@@ -60,14 +78,7 @@ def to_json(answer: Released, kind: str) -> str:
         "notes": list(answer.notes),
         "caps": None if answer.caps is None else answer.caps.to_json(),
         "left_out": None if answer.left_out is None else answer.left_out.to_json(),
-        "format": FORMAT,
-        "kind": kind,
-        "kinds": [[column.name, column.kind] for column in answer.columns],
-        "intervals": [column.name for column in answer.columns if column.has_interval],
-        "not_finite": {name: found for name, values in parts.items() if (found := _not_finite(values))},
-        "promises": {"guarantee": _promised(answer.guarantee), "cost": _promised(answer.cost)},
     }
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, default=str)
 
 
 def from_json(text: str, kind: str) -> tuple[list[Column], dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from giveortake import __version__
 from giveortake.cli import interruption, streams
 from giveortake.cli.commands import Commands
+from giveortake.cli.translations import in_commands
 from giveortake.errors import GiveOrTakeError, InvalidParameter, meant
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except GiveOrTakeError as error:
             if stop.asked:  # what the engine made of it
                 return _interrupted(arguments, started)
-            streams.report(f"error: {error}\n")
+            streams.report(f"error: {in_commands(str(error))}\n")
             return _REFUSED
         except OSError as error:
             return _unwritten(arguments, error)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 from giveortake import ledger as ledgers
 from giveortake.cli import admin_actions as actions
 from giveortake.cli.command import Command, terminal
+from giveortake.cli.ledger_paths import require_ledger
 
 if TYPE_CHECKING:
     import argparse
@@ -34,6 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Do what the action says; one that takes nothing only reads."""
     action = SUBJECTS[arguments.subject][1][arguments.action]
     reads = action.takes is None
+    require_ledger(arguments.ledger, "--ledger")
     with ledgers.open(arguments.ledger, mark=arguments.mark, create=False, read_only=reads) as ledger:
         action.do(ledger, arguments, terminal())
     return 0

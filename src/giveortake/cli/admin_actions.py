@@ -153,7 +153,7 @@ def _one_level(ledger: Ledger, arguments: argparse.Namespace) -> Standing:
     if len(found) > 1:
         raise NotFound(
             f"{found[0].name!r} has {len(found)} budgets, for different data sets",
-            hint="`ledger.change_budget` in Python names one of `ledger.levels()`",
+            hint="in Python, `ledger.change_budget(level, …)` takes one of `ledger.levels()`",
         )
     return found[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from giveortake.engines.registry import is_address
 from giveortake.errors import InvalidParameter
 from giveortake.plan import Kind
 from giveortake.session.configuration import FILL_IN
+from giveortake.session.ledgers_beside import usual_ledger
 from giveortake.session.registration import table_name
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ _FORMS = {
     Kind.REAL: "numbers: { bounds = [0, 500] }",
     Kind.DECIMAL: "numbers: { bounds = [0, 500] }",
     Kind.DATE: "dates: { bounds = [2024-01-01, 2024-12-31] }",
-    Kind.TIMESTAMP: "times",
+    Kind.TIMESTAMP: "times: { bounds = [2024-01-01, 2024-12-31] }",
     Kind.BOOLEAN: "true or false: nothing has to be said",
 }
 
@@ -43,7 +45,13 @@ def run(arguments: argparse.Namespace) -> int:
     path, output = Path(arguments.file), Path(arguments.output)
     columns = columns_of(path, arguments.table)
     folder = Path.cwd() if arguments.output == "-" else output.absolute().parent
-    text = draft(Path(os.path.relpath(path, folder)).as_posix(), table_name(path, None, None), columns, arguments.table)
+    text = draft(
+        Path(os.path.relpath(path, folder)).as_posix(),
+        table_name(path, None, None),
+        columns,
+        arguments.table,
+        _USUAL if arguments.output == "-" else arguments.output,
+    )
     if arguments.output == "-":
         sys.stdout.write(text)
         return 0
@@ -58,8 +66,11 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def draft(source: str, name: str, columns: Mapping[str, Kind | None], table: str | None = None) -> str:
+def draft(
+    source: str, name: str, columns: Mapping[str, Kind | None], table: str | None = None, called: str = _USUAL
+) -> str:
     """The text of a configuration with the places to fill in."""
+    file = shlex.quote(printable(called))
     listed = ", ".join(map(quoted, columns))
     untyped = all(kind is None for kind in columns.values())
     cells = "\n# Of a CSV file every cell is text until its domain says otherwise." if untyped else ""
@@ -68,11 +79,13 @@ def draft(source: str, name: str, columns: Mapping[str, Kind | None], table: str
     return f"""\
 # A draft of `giveortake init`, made of the names and types of the columns alone: no row was looked at.
 # Fill in what is marked {FILL_IN}; then this costs nothing, and says whether all is well:
-#   giveortake quote giveortake.toml "SELECT COUNT(*) AS n FROM {name}" --epsilon 0.1
+#   giveortake quote {file} 'SELECT COUNT(*) AS n FROM {_in_sql(name)}' --epsilon 0.1 --rows-per-person 10
+# (without --rows-per-person if unit = "row", or if it is said below). Which number is good can be found, at a price:
+#   giveortake profile {file} --epsilon 0.1 --most-rows 1000
 
 [{name}]
 source = {quoted(source)}
-{said}ledger = {quoted(f"{name}.ledger")}  # what was spent, and what was answered
+{said}ledger = {quoted(usual_ledger(source))}  # what was spent, and what was answered
 unit = "{FILL_IN}"  # the column that names a person, or "row" if every row is somebody else
 # the columns: {listed}
 budget = {{ epsilon = "{FILL_IN}" }}  # for all questions ever, such as "1"; with delta = "1e-8" keys can be found
@@ -81,6 +94,8 @@ budget = {{ epsilon = "{FILL_IN}" }}  # for all questions ever, such as "1"; wit
 # What columns may hold, as far as it is known without looking at the table: categories that are found in the data, or
 # bounds that are read off it, would give away what is in it. What is not declared can be found at a price, or not be
 # asked about. A line counts once its # is removed.{cells}
+#   amount = {{ bounds = [0, 500] }}  age = {{ bounds = [0, 120], integer = true }}  region = ["north", "south"]
+#   day = {{ bounds = [2024-01-01, 2024-12-31] }}
 [{name}.domains]
 {lines}
 """  # noqa: S608 (nobody runs it: it is an example in a comment)
@@ -93,6 +108,10 @@ def quoted(text: str) -> str:
     "a \"b\"" "tab\u0009here" "\u202eevil" "naïve"
     """
     return f'"{"".join(map(_escaped, text))}"'
+
+
+def _in_sql(name: str) -> str:
+    return name if name.isidentifier() else f'"{name}"'
 
 
 def _escaped(letter: str) -> str:

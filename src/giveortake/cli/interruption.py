@@ -14,7 +14,7 @@ from giveortake import ledger as ledgers
 from giveortake.cli import session_options
 from giveortake.cli.ledger import price, relations
 from giveortake.errors import GiveOrTakeError
-from giveortake.session.configuration import MEMORY
+from giveortake.session.ledgers_beside import MEMORY
 
 if TYPE_CHECKING:
     import argparse

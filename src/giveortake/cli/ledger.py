@@ -18,6 +18,7 @@ from giveortake import ledger as ledgers
 from giveortake.answers.printable import printable
 from giveortake.cli import ledger_upkeep as upkeep
 from giveortake.cli.command import Command, terminal
+from giveortake.cli.ledger_paths import require_ledger
 from giveortake.errors import GiveOrTakeError
 from giveortake.exact import shown
 from giveortake.ledger.canonical import canonical
@@ -40,6 +41,7 @@ _STEPS = "▁▂▃▄▅▆▇█"
 
 def run(arguments: argparse.Namespace) -> int:
     """Do what the action says."""
+    require_ledger(arguments.path, f"giveortake ledger {arguments.action}")
     if arguments.action in upkeep.ACTIONS:
         return upkeep.ACTIONS[arguments.action](arguments)
     with ledgers.open(arguments.path, mark=arguments.mark, create=False, read_only=True) as ledger:

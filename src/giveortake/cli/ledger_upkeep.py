@@ -29,7 +29,7 @@ def _restore(arguments: argparse.Namespace) -> int:
             return 0
     out.print(Text(f"acknowledged in entry {point.number}: {printable(arguments.reason)}"))
     if charge is None:
-        out.print("Every level with a budget is closed until it is set anew with `ledger.change_budget`.")
+        out.print("Every level with a budget is closed until it is set anew: `giveortake admin budget change`.")
     else:
         out.print(f"ε = {shown(charge.epsilon)} was charged to every level for what may be forgotten.")
     return 0

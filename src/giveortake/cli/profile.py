@@ -12,6 +12,8 @@ from rich.text import Text
 from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
+from giveortake.cli.translations import in_commands
+from giveortake.cli.wording import in_options
 
 if TYPE_CHECKING:
     import argparse
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 def run(arguments: argparse.Namespace) -> int:
     """Release the profile, or find it in the ledger, and print it."""
-    with session_options.in_options(arguments), ExitStack() as opened:
+    with in_options(arguments), ExitStack() as opened:
         session, _ = session_options.open_session(arguments)
         opened.enter_context(session)
         profile = session.profile(
@@ -35,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stdout.write(json.dumps(_as_json(profile), ensure_ascii=False) + "\n")
         else:
             for line in str(profile).splitlines():
-                terminal().print(Text(printable(line)))
+                terminal().print(Text(printable(in_commands(line))))
     return 0
 
 

@@ -13,9 +13,10 @@ from giveortake.cli.command import Command, terminal
 from giveortake.cli.interruption import charged_since
 from giveortake.cli.progress import progress
 from giveortake.cli.streams import is_closed, report
+from giveortake.cli.wording import in_options
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import shown
-from giveortake.session.configuration import MEMORY
+from giveortake.session.ledgers_beside import MEMORY
 
 if TYPE_CHECKING:
     import argparse
@@ -30,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Charge, ask, answer; the answer goes to standard output or a file, all else to standard error."""
     kind = _format(arguments)
     text = session_options.question(arguments)
-    with session_options.in_options(arguments), ExitStack() as opened:
+    with in_options(arguments), ExitStack() as opened:
         with progress(f"loading {printable(arguments.file)}") as shown_progress:
             session_options.rehearse(arguments, text)
             session, book = session_options.open_session(arguments)
@@ -127,8 +128,8 @@ COMMAND = Command(
         "that the next call knows. Exit codes: 0 answered, 2 refused (standard error says why), 130 interrupted."
     ),
     examples=(
-        'giveortake query trips.parquet "SELECT COUNT(*) FROM trips" --unit user_id --budget 1 --epsilon 0.1',
-        "giveortake query trips.toml @weekly.sql --epsilon 0.1 --output weekly.csv",
+        'giveortake query trips.csv "SELECT COUNT(*) FROM trips" --unit id --budget 1 --epsilon 1 --rows-per-person 9',
+        "giveortake query trips.toml @weekly.sql --epsilon 0.1 --rows-per-person 20 --output weekly.csv",
     ),
     add_arguments=_add_arguments,
     run=run,

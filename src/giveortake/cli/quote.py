@@ -14,6 +14,8 @@ from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.progress import progress
+from giveortake.cli.translations import in_commands
+from giveortake.cli.wording import in_options
 from giveortake.exact import shown
 from giveortake.session.pages import cost_of, quote_facts, shown_margin
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 def run(arguments: argparse.Namespace) -> int:
     """Print the quote; a ledger that is not there yet is not begun for it."""
     text = session_options.question(arguments)
-    with session_options.in_options(arguments), ExitStack() as opened:
+    with in_options(arguments), ExitStack() as opened:
         with progress(f"loading {printable(arguments.file)}"):
             session, _ = session_options.open_session(arguments, leave_no_trace=True)
             opened.enter_context(session)
@@ -52,7 +54,7 @@ def show(out: Console, session: Session, quote: Quote) -> None:
     out.print()
     facts = Table.grid(padding=(0, 2))
     for label, text in _facts(session, quote):
-        facts.add_row(Text(label, style="bold"), Text(printable(text)))
+        facts.add_row(Text(label, style="bold"), Text(printable(in_commands(text))))
     out.print(facts)
 
 
@@ -77,8 +79,8 @@ COMMAND = Command(
         "It is computed from the question and the declared domains alone; nothing is spent."
     ),
     examples=(
-        'giveortake quote trips.parquet "SELECT COUNT(*) FROM trips" --unit user_id --budget 1 --epsilon 0.1',
-        'giveortake quote trips.toml "SELECT AVG(amount) FROM trips" --margin 5 --n 10000',
+        'giveortake quote trips.csv "SELECT COUNT(*) FROM trips" --unit id --budget 1 --epsilon 1 --rows-per-person 9',
+        'giveortake quote trips.toml "SELECT AVG(amount) FROM trips" --margin 5 --n 10000 --rows-per-person 20',
     ),
     add_arguments=_add_arguments,
     run=run,

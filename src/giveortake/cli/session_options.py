@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import re
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,31 +13,20 @@ from giveortake import ledger as ledgers
 from giveortake import session as sessions
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.spend_terms import TERMS
+from giveortake.cli.wording import CUSTODIANS
 from giveortake.engines.registry import is_address
-from giveortake.errors import BudgetExceeded, GiveOrTakeError, InvalidParameter, NotFound
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.exact import MOST_DIGITS, rational
-from giveortake.session.configuration import MEMORY, budget_said, chosen, configurations, unit_said
+from giveortake.session.configuration import budget_said, chosen, configurations, unit_said
+from giveortake.session.ledgers_beside import MEMORY, require_no_other_configuration, usual_ledger
 from giveortake.session.registration import table_name
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
-
-_CUSTODIANS = (  # what a TOML file says, and the command line then does not
-    "unit",
-    "budget",
-    "budget_delta",
-    "domain",
-    "public",
-    "neighbours",
-    "name",
-    "population",
-    "new_population",
-    "mark",
-)
 
 
 def open_session(arguments: argparse.Namespace, *, leave_no_trace: bool = False) -> tuple[Session, str]:
@@ -95,7 +83,7 @@ def _cache(arguments: argparse.Namespace) -> Path | None:
 
 
 def _from_toml(arguments: argparse.Namespace, book: str) -> Session:
-    for name in _CUSTODIANS:
+    for name in CUSTODIANS:
         if getattr(arguments, name):
             raise InvalidParameter(
                 f"--{name.replace('_', '-')}",
@@ -115,10 +103,14 @@ def ledger_place(arguments: argparse.Namespace) -> str:
     said: str | None = arguments.ledger
     if Path(arguments.file).suffix.lower() == ".toml":
         section = chosen(configurations(arguments.file), arguments.table)
-        said = section.ledger or said
         if said is None:
             section.require_one_budget()
-    return said or f"{expected_name(arguments) if is_address(arguments.file) else arguments.file}.ledger"
+        said = section.ledger or said
+    elif is_address(arguments.file):
+        return said or usual_ledger(expected_name(arguments))
+    elif said is None:
+        require_no_other_configuration(arguments.file)
+    return said or usual_ledger(arguments.file)
 
 
 def mark_place(arguments: argparse.Namespace) -> str | None:
@@ -324,68 +316,6 @@ def _number(text: str) -> Any:
     return number.numerator if number.denominator == 1 else number
 
 
-# -- errors in the words of the command line --------------------------------------------------------------------------
-
-
-@contextmanager
-def in_options(arguments: argparse.Namespace) -> Iterator[None]:
-    """Let errors speak of options, where the library speaks of Python's arguments."""
-    known = [*TERMS, *CAP_TERMS, "analyst", "key"]
-    if Path(arguments.file).suffix.lower() != ".toml":  # a configuration speaks of its own keys
-        known += _CUSTODIANS
-    try:
-        yield
-    except GiveOrTakeError as error:
-        hint = error.hint
-        if isinstance(error, BudgetExceeded):
-            hint = (
-                f"{hint or ''}, with `giveortake admin budget change`; `giveortake ledger show PATH` says what is left"
-            )
-        given = [name for name in known if getattr(arguments, name, None) or "is missing" in error.message]
-        hint = None if hint is None else _in_options(hint, known)
-        GiveOrTakeError.__init__(error, _in_options(error.message, given or ["epsilon"]), hint=hint)
-        raise
-
-
-def _in_options(text: str, known: Sequence[str]) -> str:
-    """Python's arguments as options.
-
-    >>> _in_options('epsilon = None is missing: say it', TERMS), _in_options('epsilon="0.1", or margin=50', TERMS)
-    ('--epsilon is missing: say it', '--epsilon 0.1, or --margin 50')
-    >>> _in_options("pass n=, or state epsilon=", TERMS), _in_options('name="sales 2"', _CUSTODIANS)
-    ('pass --n, or state --epsilon', '--name "sales 2"')
-    >>> _in_options("domains['age'] = 3 is not a domain", _CUSTODIANS)
-    '--domain age = 3 is not a domain'
-    """
-    if "domain" in known and text.startswith("write bounds (0, 500)"):
-        return _DECLARED
-    names = "|".join(sorted(known, key=len, reverse=True))
-    text = re.sub(r"answer\(…, ([^)]*)\)", r"\1", text)
-    text = re.sub(r"gt\.protect\(…, rows_per_person=\d+\) says it", "a TOML configuration says it", text)
-    if "domain" in known:
-        text = re.sub(r"^domains\['([^']*)'\](?:\.\w+)?", r"--domain \1", text)
-        text = re.sub(r"^domains = ", "--domain = ", text)
-        text = text.replace("unit=gt.ROW", "--unit row")
-        text = text.replace("the custodian declares its domain", f"its domain is declared, {_DECLARED}")
-    text = re.sub(rf"^({names}) = None is missing", lambda found: f"{_option(found[1])} is missing", text)
-    text = re.sub(rf"^({names}) = ", lambda found: f"{_option(found[1])} = ", text)
-
-    def as_option(found: re.Match[str]) -> str:
-        value = found["quoted"] if found["quoted"] is not None else found["bare"]
-        return f"{_option(found['name'])} {_quoted(value)}".rstrip()
-
-    return re.sub(rf'(?<![\w-])(?P<name>{names})=(?:"(?P<quoted>[^"]*)"|(?P<bare>[\w.]*))', as_option, text)
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def _quoted(value: str) -> str:
-    return f'"{value}"' if " " in value else value
-
-
-_DECLARED = "such as --domain amount=0:500 or --domain region=north,south"
 _MISSING = {
     "unit": "--unit user_id names the column of the person; --unit row protects single rows",
     "budget": '--budget 1, or --budget "1,1e-8", for everything that will ever be asked',

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, final
 
 from giveortake.errors import InvalidParameter
 from giveortake.exact import rational, whole
+from giveortake.plan.moments import in_days, is_pair_of_dates, moment_of, written_day
 
 Value: TypeAlias = "int | Fraction | str | bool | dt.date | dt.datetime | None"
 
@@ -22,6 +23,7 @@ USUAL_CHARACTERS = 4_096  # that are read of a text whose domain states no maxim
 MOST_KEYS = 1_000_000  # keys of one answer
 _MOST_ENUMERATED = 5_000  # whole numbers or days that bounds alone make into keys
 _INT64 = 1 << 63
+_DATES = 'write (date(2024, 1, 1), date(2024, 12, 31)), or ("2024-01-01", "2024-12-31")'
 
 
 class Kind(StrEnum):
@@ -41,15 +43,18 @@ class Kind(StrEnum):
         return self in {Kind.INTEGER, Kind.DECIMAL, Kind.REAL}
 
 
+_FITTING = {Kind.DATE: "date", Kind.TIMESTAMP: "date or a time without a zone"}
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Domain:
     """The values that a column may hold. What lies outside is clamped (numbers) or left out (keys), never trusted.
 
-    `low` and `high` bound numbers, and dates as days since the year 1; `categories` lists keys; `step` is the lattice
-    that a decimal lies on. `longest` is the maximum length of a text that was declared, `made` that of one which a
-    function makes. `span` says of dates that they are first days of a period, and between which days the dates lay
-    that they were made of.
+    `low` and `high` bound numbers, and dates and times as days since the year 1; `categories` lists keys; `step` is
+    the lattice that a decimal lies on. `longest` is the maximum length of a text that was declared, `made` that of one
+    which a function makes. `span` says of dates that they are first days of a period, and between which days the dates
+    lay that they were made of.
     """
 
     kind: Kind
@@ -175,7 +180,7 @@ def declared(name: str, said: object, physical: Domain) -> Domain:
             return _checked(name, said, physical)
         case Mapping():
             return _spelled_out(name, said, physical)
-        case tuple() if len(said) == 2 and (all(map(_is_number, said)) or all(map(_is_day, said))):
+        case tuple() if is_pair_of_dates(said) or (len(said) == 2 and all(map(_is_number, said))):
             return _bounded(name, said, physical)
         case str() | bytes():
             pass
@@ -229,9 +234,10 @@ def _checked(name: str, said: Domain, physical: Domain) -> Domain:
     if said.categories is not None:
         domain = replace(_categorical(name, said.categories, physical), nullable=said.nullable)
     elif said.low is not None and said.high is not None:
-        ends: list[Any] = [said.low, said.high]
-        if said.kind is Kind.DATE:
-            ends = [dt.date.fromordinal(int(end)) for end in ends]
+        if said.kind in {Kind.DATE, Kind.TIMESTAMP}:
+            ends: list[Any] = [moment_of(end, timed=said.kind is Kind.TIMESTAMP) for end in (said.low, said.high)]
+        else:
+            ends = [said.low, said.high]
         domain = replace(_bounded(name, ends, physical), nullable=said.nullable)
     if said.longest is not None:
         domain = _spelled_out(name, {"max_length": said.longest, "nullable": said.nullable}, domain)
@@ -250,23 +256,21 @@ def _require_kind(name: str, kind: Kind, physical: Domain) -> None:
 
 
 def _bounded(name: str, bounds: Sequence[Any], physical: Domain) -> Domain:
-    if physical.kind is Kind.DATE:
-        first, last = (_day(name, each) for each in bounds)
-        if first > last:
-            raise InvalidParameter(f"domains[{name!r}]", bounds, "has its lower bound above its upper one")
-        return replace(physical, low=Fraction(first.toordinal()), high=Fraction(last.toordinal()))
-    low, high = (rational(f"domains[{name!r}]", each) for each in bounds)
-    if low > high:
-        raise InvalidParameter(f"domains[{name!r}]", bounds, "has its lower bound above its upper one")
-    if max(abs(low), abs(high)) >= _INT64:
-        raise InvalidParameter(f"domains[{name!r}]", bounds, "is beyond what 64 bits hold")
-    if not physical.kind.is_number:
+    if is_pair_of_dates(bounds) or physical.kind is Kind.DATE:
+        low, high = _first_and_last(name, bounds, physical.kind)
+    elif physical.kind.is_number:
+        low, high = (rational(f"domains[{name!r}]", each) for each in bounds)
+        if max(abs(low), abs(high)) >= _INT64:
+            raise InvalidParameter(f"domains[{name!r}]", bounds, "is beyond what 64 bits hold")
+    else:
         raise InvalidParameter(
             f"domains[{name!r}]",
             bounds,
             f"bounds numbers, and the column holds {physical.kind} values",
-            hint="list categories, or leave the column out",
+            hint=_DATES if physical.kind is Kind.TIMESTAMP else "list categories, or leave the column out",
         )
+    if low > high:
+        raise InvalidParameter(f"domains[{name!r}]", bounds, "has its lower bound above its upper one")
     return replace(physical, low=low, high=high)
 
 
@@ -345,19 +349,32 @@ def _kind_of(value: Value) -> Kind:
             return Kind.DECIMAL
 
 
-def _is_day(value: object) -> bool:
-    return isinstance(value, dt.date) and not isinstance(value, dt.datetime)
+def _first_and_last(name: str, bounds: Sequence[Any], kind: Kind) -> tuple[Fraction, Fraction]:
+    """Both bounds of dates or times in days; a date that ends times ends with its last microsecond."""
+    if kind not in {Kind.DATE, Kind.TIMESTAMP}:
+        raise InvalidParameter(
+            f"domains[{name!r}]",
+            bounds,
+            f"bounds dates, and the column holds {kind} values",
+            hint="store it as dates (in pandas, parse_dates), or declare nothing and ask for CAST(… AS DATE); "
+            'categories are a list: ["a", "b"]'
+            if kind is Kind.TEXT
+            else "bound numbers by numbers: (0, 500)",
+        )
+    first, last = (_moment(name, each, kind) for each in bounds)
+    if kind is Kind.TIMESTAMP and not isinstance(last, dt.datetime):
+        last = dt.datetime.combine(last, dt.time.max)
+    return in_days(first), in_days(last)
 
 
-def _day(name: str, value: object) -> dt.date:
-    if isinstance(value, str):
-        try:
-            return dt.date.fromisoformat(value)
-        except ValueError:
-            pass
-    elif isinstance(value, dt.date) and not isinstance(value, dt.datetime):
-        return value
-    raise InvalidParameter(f"domains[{name!r}]", value, "is not a date", hint='write datetime.date or "2024-01-31"')
+def _moment(name: str, value: object, kind: Kind) -> dt.date:
+    found = written_day(value) if isinstance(value, str) else value
+    if isinstance(found, dt.datetime):
+        if kind is Kind.TIMESTAMP and found.tzinfo is None:
+            return found
+    elif isinstance(found, dt.date):
+        return found
+    raise InvalidParameter(f"domains[{name!r}]", value, f"is not a {_FITTING[kind]}", hint=_DATES)
 
 
 def _is_number(value: object) -> bool:

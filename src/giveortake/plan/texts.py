@@ -77,7 +77,7 @@ def truncate(call: Call, domains: list[Domain]) -> Domain:
     if domains[1].kind not in {Kind.DATE, Kind.TIMESTAMP}:
         raise QueryRefused("DATE_TRUNC needs a date", hint=CSV_HINT if domains[1].kind is Kind.TEXT else None)
     days = domains[1]
-    if days.kind is Kind.DATE and days.low is not None and days.high is not None and days.low > _FIRST_WEEK:
+    if days.low is not None and days.high is not None and days.low > _FIRST_WEEK:
         return Domain(Kind.DATE, nullable=days.nullable, span=(period, int(days.low), int(days.high)))
     return Domain(Kind.DATE, nullable=True)
 
@@ -125,4 +125,6 @@ def to_date(_call: Call, domains: list[Domain]) -> Domain:
         return a
     if a.kind not in {Kind.TIMESTAMP, Kind.TEXT}:
         raise QueryRefused(f"a {a.kind} value is no date")
+    if a.kind is Kind.TIMESTAMP and a.low is not None and a.high is not None:
+        return Domain(Kind.DATE, Fraction(int(a.low)), Fraction(int(a.high)), nullable=a.nullable)
     return Domain(Kind.DATE, nullable=True)

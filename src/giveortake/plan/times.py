@@ -141,7 +141,7 @@ def _ends(domain: Domain) -> tuple[dt.date, dt.date] | None:
     if domain.categories is not None:
         days = [dt.date(each.year, each.month, each.day) for each in domain.categories if isinstance(each, dt.date)]
         return (min(days), max(days)) if days else None
-    if domain.kind is not Kind.DATE or domain.low is None or domain.high is None:
+    if domain.low is None or domain.high is None:
         return None
     return dt.date.fromordinal(int(domain.low)), dt.date.fromordinal(int(domain.high))
 

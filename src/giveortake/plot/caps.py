@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from giveortake.session.profile import Profile
 
 _TICKS = [0, *(10**power for power in range(13))]
+_BAND = "between which the rows left out lie"
 _PARTS = {"noise": "margin of the noise", "bias": "rows left out, about", "error": "both together"}
 
 
@@ -36,13 +37,19 @@ def caps(profile: Profile, *, epsilon: Number | None = None, title: str | None =
         )
     )
     most = max(line["error"] for line in lines)
-    band = [{"cap": line["cap"], "low": line["low"], "high": min(line["high"], most)} for line in lines]
+    band = [{"part": _BAND, "cap": line["cap"], "low": line["low"], "high": min(line["high"], most)} for line in lines]
     held = (
         alt.Chart(alt.Data(values=band))
-        .mark_area(opacity=0.15, color=COLOURS[1])
-        .encode(x=cap, y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
+        .mark_area(opacity=0.15)
+        .encode(x=cap, y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), fill=_band(alt))
     )
     best = min(lines, key=lambda line: line["error"])
     spent = exact.shown(profile.epsilon if epsilon is None else exact.spendable("epsilon", epsilon))
     said = f"COUNT(*) of {profile.table} at ε = {spent}: the least error is at {best['cap']:,.0f} rows"
     return finished(held + drawn, title or said)
+
+
+def _band(alt: Any) -> Any:
+    """The colour of the band, with a legend of its own below that of the lines."""
+    legend = alt.Legend(title=None, symbolType="square", symbolOpacity=0.15, symbolSize=200, labelLimit=260)
+    return alt.Fill("part:N", scale=alt.Scale(domain=[_BAND], range=[COLOURS[1]]), legend=legend)

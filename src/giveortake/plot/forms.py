@@ -98,10 +98,10 @@ class Form(ABC):
         )
 
     def quantity(self, rows: Rows, field: str) -> Any:
-        """The axis of the estimate. It begins at zero if zero is no farther away than the axis is long."""
+        """The axis of the estimate. It includes zero for counts, and if zero is no farther away than it is long."""
         alt = altair()
         channel = getattr(alt, self.axis.own.upper())
-        scale = alt.Scale(zero=rows.is_near_zero)
+        scale = alt.Scale(zero=rows.has_zero)
         axis = alt.Axis(tickCount=6, labelOverlap=True)
         return channel(f"{field}:Q", title=printable(rows.name), scale=scale, axis=axis)
 
@@ -142,7 +142,8 @@ class _Along(Form):
 
     def chart(self, rows: Rows) -> Any:
         alt = altair()
-        values = [row | _band(row) for row in rows.values if row["place"] is not None]
+        listed = rows.values if self.is_line or len(rows.series) == 1 else rows.beside_each_other()
+        values = [row | _band(row) for row in listed if row["place"] is not None]
         base = alt.Chart(alt.Data(values=values)).encode(x=self.encoded(rows), tooltip=_tooltip(alt, rows))
         several = len(rows.series) > 1
         layers = self.layers(base, rows, width=2 if self.rows <= _MANY else 1, size=36 if self.is_line else 60)

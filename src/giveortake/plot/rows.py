@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers.faces import is_interval
@@ -27,6 +28,7 @@ class Rows:
     values: list[dict[str, Any]]
     order: list[str]
     series: list[str]
+    whole: bool = False
 
     @classmethod
     def of(cls, form: Form, keys: Sequence[Any], column: Any, first: Any) -> Rows:
@@ -54,7 +56,24 @@ class Rows:
             values,
             _ordered(places, sizes),
             list(dict.fromkeys(series)),
+            whole=column.kind == "integer",
         )
+
+    @property
+    def has_zero(self) -> bool:
+        """Whether the axis includes zero: always for whole numbers, which are counts, else where zero is near."""
+        return self.whole or self.is_near_zero
+
+    def beside_each_other(self) -> list[dict[str, Any]]:
+        """The values, with points of different lines at one number moved apart by less than the least distance."""
+        places = sorted({row["place"] for row in self.values if row["place"] is not None})
+        least = min((after - before for before, after in pairwise(places)), default=1.0)
+        step = 0.5 * least / len(self.series)
+        middle = (len(self.series) - 1) / 2
+        moved = {name: (number - middle) * step for number, name in enumerate(self.series)}
+        return [
+            row if row["place"] is None else row | {"place": row["place"] + moved[row["series"]]} for row in self.values
+        ]
 
     @property
     def is_near_zero(self) -> bool:

@@ -36,9 +36,13 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
     """
     if not terms.best_caps:
         return terms
-    if terms.margin is not None or terms.share is not None:
-        by = "a margin" if terms.margin is not None else "a share"
-        raise InvalidParameter("caps", "best", f"goes with a spend: {by} decides the noise already", hint="epsilon=")
+    if terms.margin is not None:
+        raise InvalidParameter(
+            "caps",
+            "best",
+            "goes with a spend: it weighs noise against what caps leave out, and a margin decides the noise already",
+            hint='state epsilon="0.1" or share="1/10" in the place of the margin, or state the caps',
+        )
     stated = replace(terms, best_caps=False)
     table, why = profiled_table(question.relation)
     if table is None:
@@ -49,7 +53,10 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
             f'caps="best" takes caps from a profile, and none of {table} was released to you',
             hint='s.profile(epsilon="0.1") makes one, once',
         )
-    best = Candidates(mechanism, question, stated, rules, profile, table).best()
+    candidates = Candidates(mechanism, question, stated, rules, profile, table)
+    if terms.share is not None:
+        candidates = replace(candidates, terms=candidates.with_spend_of_share())
+    best = candidates.best()
     return stated if best is None else replace(stated, caps=best)
 
 

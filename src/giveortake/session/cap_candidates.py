@@ -87,6 +87,12 @@ class Candidates:
             raise QueryRefused("no caps of the profile are within the custodian's maxima", hint="state the caps")
         return found[0]
 
+    def with_spend_of_share(self) -> Terms:
+        """The terms with what a share comes to, so that all caps are compared at one spend."""
+        one_row = replace(self.terms, caps=self._with_stated(self._caps(_Choice(1))))
+        spend = self.mechanism.price(self.question, one_row, self.rules).spend
+        return replace(self.terms, share=None, spend=spend)
+
     def lines(self, made: Measurement, *, is_best: bool) -> tuple[CapLine, ...]:
         """To compare: the caps of a measurement, the best ones, and some on all rows, from the least noise on.
 

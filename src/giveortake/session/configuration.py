@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.engines.registry import is_address
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, SameTable, meant, shown
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, meant, shown
 from giveortake.exact import positive
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
+from giveortake.session.ledgers_beside import MEMORY, beside, files_of, require_no_other_ledger
 from giveortake.session.registration import protect
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from giveortake.session.session import Session
 
 FILL_IN = "FILL IN"  # what a draft says where its owner has to say something
-MEMORY = ":memory:"  # where a ledger is kept that forgets
 _REQUIRED = ("source", "unit", "budget")
 _PEOPLE = ("population", "new_population", "analyst", "owner_confirms")
 _TEXTS = ("unit", "neighbours", "caps", "ledger", "mark", "table", *_PEOPLE, "memory", "spool")
@@ -56,26 +54,20 @@ class Configuration:
         return found
 
     def require_one_budget(self) -> None:
-        """Refuse a section without a ledger about a file that has one already: the same people had two budgets."""
-        for source in _files(self.said["source"]):
-            if os.path.lexists(f"{source}.ledger"):
-                known = Path(os.path.relpath(f"{source}.ledger", self.file.parent)).as_posix()
-                raise SameTable(
-                    f"[{self.name}] of {self.file} names no ledger, and {known} holds a budget of that table already",
-                    hint=f'write ledger = "{known}" there, or another one if the people are others',
-                )
+        """Refuse any other ledger than the one that lies beside the table already."""
+        require_no_other_ledger(files_of(self.said["source"]), self.ledger, section=self.name, configuration=self.file)
 
     def open(self, **instead: Any) -> Session:
         """The session; `instead` says something else than the file does."""
         told = {**self.said, **instead}
-        if "ledger" not in told:
+        if "ledger" not in instead:
             self.require_one_budget()
         if told.get("ledger") == MEMORY:
             told["ledger"] = told["mark"] = None
         try:
             return protect(told.pop("source"), name=self.name, **told)
         except GiveOrTakeError as error:
-            GiveOrTakeError.__init__(error, f"[{self.name}] of {self.file}: {error.message}", hint=error.hint)
+            GiveOrTakeError.__init__(error, f"[{self.name}] of {self.file}: {error.message}", hint=_in_toml(error.hint))
             raise
 
 
@@ -136,13 +128,13 @@ def _configuration(file: Path, name: str, section: object) -> Configuration:
         said["ledger"] = _ledger(file, said["ledger"])
     for key in ("spool", "mark"):
         if key in said:
-            said[key] = _path(file, said[key])
+            said[key] = beside(file, said[key])
     if "domains" in section:
         said["domains"] = _domains(where, section["domains"])
     if "public" in section:
         listed = where.table("public", section["public"])
         said["public"] = {
-            each: _path(file, where.text(f"public.{each}", value, hint='public = { regions = "regions.csv" }'))
+            each: beside(file, where.text(f"public.{each}", value, hint='public = { regions = "regions.csv" }'))
             for each, value in listed.items()
         }
     return Configuration(file, name, said)
@@ -214,24 +206,12 @@ def _source(where: _Place, value: object) -> Any:
     if isinstance(value, Mapping) and value:
         return {name: _source(where, each) for name, each in value.items()}
     if isinstance(value, list) and value:
-        return [_path(where.file, where.text("source", each, hint=hint)) for each in value]
-    return _path(where.file, where.text("source", value, hint=hint))
-
-
-def _files(source: Any) -> list[str]:
-    """Every file that a section reads; addresses are none."""
-    if isinstance(source, str):
-        return [] if is_address(source) else [source]
-    parts = source.values() if isinstance(source, Mapping) else source
-    return [file for part in parts for file in _files(part)]
-
-
-def _path(file: Path, text: str) -> str:
-    return text if is_address(text) else str(file.parent / Path(text).expanduser())
+        return [beside(where.file, where.text("source", each, hint=hint)) for each in value]
+    return beside(where.file, where.text("source", value, hint=hint))
 
 
 def _ledger(file: Path, text: str) -> str:
-    return text if text == MEMORY else _path(file, text)
+    return text if text == MEMORY else beside(file, text)
 
 
 def _budget(where: _Place, value: object) -> Guarantee:
@@ -278,11 +258,31 @@ def _domains(where: _Place, value: object) -> dict[str, Any]:
     return found
 
 
+def _in_toml(hint: str | None) -> str | None:
+    """A hint in the words of a TOML file, where it was one in Python's.
+
+    >>> _in_toml("where every row is protected by itself, unit=gt.ROW")
+    'where every row is protected by itself, unit = "row"'
+    """
+    for python, toml in _TOML_OF.items():
+        hint = None if hint is None else hint.replace(python, toml)
+    return hint
+
+
 def _example(name: str) -> str:
     return "trips" if name in _KNOWN else name
 
 
 _EXAMPLE = "docs/how-to-configure.md has an example"
+_TOML_OF = {
+    "unit=gt.ROW": 'unit = "row"',
+    '(0, 500), categories ["north", "south"], or {"bounds": [0, 500], "nullable": False}': (
+        '{ bounds = [0, 500] }, categories ["north", "south"], or { bounds = [0, 500], nullable = false }'
+    ),
+    '(date(2024, 1, 1), date(2024, 12, 31)), or ("2024-01-01", "2024-12-31")': "{ bounds = [2024-01-01, 2024-12-31] }",
+    "bound numbers by numbers: (0, 500)": "bound numbers by numbers: { bounds = [0, 500] }",
+    "pass a greater memory=": 'say more, such as memory = "4GB"',
+}
 _MISSING = {
     "source": 'source = "trips.parquet"',
     "unit": 'unit = "user_id", the column that names a person; or unit = "row"',

@@ -46,6 +46,7 @@ from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by
 from giveortake.session.descriptions import described
 from giveortake.session.promises import together
 from giveortake.session.refusals import no_share, too_dear
+from giveortake.session.undeclared_values import undeclared_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -486,7 +487,8 @@ class _Release:
         more = (*(() if part is None else (part,)), *(() if told is None else (str(told),)))
         why = () if self.asked.why is None else (self.asked.why,)
         refined = f"with what it refines it promises {str(said['guarantee']).partition(':')[0]}"
-        said["notes"] = (*free, *why, *((refined,) if self.promised else ()), *said["notes"], *more)
+        looked_for = undeclared_values(self.asked.question)
+        said["notes"] = (*free, *why, *looked_for, *((refined,) if self.promised else ()), *said["notes"], *more)
         return Answer(
             answer_columns(made, self.keys, (*self.earlier, self.last), self.confidence, limit),
             **said,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from giveortake.answers import html
 from giveortake.answers.numbers import shown
 from giveortake.errors import LedgerUnavailable
 from giveortake.plan import Kind
+from giveortake.plan.moments import moment_of
 
 if TYPE_CHECKING:
     from giveortake.plan import Domain
@@ -25,7 +25,8 @@ def session_page(session: Session) -> str:
     whom = session.budget.unit.column
     said = [("promise", str(session.budget))]
     if whom is not None:
-        said.append(("counts", f"{session.caps}; rows without a {whom} are left out"))
+        counts = str(session.caps) if session.caps.stated else "no caps are set: questions have to state their own"
+        said.append(("counts", f"{counts}; rows without a {whom} are left out"))
     if not session.durable:
         said.append(("ledger", "in memory: what was spent is forgotten with the session"))
     tables = [
@@ -118,7 +119,8 @@ def _holds(domain: Domain) -> str:
     if domain.low is not None and domain.high is not None:
         ends = [domain.low, domain.high]
         written = [
-            dt.date.fromordinal(int(end)).isoformat() if domain.kind is Kind.DATE else exact.shown(end) for end in ends
+            exact.shown(end) if domain.kind.is_number else str(moment_of(end, timed=domain.kind is Kind.TIMESTAMP))
+            for end in ends
         ]
         return f"{domain.kind.value} from {written[0]} to {written[1]}"
     return f"{domain.kind.value}"

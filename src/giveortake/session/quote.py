@@ -15,6 +15,7 @@ from giveortake.privacy import events
 from giveortake.session.best_caps import left_out_of
 from giveortake.session.margins import column_margins, quoted_miss, share_of_budget
 from giveortake.session.pages import quote_page
+from giveortake.session.undeclared_values import undeclared_values
 from giveortake.session.worthless import worthless
 
 if TYPE_CHECKING:
@@ -119,7 +120,11 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
         admitted=asked.refusal is None and mechanism.admits(mechanism.event([asked])),
         confidence=sure,
         advice=tuple(_advice(made)),
-        remarks=tuple(each for each in (asked.why, asked.refusal, *_remarks(made, margins, n)) if each is not None),
+        remarks=(
+            *(each for each in (asked.why, asked.refusal) if each is not None),
+            *undeclared_values(asked.question),
+            *_remarks(made, margins, n),
+        ),
         left_out=left_out_of(
             mechanism, asked.question, made, replace(terms, spend=asked.spend, margin=None, share=None)
         ),

@@ -19,9 +19,11 @@ from giveortake.engines.registry import HERE, is_address, open_engine, place_of,
 from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, QueryFailed, meant
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.plan.domains import declared
+from giveortake.plan.moments import is_pair_of_dates
 from giveortake.privacy import ROW, Guarantee, Unit
 from giveortake.privacy import unit as unit_of
 from giveortake.privacy.units import checked_neighbours
+from giveortake.session.arguments import told_by_name
 from giveortake.session.mechanism import InteractiveMechanism
 from giveortake.session.session import Session
 from giveortake.session.spool import Spool
@@ -37,6 +39,13 @@ _MOST_PUBLIC_KEYS = 10_000
 _MOST_SECONDS = 10**6
 
 
+@told_by_name(
+    {
+        "source": 'gt.protect("trips.csv", unit="user_id", budget=gt.PureDP("1"))',
+        "unit": 'unit="user_id", the column that names a person; or unit=gt.ROW, if every row is somebody else',
+        "budget": 'budget=gt.PureDP("1"), for all questions ever',
+    }
+)
 def protect(
     source: Any,
     *,
@@ -297,7 +306,9 @@ def _kind(said: Any) -> Kind:
     )
     if isinstance(first, bool):
         return Kind.BOOLEAN
-    if isinstance(first, dt.date):
+    if isinstance(first, dt.datetime) and isinstance(said, tuple):
+        return Kind.TIMESTAMP
+    if isinstance(first, dt.date) or (isinstance(said, tuple) and is_pair_of_dates(said)):
         return Kind.DATE
     if isinstance(said, tuple) and isinstance(first, int | float | Fraction | Decimal):
         return Kind.REAL

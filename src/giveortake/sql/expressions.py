@@ -69,6 +69,9 @@ class Rows:
     def column(self, node: exp.Expr) -> Expression:
         """The column that a name means."""
         name, table = column_name(node)
+        if table is None and node.this.args.get("quoted") and not self.scope.matches(name):
+            text = name.replace("'", "''")
+            raise QueryRefused(f"there is no column `{name}` here", hint=f"texts stand in single quotes: '{text}'")
         return Column(self.scope.column(name, table))
 
 

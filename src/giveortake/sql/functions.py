@@ -75,6 +75,7 @@ class Text(DuckDB):
         }
 
 
+PARSED = frozenset(Text.Parser.FUNCTIONS)  # every name that the parser gives a meaning, answered or not
 _OF_ONE: dict[type, Reading] = {
     _CLASSES[spelled]: Reading(name)
     for name, function in FUNCTIONS.items()

@@ -15,11 +15,11 @@ from giveortake.sql.aggregates import aggregate, has_aggregate, is_aggregate
 from giveortake.sql.conditions import Answers
 from giveortake.sql.expressions import Rows, column_name
 from giveortake.sql.features import group_keys, key_expression
-from giveortake.sql.functions import Text
+from giveortake.sql.functions import PARSED, Text
 from giveortake.sql.outputs import Outputs
 from giveortake.sql.refusals import allow, refuse
 from giveortake.sql.relations import Tables, require_distinct, selected, source, unaliased
-from giveortake.sql.spelling import require_known_calls
+from giveortake.sql.spelling import require_known_calls, require_known_names
 from giveortake.sql.tokens import prepare
 
 if TYPE_CHECKING:
@@ -35,7 +35,13 @@ def read_text(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction
     """The question, and the options of BigQuery's clause."""
     plain, options = prepare(text)
     try:
-        question = _question(_parsed(plain), Tables(catalog, {}))
+        try:
+            question = _question(_parsed(plain), Tables(catalog, {}))
+        except QueryRefused as refused:
+            if refused.message.startswith("the function ") and "SELECT" not in (refused.hint or ""):
+                require_known_names(plain)  # as it was written: the parser's name for it may be another
+            require_known_names(plain, but=PARSED, resembling=True)
+            raise
         require_known_calls(plain)
     except RecursionError:
         raise QueryRefused("the query nests too deeply", hint="use WITH and name the parts") from None

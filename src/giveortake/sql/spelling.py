@@ -6,10 +6,15 @@ in the text must itself be on a list, with a number of arguments that is meant.
 
 from __future__ import annotations
 
-from giveortake.errors import QueryRefused
+from typing import TYPE_CHECKING
+
+from giveortake.errors import QueryRefused, meant
 from giveortake.plan.aggregates import AGGREGATES
 from giveortake.plan.functions import FUNCTIONS, available
 from giveortake.sql.tokens import Token, tokens_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
 def _words(text: str) -> list[str]:
@@ -45,20 +50,41 @@ _ARGUMENTS = {
     **{spelled: (each.arguments, each.arguments) for each in AGGREGATES.values() for spelled in each.sql},
     **_FORMS,
 }
+_AGGREGATES = ("COUNT", "QUANTILE", *(each.sql[0] for each in AGGREGATES.values() if each.sql))
 
 
 def require_known_calls(text: str) -> None:
     """Refuse a text in which something is called that is not on the list, whatever the parser made of it."""
+    require_known_names(text)
     tokens = tokens_of(text)
-    for place, token in enumerate(tokens[:-1]):
-        if tokens[place + 1].text != "(" or token.kind not in {"word", "quoted"} or str(token) in _KEYWORDS:
-            continue
-        known = _ARGUMENTS.get(str(token))
-        if known is None:
-            raise QueryRefused(f"the function {str(token)[:60]} is not answered", hint=available())
-        count = _count(tokens, place + 1)
+    for place, token in _calls(tokens):
+        known, count = _ARGUMENTS[str(token)], _count(tokens, place + 1)
         if not known[0] <= count <= known[1]:
             raise QueryRefused(f"{token} does not take {count} argument{'s' if count != 1 else ''}")
+
+
+def require_known_names(text: str, *, but: Collection[str] = (), resembling: bool = False) -> None:
+    """Refuse a text by the first name that is called and not on the list, except for those in `but`.
+
+    `resembling` looks only at names that are spelled almost like one on the list.
+    """
+    for _, token in _calls(tokens_of(text)):
+        name = str(token)
+        if name in _ARGUMENTS or name in but or (resembling and not meant(name, _ARGUMENTS)):
+            continue
+        raise QueryRefused(f"the function {name[:60]} is not answered", hint=_instead_of(name))
+
+
+def _calls(tokens: list[Token]) -> list[tuple[int, Token]]:
+    return [
+        (place, token)
+        for place, token in enumerate(tokens[:-1])
+        if tokens[place + 1].text == "(" and token.kind in {"word", "quoted"} and str(token) not in _KEYWORDS
+    ]
+
+
+def _instead_of(name: str) -> str:
+    return f"{meant(name, _ARGUMENTS)}{available()}; aggregates: {', '.join(_AGGREGATES)}"
 
 
 def _count(tokens: list[Token], opening: int) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from giveortake.engines.duckdb import csv_files, tables
+from giveortake.engines.duckdb.absent_files import absent
 from giveortake.engines.duckdb.database import open_database
-from giveortake.errors import InvalidParameter, NotFound, shown
+from giveortake.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,9 +22,7 @@ def columns_of(path: Path, table: str | None = None) -> dict[str, Kind | None]:
     they say about their types.
     """
     if not path.is_file():
-        raise NotFound(
-            f"there is no file {shown(path)}", hint="`giveortake init` takes one CSV, Parquet or DuckDB file"
-        )
+        raise absent(path, "`giveortake init` takes one CSV, Parquet or DuckDB file")
     if (separator := csv_files.separator_of(path)) is not None:
         return tables.told_without_content(path, lambda: dict.fromkeys(csv_files.header(path, separator)))
     with open_database() as connection:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
+from giveortake.engines.duckdb.absent_files import absent
 from giveortake.engines.duckdb.csv_files import load_csv, separator_of
 from giveortake.engines.duckdb.loaded_copies import SMALLEST, LoadedCopies, Original
 from giveortake.engines.protocol import Source
@@ -123,7 +124,7 @@ def _from_path(
     if path.is_dir():
         return _from_parquet(connection, name, sorted(path.glob("**/*.parquet")))
     if not path.is_file():
-        raise NotFound(f"there is no file {shown(path)}")
+        raise absent(path)
     if (separator := separator_of(path)) is not None:
         return _from_csv(connection, name, path, separator, kinds, copies=copies)
     match path.suffix.lower():
@@ -159,7 +160,7 @@ def _is_pattern(path: Path) -> bool:
 def _from_parquet(connection: duckdb.DuckDBPyConnection, name: str, paths: list[Path]) -> Loaded:
     for path in paths:
         if not path.is_file():
-            raise NotFound(f"there is no file {shown(path)}")
+            raise absent(path)
         if _is_pattern(path):
             raise InvalidParameter("source", shown(path), "has one of * ? [ in its name", hint="rename it")
     if not paths:

@@ -1,0 +1,91 @@
+"""What the library says in Python's words, in those of the command line."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from giveortake.answers.cap_terms import CAP_TERMS
+from giveortake.answers.spend_terms import TERMS
+from giveortake.cli.translations import in_commands
+from giveortake.errors import BudgetExceeded, GiveOrTakeError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+CUSTODIANS = (  # what a TOML file says, and the command line then does not
+    "unit",
+    "budget",
+    "budget_delta",
+    "domain",
+    "public",
+    "neighbours",
+    "name",
+    "population",
+    "new_population",
+    "mark",
+)
+
+
+@contextmanager
+def in_options(arguments: argparse.Namespace) -> Iterator[None]:
+    """Let errors speak of options, where the library speaks of Python's arguments."""
+    known = [*TERMS, *CAP_TERMS, "analyst", "key"]
+    if Path(arguments.file).suffix.lower() != ".toml":  # a configuration speaks of its own keys
+        known += CUSTODIANS
+    try:
+        yield
+    except GiveOrTakeError as error:
+        hint = error.hint
+        if isinstance(error, BudgetExceeded) and "ledger." not in (hint or ""):
+            hint = (
+                f"{hint or ''}, with `giveortake admin budget change`; `giveortake ledger show PATH` says what is left"
+            )
+        given = [name for name in known if getattr(arguments, name, None) or "is missing" in error.message]
+        hint = None if hint is None else _in_options(hint, known)
+        GiveOrTakeError.__init__(error, _in_options(error.message, given or ["epsilon"]), hint=hint)
+        raise
+
+
+def _in_options(text: str, known: Sequence[str]) -> str:
+    """Python's arguments as options.
+
+    >>> _in_options('epsilon = None is missing: say it', TERMS), _in_options('epsilon="0.1", or margin=50', TERMS)
+    ('--epsilon is missing: say it', '--epsilon 0.1, or --margin 50')
+    >>> _in_options("pass n=, or state epsilon=", TERMS), _in_options('name="sales 2"', CUSTODIANS)
+    ('pass --n, or state --epsilon', '--name "sales 2"')
+    >>> _in_options("domains['age'] = 3 is not a domain", CUSTODIANS)
+    '--domain age = 3 is not a domain'
+    """
+    if "domain" in known and text.startswith("write bounds (0, 500)"):
+        return _DECLARED
+    names = "|".join(sorted(known, key=len, reverse=True))
+    text = in_commands(text)
+    text = re.sub(r"answer\(…, ([^)]*)\)", r"\1", text)
+    if "domain" in known:
+        text = re.sub(r"^domains\['([^']*)'\](?:\.\w+)?", r"--domain \1", text)
+        text = re.sub(r"^domains = ", "--domain = ", text)
+        text = text.replace("unit=gt.ROW", "--unit row")
+        text = text.replace("the custodian declares its domain", f"its domain is declared, {_DECLARED}")
+    text = re.sub(rf"^({names}) = None is missing", lambda found: f"{_option(found[1])} is missing", text)
+    text = re.sub(rf"^({names}) = ", lambda found: f"{_option(found[1])} = ", text)
+
+    def as_option(found: re.Match[str]) -> str:
+        value = found["quoted"] if found["quoted"] is not None else found["bare"]
+        return f"{_option(found['name'])} {_quoted(value)}".rstrip()
+
+    return re.sub(rf'(?<![\w-])(?P<name>{names})=(?:"(?P<quoted>[^"]*)"|(?P<bare>[\w.]*))', as_option, text)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if " " in value else value
+
+
+_DECLARED = "such as --domain amount=0:500 or --domain region=north,south"

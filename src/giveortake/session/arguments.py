@@ -1,0 +1,41 @@
+"""Arguments that are missing or misspelt, told as every other mistake is."""
+
+from __future__ import annotations
+
+import inspect
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from giveortake.errors import HIDDEN, InvalidParameter, meant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def told_by_name(
+    missing: Mapping[str, str],
+) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
+    """Refuse a call that lacks an argument, or has one too many, by its name; `missing` are hints for the required."""
+
+    def decorated(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+        parameters = inspect.signature(function).parameters
+
+        @wraps(function)
+        def called(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+            for name in kwargs:
+                if name not in parameters:
+                    raise InvalidParameter(
+                        name, HIDDEN, "is unknown", hint=f"{meant(name, parameters)}known: {', '.join(parameters)}"
+                    )
+            given = {*list(parameters)[: len(args)], *kwargs}
+            for name, hint in missing.items():
+                if name not in given:
+                    raise InvalidParameter(name, None, "is missing", hint=hint)
+            return function(*args, **kwargs)
+
+        return called
+
+    return decorated

@@ -1,0 +1,109 @@
+"""What the command line says is for the command line: options, commands, files and their names."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake import cli
+from giveortake.errors import InvalidParameter, NotFound
+
+COUNT = "SELECT COUNT(*) AS n FROM stays"
+TOML = """
+[stays]
+source = "stays.csv"
+unit = "who"
+budget = { epsilon = "1" }
+ledger = "books/stays.ledger"
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stays.csv").write_text("who,ward\n" + "".join(f"{n},surgery\n" for n in range(50)))
+    return tmp_path
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert cli.main(list(arguments)) == 2
+    return capsys.readouterr().err
+
+
+PROTECTED = ("--unit", "who", "--budget", "1")
+
+
+def test_the_hint_for_a_profile_is_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    told = refused(capsys, "query", "stays.csv", COUNT, *PROTECTED, "--epsilon", "0.1", "--caps", "best")
+    assert "`giveortake profile FILE --epsilon 0.1 --most-rows N` makes one" in told
+    assert "s.profile" not in told
+    told = refused(capsys, "query", "stays.csv", COUNT, *PROTECTED, "--epsilon", "0.1")
+    assert "session.profile" not in told
+    assert "gt.protect" not in told
+
+
+def test_the_examples_of_query_and_quote_run(folder: Path) -> None:
+    pl.DataFrame({"id": range(50), "amount": [1.5] * 50}).write_parquet(folder / "trips.parquet")
+    (folder / "trips.csv").write_text("id\n" + "\n".join(map(str, range(50))))
+    (folder / "trips.toml").write_text(
+        '[trips]\nsource = "trips.parquet"\nunit = "id"\nbudget = { epsilon = "9" }\nledger = "t.ledger"\n'
+        "[trips.domains]\namount = { bounds = [0, 5] }\n"
+    )
+    (folder / "weekly.sql").write_text("SELECT COUNT(*) AS n FROM trips")
+    for name in ("query", "quote"):
+        for line in cli.COMMANDS[name].examples:
+            assert cli.main(shlex.split(line)[1:]) == 0, line
+
+
+def test_a_budget_is_changed_by_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["query", "stays.csv", COUNT, *PROTECTED, "--rows-per-person", "1"]
+    assert cli.main([*asked, "--epsilon", "0.7"]) == 0
+    told = refused(capsys, *asked, "--epsilon", "0.8")
+    assert "`giveortake admin budget change`" in told
+    told += refused(capsys, *asked, "--epsilon", "0.1", "--budget", "2")
+    assert "ledger.change_budget" not in told
+    assert "ledger.affordable" not in told
+
+
+def test_a_configuration_in_the_place_of_a_ledger_is_told_apart_and_names_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "stays.toml").write_text(TOML)
+    told = refused(capsys, "ledger", "show", "stays.toml")
+    assert "is a TOML file; its ledger is books/stays.ledger" in told
+    assert "hint: giveortake ledger show books/stays.ledger" in told
+    told = refused(capsys, "admin", "dataset", "list", "--ledger", "stays.toml")
+    assert "is a TOML file" in told
+
+
+def test_a_hint_about_a_configuration_is_written_as_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "stays.toml").write_text(TOML.replace("books/", "") + "[stays.domains]\nward = 3\n")
+    told = refused(capsys, "quote", "stays.toml", COUNT, "--epsilon", "0.1")
+    assert "write bounds { bounds = [0, 500] }, categories" in told
+    (folder / "stays.toml").write_text(TOML.replace("books/", "").replace('"who"', '"whom"'))
+    assert 'unit = "row"' in refused(capsys, "quote", "stays.toml", COUNT, "--epsilon", "0.1")
+
+
+def test_a_file_that_is_not_there_is_looked_for_under_names_like_it(capsys: pytest.CaptureFixture[str]) -> None:
+    told = refused(capsys, "query", "stay.csv", COUNT, *PROTECTED, "--epsilon", "0.1", "--rows-per-person", "1")
+    assert "there is no file stay.csv" in told
+    assert "did you mean `stays.csv`?" in told
+    assert "did you mean `stays.csv`?" in refused(capsys, "init", "stay.csv", "--output", "-")
+    with pytest.raises(NotFound, match="there is no file") as absent:
+        gt.protect("nowhere/at/all.parquet", unit="who", budget=gt.PureDP(1))
+    assert absent.value.hint is None
+
+
+def test_arguments_of_protect_that_are_missing_or_misspelt_are_told_by_name() -> None:
+    with pytest.raises(InvalidParameter, match="unit = None is missing") as refused:
+        gt.protect("stays.csv", budget=gt.PureDP(1))  # type: ignore[call-arg]
+    assert "gt.ROW" in str(refused.value.hint)
+    with pytest.raises(InvalidParameter, match="budget = None is missing"):
+        gt.protect("stays.csv", unit="who")  # type: ignore[call-arg]
+    with pytest.raises(InvalidParameter, match="domians = <hidden> is unknown") as refused:
+        gt.protect("stays.csv", unit="who", budget=gt.PureDP(1), domians={})  # type: ignore[call-arg]
+    assert str(refused.value.hint).startswith("did you mean `domains`? known: source, unit, budget")

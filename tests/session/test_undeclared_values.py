@@ -1,0 +1,47 @@
+"""A value that no declared category is: the quote says so, and the answer."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.session import Session
+
+MISSPELT = "'surgry' is none of the declared categories of `ward`: no row has it; did you mean `surgery`?"
+
+
+def session() -> Session:
+    rows = pl.DataFrame({"who": range(40), "ward": ["surgery", "ear"] * 20, "note": ["surgry"] * 40})
+    return gt.protect(
+        rows, unit="who", budget=gt.PureDP(9), domains={"ward": ["surgery", "ear"]}, rows_per_person=1, name="stays"
+    )
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT COUNT(*) AS n FROM stays WHERE ward = 'surgry'",
+        "SELECT COUNT(*) AS n FROM stays WHERE who > 3 AND ward IN ('ear', 'surgry')",
+        "SELECT COUNT(*) FILTER (WHERE ward = 'surgry') AS n FROM stays",
+        "SELECT COUNT(*) AS n FROM (SELECT who, ward FROM stays WHERE NOT ward <> 'surgry')",
+    ],
+)
+def test_a_misspelt_category_is_remarked_before_and_after(question: str) -> None:
+    with session() as s:
+        query = s.sql(question)
+        assert MISSPELT in query.quote(epsilon=1).remarks
+        assert MISSPELT in query.answer(epsilon=1).notes
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT COUNT(*) AS n FROM stays WHERE ward = 'surgery'",
+        "SELECT COUNT(*) AS n FROM stays WHERE note = 'surgry'",
+        "SELECT COUNT(*) AS n FROM stays WHERE ward LIKE 'surgry'",
+    ],
+)
+def test_what_may_occur_is_not_remarked(question: str) -> None:
+    with session() as s:
+        assert not [each for each in s.sql(question).quote(epsilon=1).remarks if "declared categories" in each]
