@@ -292,10 +292,12 @@ def test_a_quote_says_what_it_costs_and_leaves_no_trace(folder: Path, capsys: py
         "for the whole answer",
         "of the budget",
         "Laplace noise",
-        "cheaper",
         "yes",
     ):
         assert words in output
+    longer = question.replace(" FROM", ", MEDIAN(amount) AS half FROM")
+    assert cli.main(["quote", "trips.csv", longer, "--epsilon", "0.1", *PROTECTED]) == 0
+    assert "cheaper" in capsys.readouterr().out
     assert set(folder.iterdir()) == before
 
 
@@ -354,7 +356,7 @@ def test_a_large_file_is_read_as_text_once_unless_no_copy_is_wanted(
     assert query(*asked) == 0
     assert copy.stat().st_mtime_ns > used
     assert len(set(capsys.readouterr().out.split("region,n,n_low,n_high\n"))) == 2  # nothing, and one answer
-    toml = TOML.replace('source = "trips.csv"', 'source = "trips.csv"\nledger = "other.ledger"')
+    toml = TOML.replace('source = "trips.csv"', 'source = "trips.csv"\nledger = ":memory:"')
     (folder / "trips.toml").write_text(toml)
     (folder / "cache" / "giveortake" / copy.name).unlink()
     assert cli.main(["query", "trips.toml", COUNT, "--epsilon", "0.1"]) == 0
