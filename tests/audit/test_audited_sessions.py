@@ -201,7 +201,7 @@ def test_how_many_keys_were_found_is_released_and_no_difference(monkeypatch: pyt
 
 # -- what is never audited ----------------------------------------------------------------------------------------
 
-PLAIN = Sessions(domains={"value": (0, 10)})
+PLAIN = Sessions(domains={"value": (0, 10)}, caps={"rows_per_person": 1})
 
 
 def _live(folder: Path) -> dict[str, Any]:

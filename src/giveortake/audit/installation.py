@@ -180,6 +180,10 @@ def _mechanisms() -> Iterator[tuple[str, Any, Any, Any, Guarantee, int]]:
     keys = m.KeySelection(1, "0.1")
     yield "key selection", keys, {"a": 2}, {"a": 3}, ApproxDP(1, "0.1"), 10_000
     yield "key selection, new key", keys, {"a": 2}, {"a": 2, "b": 1}, ApproxDP(1, "0.1"), 10_000
+    weighted = m.WeightedKeys.calibrated(mu=1, delta="0.05")
+    promised = weighted.event().guarantee()
+    yield "weighted keys", weighted, {"a": 2}, {"a": 3}, promised, 10_000
+    yield "weighted keys, new key", weighted, {"a": 2}, {"a": 2, "b": 1}, promised, 10_000
     yield "above threshold", _above_threshold, (-2,) * 6 + (2,), (-1,) * 6 + (1,), PureDP(1), 20_000
     yield "gt.laplace of a float", _float_release, 0.0, 1.0, PureDP(1), 400_000
 
