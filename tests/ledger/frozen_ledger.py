@@ -196,7 +196,7 @@ def told(answer: gt.answers.Answer) -> dict[str, Any]:
     return {
         "columns": plain(answer.to_dict()),
         "release": answer.release_id,
-        "guarantee": repr(answer.guarantee),
+        "guarantee": repr(answer.cost),  # of a refined answer, 0.1 took that of its last release for the guarantee
         "confidence": plain(answer.confidence),
     }
 
