@@ -38,15 +38,15 @@ from giveortake.errors import (
     Unprovable,
 )
 from giveortake.plan import Domain, Kind
+from giveortake.plan.descriptions import described
+from giveortake.plan.undeclared_values import undeclared_values
 from giveortake.privacy import ApproxDP
 from giveortake.privacy.events import InPart
 from giveortake.session import stored_answers
 from giveortake.session.best_caps import left_out_of, with_best_caps
 from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by_share
-from giveortake.session.descriptions import described
 from giveortake.session.promises import together
 from giveortake.session.refusals import no_share, too_dear
-from giveortake.session.undeclared_values import undeclared_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

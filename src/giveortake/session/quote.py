@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake import exact
 from giveortake.compile.provenance import caps_in_words, noise_in_words, of_units
 from giveortake.compile.releases import without_data
+from giveortake.plan.undeclared_values import undeclared_values
 from giveortake.privacy import events
 from giveortake.session.best_caps import left_out_of
 from giveortake.session.margins import column_margins, quoted_miss, share_of_budget
 from giveortake.session.pages import quote_page
-from giveortake.session.undeclared_values import undeclared_values
 from giveortake.session.worthless import worthless
 
 if TYPE_CHECKING:
