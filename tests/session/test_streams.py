@@ -94,7 +94,7 @@ def test_a_stream_is_charged_and_drawn_once_and_read_as_often_as_one_likes(monke
         monkeypatch.setattr(kind, name, counted)
     with session() as s:
         stream = s.sql(TEXT).stream(**SPEND)
-        assert drawn.count("release") == 1 + 2 * 8  # one for the keys; two measures, eight parts
+        assert drawn.count("release") == 1 + 3 * 8  # one for the keys; two sides and what is missing, eight parts
         before = list(drawn), s.spent
         assert columns(stream) == columns(stream) == s.sql(TEXT).answer(**SPEND).to_dict()
         again = s.sql(TEXT).stream(**SPEND)
