@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -111,6 +111,15 @@ def _is_loading(process: int) -> bool:
     return Path(f"/proc/{process}/wchan").read_text() not in {"pipe_read", "anon_pipe_read"}
 
 
+@pytest.fixture
+def usual_interrupt() -> Iterator[None]:
+    """Python's own way with Ctrl-C: a Spark that was started in this process before has left another."""
+    found = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, found)
+
+
+@pytest.mark.usefixtures("usual_interrupt")
 def test_an_engine_that_makes_an_error_of_the_interrupt_is_interrupted_all_the_same(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
