@@ -17,6 +17,7 @@ from giveortake.session.profile_releases import paid_profiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from fractions import Fraction
 
     from giveortake.answers.left_out import CapLine
     from giveortake.compile import Measurement, Rules, Terms
@@ -60,23 +61,24 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
     return stated if best is None else replace(stated, caps=best)
 
 
-def left_out_of(mechanism: InteractiveMechanism, question: Question, made: Measurement, terms: Terms) -> LeftOut | None:
+def left_out_of(
+    mechanism: InteractiveMechanism, question: Question, made: Measurement, sure: Fraction, terms: Terms | None = None
+) -> LeftOut | None:
     """What the caps of a measurement leave out of the table, as far as the asker's own profiles tell; None: nothing.
 
-    With a spend in the terms, other caps at the same spend stand beside it: none of them has a lesser error than those
+    With the terms of a spend, other caps at the same spend stand beside it: none of them has a lesser error than those
     that `caps="best"` takes.
     """
     caps = caps_of(made)
     if caps is None or all(isinstance(each, PersonCount) for each in made.measures):
         return None
-    sure = terms.confidence
     table, why = profiled_table(question.relation)
     profile = None if table is None else profile_for(paid_profiles(mechanism, table), question)
     if table is None or profile is None or profile.rows is None:
         why = _IN_PART if mechanism.part is not None else why or _NO_PROFILE
         return LeftOut(None, None, None, sure, why, profiled=False)
     lines: tuple[CapLine, ...] = ()
-    if terms.spend is not None:
+    if terms is not None:
         free = replace(terms, best_caps=False) if terms.best_caps else replace(terms, caps=Caps())
         lines = Candidates(mechanism, question, free, made.rules, profile, table).lines(made, is_best=terms.best_caps)
     if why:

@@ -4,7 +4,8 @@
 2. *Reserve*: the charge is in the ledger, durably and at every level, before a row is read. Nothing refunds it.
 3. *Draw*: the engine is asked, and every integer gets its noise, once.
 4. *Settle*: what was drawn is stored, unless something is stored already. Only what is stored is ever shown.
-5. *Read*: the answer is computed from what is stored. This is post-processing, and free however often.
+5. *Read*: the answer is computed from what is stored (`paid_releases`). This is post-processing, and free however
+   often.
 """
 
 from __future__ import annotations
@@ -14,15 +15,12 @@ import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Unpack, final
+from typing import TYPE_CHECKING, Any, final
 
-from giveortake.answers import Answer, Stream
-from giveortake.answers.cap_terms import CAP_TERMS
+from giveortake.answers import Stream
 from giveortake.answers.confidence import Confidence
-from giveortake.compile import LATEST, OLDER, Rules, Terms, composed, event_of, measurement
+from giveortake.compile import LATEST, Rules, composed, event_of, measurement
 from giveortake.compile.keys import finds_keys, in_order, listed_keys, with_keys
-from giveortake.compile.postprocessing import answer_columns
-from giveortake.compile.provenance import provenance
 from giveortake.compile.selection_rules import key_delta
 from giveortake.engines import Found
 from giveortake.engines.duckdb.key_order import ordered
@@ -35,24 +33,22 @@ from giveortake.errors import (
     LedgerMismatch,
     QueryFailed,
     QueryRefused,
-    Unprovable,
 )
 from giveortake.plan import Domain, Kind
 from giveortake.plan.descriptions import described
-from giveortake.plan.undeclared_values import undeclared_values
 from giveortake.privacy import ApproxDP
 from giveortake.privacy.events import InPart
 from giveortake.session import stored_answers
-from giveortake.session.best_caps import left_out_of, with_best_caps
+from giveortake.session.best_caps import with_best_caps
 from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by_share
-from giveortake.session.promises import together
+from giveortake.session.paid_releases import PaidRelease
 from giveortake.session.refusals import no_share, too_dear
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from giveortake.answers.spend_terms import SpendTerms
-    from giveortake.compile import Caps, CustodianCaps, Measurement, Release, Spend
+    from giveortake.answers import Answer
+    from giveortake.compile import Caps, CustodianCaps, Measurement, Spend, Terms
     from giveortake.compile.bases import Basis
     from giveortake.engines import Engine, Keys
     from giveortake.ledger import Ledger, Reservation, Standing, Trial
@@ -62,8 +58,6 @@ if TYPE_CHECKING:
     from giveortake.session.partitions import Part
     from giveortake.session.spool import Spool
     from giveortake.session.stored_answers import Stored
-
-ENTROPY = "the operating system's generator; a guarantee assumes ideal coins, which makes it computational"
 
 
 @final
@@ -103,6 +97,7 @@ class InteractiveMechanism:
     caps: CustodianCaps
     analyst: str | None
     part: Part | None = None  # of a partition, if that is all there is to see
+    older: tuple[Rules, ...] = ()  # rules by which the ledger holds answers, and which are not the latest
 
     # -- the whole way ------------------------------------------------------------------------------------------
 
@@ -116,7 +111,7 @@ class InteractiveMechanism:
         """Answers to questions under one charge: all are paid, durably, before the first of them is asked."""
         reservation, stored = self.reserve_and_draw(asked, key, profile=profile)
         return [
-            _Release(self, each, *stored_answers.whole(self.spool, each, part), reservation, confidence).read()
+            PaidRelease(self, each, *stored_answers.whole(self.spool, each, part), reservation, confidence).read()
             for each, part in zip(asked, stored, strict=True)
         ]
 
@@ -135,7 +130,7 @@ class InteractiveMechanism:
             left = asked.made.question.limit
             for place, (keys, release) in enumerate(stored_answers.some_at_a_time(self.spool, asked, part)):
                 portion = place if "spool" in part else None
-                each = _Release(self, asked, keys, release, reservation, confidence, portion).read(limit=left)
+                each = PaidRelease(self, asked, keys, release, reservation, confidence, portion).read(limit=left)
                 left = None if left is None else left - len(each)
                 yield each
                 if left == 0:
@@ -157,7 +152,7 @@ class InteractiveMechanism:
         before anybody can notice it.
         """
         request = self.request(asked, refines, portion, profile)
-        with self.ledger.turn(json.dumps(request, sort_keys=True), dataset=self.dataset, analyst=self.analyst):
+        with self.ledger.turn(_written(request), dataset=self.dataset, analyst=self.analyst):
             reservation = self.reserve(asked, key, request)
             if reservation.settled:
                 return reservation, stored_answers.parts_of(reservation.answer, len(asked))
@@ -198,7 +193,7 @@ class InteractiveMechanism:
 
     def price_as_before(self, price: Callable[[Rules], list[Priced]], key: str | None) -> list[Priced]:
         """The price by the rules by which this was paid for before, else by the latest."""
-        for rules in OLDER if self.ledger.before_0_2 else ():
+        for rules in self.older:
             try:
                 asked = price(rules)
             except (QueryRefused, InvalidParameter):  # it could not be asked by these rules
@@ -210,9 +205,8 @@ class InteractiveMechanism:
     def knows(self, asked: Sequence[Priced], key: str | None) -> bool:
         """Whether this was asked before, under this key or by the same name."""
         request = self.request(asked)
-        question = json.dumps(request, sort_keys=True)
         named: Any = {"dataset": self.dataset, "analyst": self.analyst, "key": key}
-        return self.ledger.knows(self.event(asked), request=request, question=question, **named)
+        return self.ledger.knows(self.event(asked), request=request, question=_written(request), **named)
 
     def price_at(
         self,
@@ -318,7 +312,7 @@ class InteractiveMechanism:
                 analyst=self.analyst,
                 key=key,
                 request=request,
-                question=json.dumps(request, sort_keys=True),
+                question=_written(request),
                 version=self.version,
                 asked=described([each.made.question for each in asked]),
             )
@@ -344,7 +338,7 @@ class InteractiveMechanism:
 
     def is_paid(self, asked: Sequence[Priced]) -> bool:
         """Whether the asker paid for exactly this before, and will get it again at no cost."""
-        question = json.dumps(self.request(asked), sort_keys=True)
+        question = _written(self.request(asked))
         return self.ledger.is_paid(self.event(asked), dataset=self.dataset, analyst=self.analyst, question=question)
 
     def admits(self, event: Event) -> bool:
@@ -454,74 +448,5 @@ class _Drawn:
     scratch: str | None = None
 
 
-# -- 5. read ----------------------------------------------------------------------------------------------------------
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class _Release:
-    """The last release to a question that is paid for, and those that it refines.
-
-    `portion` is its place in a stream, if there is more of it.
-    """
-
-    mechanism: InteractiveMechanism
-    asked: Priced
-    keys: Keys
-    last: Release
-    reservation: Reservation
-    confidence: Fraction
-    portion: int | None = None
-    earlier: tuple[Release, ...] = ()
-    refines: tuple[str, ...] = ()
-    promised: tuple[Guarantee, ...] = ()  # by the earlier ones
-
-    def read(self, limit: int | None = None) -> Answer:
-        """The answer that follows from all releases. Its guarantee is theirs together, its cost the last one's."""
-        mechanism, made = self.mechanism, self.asked.made
-        said = provenance(made, self.asked.spend, mechanism.budget.unit)
-        said["guarantee"] = together([*self.promised, said["cost"]])
-        free = () if self.reservation.charged else ("asked before at this price: nothing was charged",)
-        part = None if mechanism.part is None else mechanism.part.left_out
-        told = left_out_of(mechanism, self.asked.question, made, Terms.of({}, confidence=self.confidence))
-        more = (*(() if part is None else (part,)), *(() if told is None else (str(told),)))
-        why = () if self.asked.why is None else (self.asked.why,)
-        refined = f"with what it refines it promises {str(said['guarantee']).partition(':')[0]}"
-        looked_for = undeclared_values(self.asked.question)
-        said["notes"] = (*free, *why, *looked_for, *((refined,) if self.promised else ()), *said["notes"], *more)
-        return Answer(
-            answer_columns(made, self.keys, (*self.earlier, self.last), self.confidence, limit),
-            **said,
-            left_out=told,
-            release_id=self.reservation.id,
-            confidence=self.confidence,
-            entropy=ENTROPY,
-            refine=self.refine,
-        )
-
-    def refine(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Answer:
-        """Ask once more, and combine all answers; keys that were found are public now."""
-        if not all(measure.averages for measure in self.asked.made.measures):
-            raise Unprovable("quantiles are not refined: their answers do not average", hint="ask anew, for more")
-        said = Terms.of(terms, confidence=self.confidence, without=("margin", "share", "key_delta", "n", *CAP_TERMS))
-        if said.spend is None:
-            raise InvalidParameter("epsilon", None, "is missing", hint='answer.refine(epsilon="0.1")')
-        made = self.asked.made  # releases are combined that were drawn by the same rules
-        again = self.mechanism.price_at(
-            self.asked.question, made.caps, said.spend, self.keys, rules=made.rules, basis=made.basis
-        )
-        refines = (*self.refines, str(self.reservation.number))
-        reservation, (part,) = self.mechanism.reserve_and_draw([again], key, refines, self.portion)
-        keys, release = stored_answers.whole(self.mechanism.spool, again, part)
-        return _Release(
-            self.mechanism,
-            again,
-            keys,
-            release,
-            reservation,
-            said.confidence,
-            self.portion,
-            (*self.earlier, self.last),
-            refines,
-            (*self.promised, made.promise(self.asked.spend, self.mechanism.budget.unit)),
-        ).read()
+def _written(request: dict[str, Any]) -> str:
+    return json.dumps(request, sort_keys=True)

@@ -126,7 +126,7 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
             *_remarks(made, margins, n),
         ),
         left_out=left_out_of(
-            mechanism, asked.question, made, replace(terms, spend=asked.spend, margin=None, share=None)
+            mechanism, asked.question, made, sure, replace(terms, spend=asked.spend, margin=None, share=None)
         ),
         worthless=worthless(mechanism, asked.question, made, terms, margins),
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
-from giveortake.compile import Caps, CustodianCaps
+from giveortake.compile import OLDER, Caps, CustodianCaps
 from giveortake.engines.registry import HERE, is_address, open_engine, place_of, table_in
 from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, QueryFailed, meant
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
@@ -155,6 +155,7 @@ def protect(
         budget=_own_budget(book, called, found.population, analyst) or promise,
         caps=said_caps,
         analyst=analyst,
+        older=OLDER if book.before_0_2 else (),
     )
     return Session(
         mechanism,

@@ -179,7 +179,7 @@ class Session:
         wanted, mechanism = open_probability("share", share), self._mechanism
         together = self.caps.rows_per_person is not None
         relation = table_before_caps(mechanism.origin)
-        if mechanism.ledger.before_0_2:
+        if mechanism.older:
             search = BoundsSearch(relation, together, tuple(by), tuple(columns), wanted)
             old = search.questions()
             spend = share_of_each(Spend(epsilon=spendable("epsilon", epsilon)), list(old.values()), Rules.FIRST)
