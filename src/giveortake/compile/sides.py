@@ -34,7 +34,7 @@ from giveortake.plan import Literal as Constant
 FARTHEST = 1 << 62  # steps between the ends; engines compute distances in 64 bits
 
 if TYPE_CHECKING:
-    from giveortake.compile.inquiry import Inquiry
+    from giveortake.compile.measures import Inquiry
     from giveortake.compile.stability import Stability
     from giveortake.engines.questions import Quantum
     from giveortake.plan import Domain, Expression

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 from giveortake.errors import ApprovalRequired, InvalidParameter, NotFound
 from giveortake.exact import whole
 from giveortake.ledger import registering, spending
-from giveortake.ledger.canonical import canonical, digest, plain
+from giveortake.ledger.entries import canonical, digest, plain
 from giveortake.ledger.failures import Allowance, allowance
 from giveortake.ledger.profiles import profiles
 from giveortake.ledger.spending import Reservation, Waiting

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from giveortake.ledger.spending import levels_of
 
 if TYPE_CHECKING:
-    from giveortake.ledger.draft import Draft
+    from giveortake.ledger.chain import Draft
 
 
 def profiles(draft: Draft, dataset: str, analyst: str | None, version: str) -> list[tuple[Any, str, Any]]:

@@ -18,8 +18,8 @@ from giveortake.errors import (
 )
 from giveortake.ledger.allotments import filter_of_rest, require_addable
 from giveortake.ledger.book import approval_digest, request_digest
-from giveortake.ledger.canonical import Json, plain
-from giveortake.ledger.draft import new_filter
+from giveortake.ledger.chain import new_filter
+from giveortake.ledger.entries import Json, plain
 from giveortake.ledger.grants import history, own_history, take
 from giveortake.ledger.promises import for_group, promise_to_json, protecting
 from giveortake.ledger.registering import named
@@ -29,7 +29,7 @@ from giveortake.privacy.events import Event
 if TYPE_CHECKING:
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.book import Book
-    from giveortake.ledger.draft import Draft
+    from giveortake.ledger.chain import Draft
     from giveortake.ledger.levels import DataSet, Level, Reserved
     from giveortake.privacy import Guarantee
 

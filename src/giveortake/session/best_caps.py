@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from giveortake.answers.left_out import LeftOut
+from giveortake.answers.caps import LeftOut
 from giveortake.compile import Caps
 from giveortake.compile.measures import PersonCount
 from giveortake.compile.postprocessing import caps_of
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from giveortake.answers.left_out import CapLine
+    from giveortake.answers.caps import CapLine
     from giveortake.compile import Measurement, Rules, Terms
     from giveortake.plan import Question, Relation
     from giveortake.session.mechanism import InteractiveMechanism
@@ -105,6 +105,8 @@ def profiled_table(relation: Relation) -> tuple[str | None, str]:
 
 def profile_for(profiles: Sequence[Profile], question: Question) -> Profile | None:
     """The profile that knows the question's groups, else any; of several, the one with the least noise."""
-    keys = key_columns(question)
     known = [each for each in profiles if each.rows is not None]
-    return min(known, key=lambda each: (set(each.by) != keys, each.noise_scale), default=None)
+    if not known:
+        return None
+    keys = key_columns(question)
+    return min(known, key=lambda each: (set(each.by) != keys, each.noise_scale))
