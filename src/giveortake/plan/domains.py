@@ -295,7 +295,7 @@ def _categorical(name: str, said: Any, physical: Domain) -> Domain:
         )
     low = high = None
     if kind.is_number:
-        numbers = [Fraction(each) for each in present]  # type: ignore[arg-type]
+        numbers = [Fraction(each) for each in present]  # type: ignore[arg-type]  # (numbers, by their kind)
         low, high = min(numbers), max(numbers)
         _require_storable(name, numbers, physical)
     if len(present) < len(listed):

@@ -55,7 +55,7 @@ class Rows:
     def call(self, name: str, arguments: list[Expression]) -> Expression:
         """A call, in which texts that are compared with dates are dates."""
         if name == "negate" and isinstance(arguments[0], Literal) and _is_number(arguments[0].value):
-            return Literal(-arguments[0].value)  # type: ignore[operator]
+            return Literal(-arguments[0].value)  # type: ignore[operator]  # (a number, as was asked)
         if name in COMPARISONS and any(isinstance(each, Literal) and isinstance(each.value, str) for each in arguments):
             kinds = {each.domain(self.schema).kind for each in arguments}
             if kinds & {Kind.DATE, Kind.TIMESTAMP}:

@@ -261,7 +261,7 @@ def sql_type(domain: Domain, values: Sequence[Value] | None = None) -> str:
     """The type of constants of a domain; of whole numbers that are all known, the narrowest."""
     match domain.kind:
         case Kind.INTEGER:
-            narrow = values is not None and all(value is None or abs(value) < 2**63 for value in values)  # type: ignore[arg-type, operator]
+            narrow = values is not None and all(value is None or abs(value) < 2**63 for value in values)  # type: ignore[arg-type, operator]  # (whole numbers, by their kind)
             return "BIGINT" if narrow else "HUGEINT"
         case Kind.DECIMAL:
             return f"DECIMAL(38, {_BUCKET_DIGITS if domain.step is None else _digits(domain.step)})"
