@@ -153,7 +153,9 @@ class _Along(Form):
             band = area.encode(y=self.quantity(rows, "band_low"), y2="band_high:Q")
             line = base.mark_line(color=_VALUE, strokeWidth=1.5).encode(y=self.quantity(rows, "value"))
             gaps = len({row["place"] for row in values}) == 1 or any(row["open"] for row in values)
-            bars = self.rows <= _FEW and (gaps or not several)  # bars of several lines hide each other; a band tells all
+            bars = self.rows <= _FEW and (
+                gaps or not several
+            )  # bars of several lines hide each other; a band tells all
             drawn = [
                 band,
                 line,
