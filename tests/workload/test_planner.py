@@ -10,7 +10,7 @@ import pytest
 
 from giveortake.mechanisms.residuals import cell_variance
 from giveortake.workload.layout import Layout
-from giveortake.workload.planner import least_noise, marginal_weights
+from giveortake.workload.planner import goal_weights, least_noise
 
 
 def _all_up_to(attributes: int, most: int) -> list[tuple[int, ...]]:
@@ -59,7 +59,7 @@ def test_the_greatest_variance_is_the_least_up_to_half_a_percent() -> None:
     prices, weights = _prices(layout), np.ones(len(layout.marginals))
     found = {}
     for goal in ("rms", "maximum"):
-        chosen = marginal_weights(layout, prices, weights, goal)
+        chosen = goal_weights(layout.incidence, prices, weights, goal)
         found[goal] = layout.variances(least_noise(layout.coefficients(chosen), prices, 1.0))
     assert found["rms"].mean() <= found["maximum"].mean()
     assert found["maximum"].max() < found["rms"].max()

@@ -22,20 +22,53 @@ _BITS = 62  # attributes whose sets are the bits of one number
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
+class Incidence:
+    """How variances follow from noise: that of an output is Σ `factors` · v over its pairs (`owners`, `members`).
+
+    There are `outputs` outputs, and v is the variance of each of `parts` independent parts.
+    """
+
+    outputs: int
+    parts: int
+    owners: Integers
+    members: Integers
+    factors: Floats
+
+    def coefficients(self, weights: Floats) -> Floats:
+        """How much the variance of each part counts in the weighted sum of the outputs' variances."""
+        return _added(self.members, self.factors * weights[self.owners], self.parts)
+
+    def variances(self, noise: Floats) -> Floats:
+        """The variance of each output, from the variances of the parts."""
+        return _added(self.owners, self.factors * noise[self.members], self.outputs)
+
+    @classmethod
+    def joined(cls, several: Sequence[Incidence]) -> Incidence:
+        """Several, one after the other."""
+        outputs = np.cumsum([0, *(each.outputs for each in several)])
+        parts = np.cumsum([0, *(each.parts for each in several)])
+        return cls(
+            int(outputs[-1]),
+            int(parts[-1]),
+            np.concatenate([each.owners + start for each, start in zip(several, outputs[:-1], strict=True)]),
+            np.concatenate([each.members + start for each, start in zip(several, parts[:-1], strict=True)]),
+            np.concatenate([each.factors for each in several]),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class Layout:
     """Marginals of attributes with `sizes` values, each a rising tuple of attributes, and the residuals they need.
 
-    `residuals` are all subsets of the marginals, in rising order of their size. A cell of a marginal has the variance
-    Σ `factors` · v over the pairs (`owners`, `members`) of that marginal and its residuals, where v is the variance of
-    a residual's noise: a residual is spread evenly over the attributes that it does not have [XWZK23].
+    `residuals` are all subsets of the marginals, in rising order of their size. In a cell of a marginal each residual
+    is spread evenly over the attributes that it does not have [XWZK23].
     """
 
     sizes: tuple[int, ...]
     marginals: tuple[tuple[int, ...], ...]
     residuals: tuple[tuple[int, ...], ...]
-    owners: Integers
-    members: Integers
-    factors: Floats
+    incidence: Incidence
 
     @classmethod
     def of(cls, sizes: Sequence[int], marginals: Sequence[tuple[int, ...]]) -> Layout:
@@ -49,34 +82,28 @@ class Layout:
         members: list[Integers] = []
         factors: list[Floats] = []
         for length in range(max(by_length, default=0) + 1):
-            pairs = list(_subsets(by_length, marginals, length))
-            if not pairs:
+            subsets = list(_subsets(by_length, marginals, length))
+            if not subsets:
                 continue
-            chosen = np.concatenate([inside for _, inside, _ in pairs])
+            chosen = np.concatenate([inside for _, inside, _ in subsets])
             _, first, places = np.unique(_codes(chosen, len(sizes)), return_index=True, return_inverse=True)
             members.append(places.reshape(-1) + len(found))
-            owners.append(np.concatenate([places for places, _, _ in pairs]))
+            owners.append(np.concatenate([places for places, _, _ in subsets]))
             factors.extend(
                 np.prod(1 - 1 / listed[inside], axis=1) / np.prod(listed[outside] ** 2, axis=1)
-                for _, inside, outside in pairs
+                for _, inside, outside in subsets
             )
             found.extend(map(tuple, chosen[first].tolist()))
-        return cls(
-            tuple(sizes),
-            tuple(marginals),
-            tuple(found),
-            np.concatenate(owners),
-            np.concatenate(members),
-            np.concatenate(factors),
-        )
+        pairs = np.concatenate(owners), np.concatenate(members), np.concatenate(factors)
+        return cls(tuple(sizes), tuple(marginals), tuple(found), Incidence(len(marginals), len(found), *pairs))
 
     def coefficients(self, weights: Floats) -> Floats:
         """How much the variance of each residual counts in the weighted sum of the marginals' variances."""
-        return _added(self.members, self.factors * weights[self.owners], len(self.residuals))
+        return self.incidence.coefficients(weights)
 
     def variances(self, noise: Floats) -> Floats:
         """The variance of a cell of each marginal, from the variances of the residuals' noise."""
-        return _added(self.owners, self.factors * noise[self.members], len(self.marginals))
+        return self.incidence.variances(noise)
 
     def cells(self) -> int:
         """How many cells all marginals have together."""

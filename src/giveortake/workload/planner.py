@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from giveortake.workload.layout import Layout
+    from giveortake.workload.layout import Incidence
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -33,7 +33,7 @@ def least_noise(coefficients: Floats, prices: Floats, square: float) -> Floats:
     return variances
 
 
-def marginal_weights(layout: Layout, prices: Floats, weights: Floats, goal: Goal) -> Floats:
+def goal_weights(incidence: Incidence, prices: Floats, weights: Floats, goal: Goal) -> Floats:
     """The weights by which `least_noise` reaches the goal: those stated for the rms.
 
     For the maximum, of weight times variance, they are found in rounds. Whatever weights w ≥ 0 of sum one minimise
@@ -44,8 +44,8 @@ def marginal_weights(layout: Layout, prices: Floats, weights: Floats, goal: Goal
     shares = np.full(len(weights), 1 / len(weights))
     best, least = weights, np.inf
     for _ in range(_ROUNDS):
-        coefficients = layout.coefficients(shares * weights)
-        losses = weights * layout.variances(least_noise(coefficients, prices, 1.0))
+        coefficients = incidence.coefficients(shares * weights)
+        losses = weights * incidence.variances(least_noise(coefficients, prices, 1.0))
         greatest = losses.max()
         if greatest < least:
             best, least = shares * weights, greatest
