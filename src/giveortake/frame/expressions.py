@@ -294,7 +294,7 @@ class Expr:
         return _call("add_seconds", self, seconds)
 
     def date_diff(self, later: Operand, unit: str = "day") -> Expr:
-        """How many days, weeks, months, quarters or years begin from this date to a later one."""
+        """How many days, weeks, months, quarters, years, hours or minutes begin from this time to a later one."""
         return _call("date_diff", unit, self, later)
 
     def date_trunc(self, part: str) -> Expr:

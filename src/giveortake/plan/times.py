@@ -40,7 +40,8 @@ UNITS = {  # the function that moves by a unit, and by how much
     "minute": ("add_seconds", 60),
     "second": ("add_seconds", 1),
 }
-DIFFERENCES = ("day", "week", "month", "quarter", "year")
+IN_A_DAY = {"hour": 24, "minute": 1_440}  # units of a clock
+DIFFERENCES = ("day", "week", "month", "quarter", "year", *IN_A_DAY)
 _FIRST, _LAST = dt.date.min.toordinal(), dt.date.max.toordinal()
 _MOST = {  # by which something between the years 1 and 9999 can be moved and stay there
     "add_days": _LAST - _FIRST,
@@ -121,7 +122,7 @@ def before_moving(name: str, by: int, kind: Kind) -> tuple[dt.date, dt.date]:
 
 
 def difference(call: Call, domains: list[Domain]) -> Domain:
-    """How many days, weeks, months, quarters or years begin between two dates; bounded if both dates are."""
+    """How many units of the calendar or of the clock begin between two times; bounded if the days of both are."""
     require_written(call)
     unit = literal_text(call, 0)
     if unit not in DIFFERENCES:
@@ -133,7 +134,10 @@ def difference(call: Call, domains: list[Domain]) -> Domain:
     nullable = any_nullable(domains)
     if ends[0] is None or ends[1] is None:
         return Domain(Kind.INTEGER, nullable=nullable)
-    (first, last), (least, greatest) = (tuple(_place(unit, end) for end in pair) for pair in (ends[0], ends[1]))
+    (first, last), (least, greatest) = (
+        tuple(_place(unit, end) + more for end, more in zip(pair, (0, _later(unit, domain)), strict=True))
+        for pair, domain in zip((ends[0], ends[1]), domains[1:], strict=True)
+    )
     return Domain(Kind.INTEGER, Fraction(least - last), Fraction(greatest - first), nullable=nullable)
 
 
@@ -146,9 +150,16 @@ def _ends(domain: Domain) -> tuple[dt.date, dt.date] | None:
     return dt.date.fromordinal(int(domain.low)), dt.date.fromordinal(int(domain.high))
 
 
+def _later(unit: str, domain: Domain) -> int:
+    """How many units of a clock may lie between the beginning of the last day and a moment in it."""
+    return IN_A_DAY.get(unit, 1) - 1 if domain.kind is Kind.TIMESTAMP else 0
+
+
 def _place(unit: str, day: dt.date) -> int:
-    """The number of the day's unit, counted from any beginning."""
+    """The number of the day's unit, counted from any beginning; of a clock, that of the day's first one."""
     match unit:
+        case "hour" | "minute":
+            return IN_A_DAY[unit] * day.toordinal()
         case "day":
             return day.toordinal()
         case "week":
