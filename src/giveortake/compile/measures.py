@@ -160,6 +160,26 @@ class MeasureOfValues(Measure):
         return f"of {self.of.name if isinstance(self.of, Column) else 'an expression'}"
 
 
+@dataclass(frozen=True, slots=True)
+class MeasureOfSteps(MeasureOfValues):
+    """A sum of whole numbers of steps of a lattice, one for each value; a step may count in parts of 1 / `fineness`."""
+
+    quantum: Quantum
+    fineness: int
+
+    @property
+    def granularity(self) -> Fraction:
+        return self.quantum.granularity / self.fineness
+
+    def ask(self, inquiry: Inquiry, index: int) -> None:
+        inquiry.add_summand(index, Summand("sum", self.of, self.quantum, self.fineness))
+
+    def to_json(self) -> list[Any]:
+        quantum = self.quantum
+        lattice = [str(quantum.granularity), str(quantum.low), str(quantum.high), quantum.shift]
+        return self._written(self.of, lattice, self.fineness)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class RowCount(_Counted):
@@ -216,11 +236,8 @@ class PersonCount(_Counted):
 
 @final
 @dataclass(frozen=True, slots=True)
-class ValueSum(MeasureOfValues):
-    """The sum of values, each a whole number of steps of a lattice; a step may count in parts of 1 / `fineness`."""
-
-    quantum: Quantum
-    fineness: int
+class ValueSum(MeasureOfSteps):
+    """The sum of values."""
 
     kind: ClassVar[str] = "sum"
 
@@ -235,10 +252,6 @@ class ValueSum(MeasureOfValues):
         return cls(l1, l2, of, quantum, fine)
 
     @property
-    def granularity(self) -> Fraction:
-        return self.quantum.granularity / self.fineness
-
-    @property
     def centre(self) -> Fraction:
         """The value that counts as zero."""
         return self.quantum.shift * self.quantum.granularity
@@ -248,14 +261,6 @@ class ValueSum(MeasureOfValues):
         quantum = self.quantum
         on_it = quantum.is_whole or (domain.kind is Kind.DECIMAL and domain.step == quantum.granularity)
         return Fraction(0) if on_it else quantum.granularity / 2
-
-    def ask(self, inquiry: Inquiry, index: int) -> None:
-        inquiry.add_summand(index, Summand("sum", self.of, self.quantum, self.fineness))
-
-    def to_json(self) -> list[Any]:
-        quantum = self.quantum
-        lattice = [str(quantum.granularity), str(quantum.low), str(quantum.high), quantum.shift]
-        return self._written(self.of, lattice, self.fineness)
 
 
 @final
