@@ -59,11 +59,6 @@ def literal_text(call: Call, position: int) -> str:
     raise QueryRefused(f"{call.name.upper()} needs a text as its argument {position + 1}, written out")
 
 
-def any_nullable(domains: list[Domain]) -> bool:
-    """Whether a value may be missing because an argument may be."""
-    return any(domain.nullable for domain in domains)
-
-
 def is_int(domain: Domain) -> bool:
     """Whole numbers that double arithmetic keeps whole."""
     return domain.kind is Kind.INTEGER and domain.is_bounded

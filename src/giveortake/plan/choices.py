@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from giveortake.errors import QueryRefused
-from giveortake.plan.arguments import CSV_HINT, any_nullable, kinds_only, literal_text
-from giveortake.plan.domains import Domain, Kind, Value
+from giveortake.plan.arguments import CSV_HINT, kinds_only, literal_text
+from giveortake.plan.domains import Domain, Kind, Value, any_nullable
 from giveortake.plan.expressions import is_missing
 
 if TYPE_CHECKING:

@@ -379,3 +379,8 @@ def _moment(name: str, value: object, kind: Kind) -> dt.date:
 
 def _is_number(value: object) -> bool:
     return not isinstance(value, bool | str) and isinstance(value, int | float | Fraction | Decimal)
+
+
+def any_nullable(domains: list[Domain]) -> bool:
+    """Whether a function's value may be missing because one of its arguments may be."""
+    return any(domain.nullable for domain in domains)

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from giveortake.errors import QueryRefused
-from giveortake.plan.arguments import CSV_HINT, any_nullable, kinds_only, literal_number, literal_text, require_written
-from giveortake.plan.domains import Domain, Kind, Value
+from giveortake.plan.arguments import CSV_HINT, kinds_only, literal_number, literal_text, require_written
+from giveortake.plan.domains import Domain, Kind, Value, any_nullable
 from giveortake.plan.expressions import Call, Literal
 
 if TYPE_CHECKING:

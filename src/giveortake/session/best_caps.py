@@ -12,8 +12,9 @@ from giveortake.compile.postprocessing import caps_of
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan import Derive, Filter, JoinPublic, Scan
 from giveortake.plan.relations import Unary
+from giveortake.session import stored_answers
 from giveortake.session.cap_candidates import Candidates, key_columns, left_out_by
-from giveortake.session.profile_releases import paid_profiles
+from giveortake.session.profile_releases import FORMAT, ProfileRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,6 +85,23 @@ def left_out_of(
     if why:
         return LeftOut(None, None, None, sure, why, lines=lines)
     return replace(left_out_by(profile, question, caps, table, sure), lines=lines)
+
+
+def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
+    """The profiles of a table that the asker's own levels paid for, the newest first; none in a part of the table.
+
+    Guarantee: they are read from the ledger alone. Whatever is chosen by them is post-processing for these levels.
+    """
+    if mechanism.part is not None:
+        return []
+    found = []
+    stored = mechanism.ledger.profiles(mechanism.dataset, version=mechanism.version, analyst=mechanism.analyst)
+    for request, release_id, content in stored:
+        said = dict(request["profile"])
+        if said.pop("format") == FORMAT and said["table"] == table:
+            again = ProfileRequest.of(mechanism, **said)
+            found.append(again.read(stored_answers.parts_of(content, len(again.dimensions)), release_id))
+    return found
 
 
 def profiled_table(relation: Relation) -> tuple[str | None, str]:
