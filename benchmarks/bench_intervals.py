@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 import giveortake as gt
+from giveortake.answers.confidence import Confidence
 from giveortake.compile import Rules, Spend
 from giveortake.compile.postprocessing import answer_columns
 from giveortake.errors import GiveOrTakeError
@@ -64,7 +65,7 @@ def _half_widths(session: Session, text: str, spend: Spend, rules: Rules) -> dic
         release = priced.made.release(mechanism.engine, priced.keys)
     except GiveOrTakeError:
         return {}
-    columns = answer_columns(priced.made, priced.keys, [release], Fraction(95, 100))
+    columns = answer_columns(priced.made, priced.keys, [release], Confidence("0.95"))
     return {
         column.name: float(np.mean(np.asarray(column.high, dtype=float) - np.asarray(column.low, dtype=float))) / 2
         for column in columns

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from giveortake.compile.stability import Stability
     from giveortake.plan import Question
 
-__all__ = ["Caps", "CapsRole", "CustodianCaps", "capped", "named", "unbounded"]
+__all__ = ["Caps", "CapsRole", "CustodianCaps", "capped", "named", "nothing_to_cap", "unbounded"]
 
 CapsRole: TypeAlias = Literal["default", "maximum"]
 
@@ -36,9 +36,10 @@ class CustodianCaps:
     caps: Caps
     tables: tuple[str, ...]
     are_maxima: bool = False
+    of_persons: bool = True  # where rows protect themselves, there is nothing to cap
 
     @classmethod
-    def of(cls, caps: Caps, tables: Collection[str], role: object) -> CustodianCaps:
+    def of(cls, caps: Caps, tables: Collection[str], role: object, *, of_persons: bool = True) -> CustodianCaps:
         """Checked against the tables there are."""
         if role not in {"default", "maximum"}:
             raise InvalidParameter("caps", role, "is unknown", hint='caps="default", or caps="maximum"')
@@ -46,7 +47,7 @@ class CustodianCaps:
             raise InvalidParameter(
                 "caps", role, "says that caps are maxima, and none is stated", hint="rows_per_person=4"
             )
-        return cls(_in_tables(caps, tables), tuple(tables), role == "maximum")
+        return cls(_in_tables(caps, tables), tuple(tables), role == "maximum", of_persons)
 
     def __str__(self) -> str:
         if not self.caps.stated:
@@ -59,6 +60,8 @@ class CustodianCaps:
         A table of one row a person stays one if rows are stated for all tables together; by its name it may get more.
         By the first rules a question states nothing, and a custodian who states nothing means four groups of four rows.
         """
+        if said.stated and not self.of_persons:
+            raise nothing_to_cap()
         if rules is Rules.FIRST and not said.stated:
             return _of_the_first_rules(self.caps)
         said = _in_tables(said, self.tables)
@@ -92,6 +95,11 @@ class CustodianCaps:
                     f"{name} = {wanted:,} is above the custodian's maximum of {most:,}",
                     hint=f"{name.partition(' ')[0]}={most}, or less",
                 )
+
+
+def nothing_to_cap() -> InvalidParameter:
+    """The refusal of caps where no person is protected."""
+    return InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
 
 
 def _of_the_first_rules(caps: Caps) -> Caps:

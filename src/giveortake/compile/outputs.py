@@ -249,7 +249,7 @@ def _decided(
     """The interval of a number that was shown because it was large; with later releases, what both leave over.
 
     Each of the two misses with probability miss / 2 at most, given that the number was shown, so that both hold
-    together. Where they have nothing in common, the later one stands.
+    together. Where they have nothing in common, one of them has missed: the one with less noise stands.
     """
     assert combined.decided is not None  # noqa: S101 (asked only then)
     if combined.decided.alone:
@@ -259,10 +259,11 @@ def _decided(
     plain = {**measures, **{index: replace(measures[index], decided=None) for index in formula.weights}}
     later = _undecided(formula, plain, miss / 2, size)
     lows, highs = np.maximum(low, later.low), np.minimum(high, later.high)
-    apart = lows > highs
-    lows, highs = np.where(apart, later.low, lows), np.where(apart, later.high, highs)
     noises = combined.decided.tail.variance, sum(each.variance for each in combined.tails)
     share = noises[1] / (noises[0] + noises[1])
+    surer = (low, high) if share > 0.5 else (later.low, later.high)
+    apart = lows > highs
+    lows, highs = np.where(apart, surer[0], lows), np.where(apart, surer[1], highs)
     average = np.rint(combined.decided.numbers * share + np.asarray(later.values, dtype=np.float64) * (1 - share))
     return Evaluated(np.clip(_integers(average), lows, highs), lows, highs)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from giveortake.answers.left_out import LeftOut
 from giveortake.compile import Caps
 from giveortake.compile.measures import PersonCount
-from giveortake.compile.provenance import caps_of
+from giveortake.compile.postprocessing import caps_of
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan import Derive, Filter, JoinPublic, Scan
 from giveortake.plan.relations import Unary

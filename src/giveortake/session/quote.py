@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
-from giveortake.compile.provenance import caps_in_words, noise_in_words, of_units
+from giveortake.compile.postprocessing import caps_in_words, noise_in_words, of_units
 from giveortake.compile.releases import without_data
 from giveortake.plan.undeclared_values import undeclared_values
 from giveortake.privacy import events
@@ -109,7 +109,7 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
         if margins[name] is None and miss is not None:
             margins[name] = formula.margin_in_words(measures, miss)
     return Quote(
-        cost=made.promise(asked.spend, mechanism.budget.unit),
+        cost=made.promise(mechanism.budget.unit),
         spend=str(asked.spend),
         share=share_of_budget(mechanism.budget, made.event),
         margins=margins,
@@ -136,7 +136,7 @@ def _keys(made: Measurement) -> str:
     if made.selection is not None:
         shown = of_units(made, f"shown when {made.selection.told}")
         return f"found in the data; {shown} ({_price_of_keys(made.selection.event())})"
-    size = made.keys().size
+    size = made.keys.size
     return f"{size:,} known beforehand, all answered" if made.columns else "none"
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
 from giveortake.compile import OLDER, Caps, CustodianCaps
+from giveortake.compile.caps import nothing_to_cap
 from giveortake.engines.registry import HERE, is_address, open_engine, place_of, table_in
 from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, QueryFailed, meant
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
@@ -100,7 +101,7 @@ def protect(
     promise = _budget(budget, whom, neighbours)
     stated = Caps.of(groups_per_person, rows_per_group, rows_per_person)
     if whom == ROW and stated.stated:
-        raise InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
+        raise nothing_to_cap()
     if seconds is not None and not (_is_plain_number(seconds) and 0 < seconds <= _MOST_SECONDS):
         raise InvalidParameter("seconds", seconds, "is not a positive number of seconds")
     if not isinstance(source, Mapping):
@@ -115,7 +116,7 @@ def protect(
     try:
         private, sources = _private_tables(engine, source, whom, said, name=name, table=table)
         open_tables = _public_tables(engine, public or {}, {each.name for each in private})
-        said_caps = CustodianCaps.of(stated, [each.name for each in private], caps)
+        said_caps = CustodianCaps.of(stated, [each.name for each in private], caps, of_persons=whom != ROW)
         engine.lock()
         origin = Origin.of(private, open_tables, said_caps.caps.rows_in)
         if seconds is not None:

@@ -139,7 +139,7 @@ def _limits(
     if isinstance(measure, PersonCount):
         yield told.persons, f"the number of persons, at most {told.persons:,.0f} (by the profile)"
     elif told.whole and told.rows is not None and n is None:
-        keys = made.keys().size if made.selection is None else told.keys
+        keys = made.keys.size if made.selection is None else told.keys
         rows = told.rows / max(keys, 1)
         yield rows, f"the {rows:,.0f} rows of a group (by the profile, if all groups are alike)"
 
