@@ -96,6 +96,7 @@ def answer_of(
             *undeclared_values(made.question),
             *((f"with what it refines it promises {promise}",) if around.promised else ()),
             *_notes(made, caps),
+            *_empty(made, keys),
             *_unknown(made, columns),
             *around.after,
             *(() if around.left_out is None else (str(around.left_out),)),
@@ -310,6 +311,14 @@ def _recipe(made: Measurement, caps: Caps | None) -> dict[str, object]:
         found = f"found in the data: shown if {made.selection.told}, of at most {made.selection.touched} keys of each"
         steps["keys"] = of_units(made, found)
     return {**steps, **noise_in_words(made)}
+
+
+def _empty(made: Measurement, keys: Keys) -> list[str]:
+    """What may help where no key was found."""
+    if made.selection is None or keys.size:
+        return []
+    more = "ask for more ε, for more δ for keys or for wider groups, or declare the domain of the grouping columns"
+    return [f"no key was shown: {more}"]
 
 
 def _unknown(made: Measurement, columns: list[Column]) -> list[str]:
