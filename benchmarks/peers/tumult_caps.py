@@ -13,8 +13,9 @@ BY = {"count": [], "sum": [], "carriers": ["carrier"], "months": ["carrier", "mo
 SETTINGS = {
     "spark.driver.memory": "3g",
     "spark.sql.warehouse.dir": tempfile.gettempdir(),
-    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.execution.arrow.pyspark.enabled": "true",

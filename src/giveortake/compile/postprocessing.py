@@ -14,10 +14,11 @@ import numpy as np
 
 from giveortake.answers import Answer, Column
 from giveortake.answers.caps import Caps
+from giveortake.answers.numbers import shown
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.keys import key_rows
 from giveortake.compile.measures import PersonCount
-from giveortake.compile.outputs import evaluated
+from giveortake.compile.outputs import Ratio, evaluated
 from giveortake.compile.releases import combined
 from giveortake.compile.rules import Rules
 from giveortake.compile.windows import AnswerRows, in_order
@@ -86,8 +87,9 @@ def answer_of(
         numbers, _, _ = str(guarantee).partition(":")  # and the sentence
         joint = (f"with what it refines it promises {numbers}",)
     caps = caps_of(made)
+    columns = answer_columns(made, keys, releases, around.confidence, limit)
     return Answer(
-        answer_columns(made, keys, releases, around.confidence, limit),
+        columns,
         refine=refine,
         guarantee=guarantee,
         cost=cost,
@@ -98,6 +100,8 @@ def answer_of(
             *undeclared_values(made.question),
             *joint,
             *_notes(made, caps),
+            *_empty(made, keys),
+            *_unknown(made, columns),
             *around.after,
             *(() if around.left_out is None else (str(around.left_out),)),
         ),
@@ -311,6 +315,28 @@ def _recipe(made: Measurement, caps: Caps | None) -> dict[str, object]:
         found = f"found in the data: shown if {made.selection.told}, of at most {made.selection.touched} keys of each"
         steps["keys"] = of_units(made, found)
     return {**steps, **noise_in_words(made)}
+
+
+def _empty(made: Measurement, keys: Keys) -> list[str]:
+    """What may help where no key was found."""
+    if made.selection is None or keys.size:
+        return []
+    more = "ask for more ε, for more δ for keys or for wider groups, or declare the domain of the grouping columns"
+    return [f"no key was shown: {more}"]
+
+
+def _unknown(made: Measurement, columns: list[Column]) -> list[str]:
+    """Which quotients, as means of hardly any rows, may be anything that they ever could."""
+    by_name = {column.name: column for column in columns}
+    found = []
+    for name, formula in made.formulas:
+        if isinstance(formula, Ratio) and formula.low is not None and formula.high is not None:
+            low, high = float(formula.low), float(formula.high)
+            whole = (each for each in by_name[name].triples() if each[1] == low < high == each[2])
+            if next(whole, None) is not None:
+                ends = f"{shown(low)} to {shown(high)}"
+                found.append(f"where the interval of `{name}` is all of {ends}, nothing is known of it")
+    return found
 
 
 def _notes(made: Measurement, caps: Caps | None) -> tuple[str, ...]:

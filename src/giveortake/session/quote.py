@@ -16,7 +16,7 @@ from giveortake.privacy import events
 from giveortake.session.best_caps import left_out_of
 from giveortake.session.margins import column_margins, quoted_miss, share_of_budget
 from giveortake.session.pages import quote_page
-from giveortake.session.worthless import worthless
+from giveortake.session.worthless import doubt_about_keys, worthless
 
 if TYPE_CHECKING:
     from giveortake.answers.caps import LeftOut
@@ -124,6 +124,7 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
             *(each for each in (asked.why, asked.refusal) if each is not None),
             *undeclared_values(asked.question),
             *_remarks(made, margins, n),
+            *([] if (doubt := doubt_about_keys(mechanism, asked.question, made, terms)) is None else [doubt]),
         ),
         left_out=left_out_of(
             mechanism, asked.question, made, sure, replace(terms, spend=asked.spend, margin=None, share=None)
