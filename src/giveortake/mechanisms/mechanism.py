@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, final
 
+import numpy as np
+
 from giveortake.errors import SensitiveValue
 from giveortake.mechanisms.prefix_sums import PrefixStrategy
 from giveortake.mechanisms.trees import nodes_of
@@ -67,6 +69,12 @@ class Sensitive(Generic[Private]):
         if not isinstance(self._hidden, list):
             raise SensitiveValue("only a list of sensitive values has items")
         return Sensitive(self._hidden[place])
+
+    def part(self: Sensitive[IntArray], start: int, end: int) -> Sensitive[IntArray]:
+        """Some places of an array, whose length is no secret; sensitive as before."""
+        if not isinstance(self._hidden, np.ndarray):
+            raise SensitiveValue("only an array of sensitive values has parts")
+        return Sensitive(self._hidden[start:end])
 
     def tree(self: Sensitive[IntArray]) -> Sensitive[IntArray]:
         """An array of bins with all sums of its tree (see `trees`), sensitive as before."""
