@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import tempfile
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +55,9 @@ def _page(report: Report, runs: int) -> None:
     near = 0
     for _ in range(runs):
         names: dict[str, Any] = {}
-        for each in code:
-            exec(each, names)  # noqa: S102 (a page of this checkout)
+        with redirect_stdout(StringIO()):  # what the page prints
+            for each in code:
+                exec(each, names)  # noqa: S102 (a page of this checkout)
         held += names["held"]
         near += bool(abs(names["answer"]["n"].values[0] / names["truth"] - 1) < 0.02)
         names["s"].close()
