@@ -19,8 +19,9 @@ from giveortake.compile import Caps, Spend
 from giveortake.errors import IdempotencyConflict, InvalidParameter, QueryRefused
 from giveortake.privacy import events
 from giveortake.session import Session, dimensions
+from giveortake.session.best_caps import paid_profiles
 from giveortake.session.dimensions import Magnitude, RowsOfPerson, dimensions_of, size_edges
-from giveortake.session.profile_releases import ProfileRequest, paid_profiles
+from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.session import mechanism_of
 from inside import engine_of, ledger_of
 from replay import CHANGES, MODES, Mode, exact_integers

@@ -14,8 +14,8 @@ import numpy as np
 from giveortake import exact
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.caps import capped, named
-from giveortake.compile.inquiry import Inquiry
 from giveortake.compile.keys import known_values
+from giveortake.compile.measures import Inquiry
 from giveortake.compile.releases import Deciding, Release, arrays_from_json
 from giveortake.compile.rules import LATEST, Rules
 from giveortake.compile.selection_rules import MEAN_OF_PURE, KeySearch, with_key_delta

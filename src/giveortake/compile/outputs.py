@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from giveortake.compile.quantiles import Distribution
     from giveortake.compile.releases import Combined
+    from giveortake.compile.windows import AnswerRows
 
 Floats: TypeAlias = "npt.NDArray[np.float64]"
 
@@ -46,6 +47,10 @@ class _Formula(ABC):
     def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str | None:
         """What can be said of it where rows decide it."""
         return None
+
+    def bound(self, rows: AnswerRows) -> Formula:
+        """The same, of the rows that there are; most formulas are of one row, and need no other."""
+        return self
 
     @property
     def counts(self) -> bool:
@@ -183,6 +188,9 @@ class Apply(_Formula):
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
         parts = [part.evaluate(measures, miss / self.leaves, size) for part in self.parts]
         return _FUNCTIONS[self.function](*map(_floats, parts))
+
+    def bound(self, rows: AnswerRows) -> Formula:
+        return replace(self, parts=tuple(part.bound(rows) for part in self.parts))
 
     @property
     def leaves(self) -> int:

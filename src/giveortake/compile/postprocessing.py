@@ -21,20 +21,20 @@ from giveortake.compile.measures import PersonCount
 from giveortake.compile.outputs import Ratio, evaluated
 from giveortake.compile.releases import combined
 from giveortake.compile.rules import Rules
-from giveortake.compile.windows import AnswerRows, bound, in_order
+from giveortake.compile.windows import AnswerRows, in_order
 from giveortake.exact import exact_decimal
 from giveortake.plan import Column as KeyColumn
 from giveortake.plan import Computed, Kind, Literal, Measured, Quotient
+from giveortake.plan.descriptions import undeclared_values
 from giveortake.plan.questions import Condition, aggregates_in
-from giveortake.plan.undeclared_values import undeclared_values
 from giveortake.privacy.combining import together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from giveortake.answers.caps import LeftOut
     from giveortake.answers.column import Kind as Face
     from giveortake.answers.confidence import Confidence
-    from giveortake.answers.left_out import LeftOut
     from giveortake.compile.measurement import Measurement
     from giveortake.compile.releases import Combined, Release
     from giveortake.engines import Keys
@@ -80,8 +80,12 @@ def answer_of(
 ) -> Answer:
     """The answer that follows from all releases. Its guarantee is theirs together, its cost the last one's."""
     cost = made.promise(around.unit)
-    guarantee = together([*around.promised, cost]) if around.promised else cost
-    promise = str(guarantee).partition(":")[0]  # its numbers, without the sentence
+    guarantee = cost
+    joint: tuple[str, ...] = ()
+    if around.promised:
+        guarantee = together([*around.promised, cost])
+        numbers, _, _ = str(guarantee).partition(":")  # and the sentence
+        joint = (f"with what it refines it promises {numbers}",)
     caps = caps_of(made)
     columns = answer_columns(made, keys, releases, around.confidence, limit)
     return Answer(
@@ -94,7 +98,7 @@ def answer_of(
         notes=(
             *around.before,
             *undeclared_values(made.question),
-            *((f"with what it refines it promises {promise}",) if around.promised else ()),
+            *joint,
             *_notes(made, caps),
             *_empty(made, keys),
             *_unknown(made, columns),
@@ -130,7 +134,7 @@ def answer_columns(
     by_noise = made.selection is not None or bool(aggregates_in(made.question.having))
     answered = AnswerRows(names, rows, kept, by_noise)
     for name, formula in made.formulas:
-        each = evaluated(bound(formula, answered), measures, miss, len(rows))
+        each = evaluated(formula.bound(answered), measures, miss, len(rows))
         ends = (_listed(each.low), _listed(each.high)) if formula.has_interval else (None, None)
         columns.append(Column(name, _listed(each.values), *ends))
     places = np.flatnonzero(kept).tolist()
@@ -139,7 +143,7 @@ def answer_columns(
             shown = next(column for column in columns if column.name == order.column)
             places = in_order(_present(shown), places, order)
         else:
-            hidden = evaluated(bound(found.formula(order.by), answered), measures, miss, len(rows))
+            hidden = evaluated(found.formula(order.by).bound(answered), measures, miss, len(rows))
             places = in_order(_present(hidden.values.tolist()), places, order)
     for most in (made.question.limit, limit):
         places = places if most is None else places[:most]

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from giveortake.errors import QueryRefused
-from giveortake.plan.arguments import CSV_HINT, any_nullable, kinds_only, literal_number, literal_text, require_written
-from giveortake.plan.domains import Domain, Kind, Value
+from giveortake.plan.arguments import CSV_HINT, kinds_only, literal_number, literal_text, require_written
+from giveortake.plan.domains import Domain, Kind, Value, any_nullable
 from giveortake.plan.expressions import Call, Literal
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def moved(call: Call, domains: list[Domain]) -> Domain:
         return Domain(Kind.TIMESTAMP, nullable=True)
     by = int(step)
     if a.categories is not None:
-        known = [None if each is None else _moved(call.name, each, by) for each in a.categories]  # type: ignore[arg-type]
+        known = [None if each is None else _moved(call.name, each, by) for each in a.categories]  # type: ignore[arg-type]  # (days, by their kind)
         return Domain(Kind.DATE, categories=tuple(dict.fromkeys(known)), nullable=a.nullable or None in known)
     if a.low is None or a.high is None:
         return Domain(Kind.DATE, nullable=True)
@@ -187,7 +187,7 @@ def in_days(call: Call, domains: list[Domain]) -> Call | None:
             "to a date, whole days that are written out are added",
             hint="day + 7, day - INTERVAL 1 MONTH, DATE_DIFF('day', a, b)",
         )
-    by = int(Fraction(other.value))  # type: ignore[arg-type]
+    by = int(Fraction(other.value))  # type: ignore[arg-type]  # (a whole number, as was asked)
     return Call("add_days", (one, Literal(by if call.name == "add" else -by)))
 
 

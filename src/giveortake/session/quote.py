@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake import exact
 from giveortake.compile.postprocessing import caps_in_words, noise_in_words, of_units
 from giveortake.compile.releases import without_data
-from giveortake.plan.undeclared_values import undeclared_values
+from giveortake.plan.descriptions import undeclared_values
 from giveortake.privacy import events
 from giveortake.session.best_caps import left_out_of
 from giveortake.session.margins import column_margins, quoted_miss, share_of_budget
@@ -19,7 +19,7 @@ from giveortake.session.pages import quote_page
 from giveortake.session.worthless import doubt_about_keys, worthless
 
 if TYPE_CHECKING:
-    from giveortake.answers.left_out import LeftOut
+    from giveortake.answers.caps import LeftOut
     from giveortake.compile import Measurement, Terms
     from giveortake.exact import Number
     from giveortake.privacy import Guarantee

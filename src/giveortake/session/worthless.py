@@ -10,9 +10,8 @@ from giveortake.compile.measures import DistinctCount, PersonCount
 from giveortake.compile.outputs import Linear, Ratio
 from giveortake.compile.postprocessing import of_units
 from giveortake.compile.releases import without_data
-from giveortake.session.best_caps import profile_for, profiled_table
+from giveortake.session.best_caps import paid_profiles, profile_for, profiled_table
 from giveortake.session.cap_candidates import key_columns
-from giveortake.session.profile_releases import paid_profiles
 from giveortake.session.size_estimates import mean_size
 
 if TYPE_CHECKING:
