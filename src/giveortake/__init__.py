@@ -23,7 +23,7 @@ from giveortake.privacy import (
 )
 
 if TYPE_CHECKING:
-    from giveortake import accounting, answers, audit, frame, ledger, local, mechanisms, plot, session, verify
+    from giveortake import accounting, answers, audit, frame, ledger, local, mechanisms, plot, session, synth, verify
     from giveortake.accounting import compose
     from giveortake.frame import (
         col,
@@ -104,6 +104,7 @@ __all__ = [
     "session",
     "stddev",
     "sum",
+    "synth",
     "unit",
     "variance",
     "verify",
@@ -112,7 +113,7 @@ __all__ = [
 
 # Entered when somebody needs them; of other names that are not here yet, the room that has them.
 _ROOMS = frozenset(
-    {"accounting", "answers", "audit", "frame", "ledger", "local", "mechanisms", "plot", "session", "verify"}
+    {"accounting", "answers", "audit", "frame", "ledger", "local", "mechanisms", "plot", "session", "synth", "verify"}
 )
 _ROOM_OF = {
     "compose": "accounting",
