@@ -14,7 +14,7 @@ import giveortake as gt
 from giveortake.answers.caps import Caps
 from giveortake.compile import Measurement
 from giveortake.compile.caps import CustodianCaps
-from giveortake.compile.provenance import caps_of
+from giveortake.compile.postprocessing import caps_of
 from giveortake.compile.rules import Rules
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.session import Session

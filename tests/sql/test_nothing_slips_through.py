@@ -16,7 +16,7 @@ from giveortake import sql
 from giveortake.errors import QueryRefused
 from giveortake.plan import Question
 from giveortake.sql.refusals import allow
-from giveortake.sql.spelling import _ARGUMENTS
+from giveortake.sql.tokens import _ARGUMENTS
 
 GOLDEN = [text for text, _ in PAIRS]
 PIECES = sorted({piece for text in (*GOLDEN, *(text for text, _ in WITH_HINTS)) for piece in text.split()})

@@ -20,9 +20,8 @@ from giveortake.answers.printable import printable
 from giveortake.errors import InvalidParameter, NotFound, Unprovable
 
 if TYPE_CHECKING:
-    from giveortake.answers.caps import Caps
+    from giveortake.answers.caps import Caps, LeftOut
     from giveortake.answers.column import Values
-    from giveortake.answers.left_out import LeftOut
     from giveortake.answers.spend_terms import SpendTerms
     from giveortake.exact import Number
 

@@ -77,8 +77,8 @@ def rounds_shown(text: str) -> Iterator[Callable[[int, int], None]]:
 
 def _bar(text: str, total: int | None) -> Any:
     from rich.console import Console  # noqa: PLC0415 (for people only)
-    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-    from rich.progress import Progress as Bar  # noqa: PLC0415
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415 (heavy)
+    from rich.progress import Progress as Bar  # noqa: PLC0415 (heavy)
 
     parts = (SpinnerColumn(),) if total is None else (BarColumn(), MofNCompleteColumn())
     words = TextColumn("{task.description}", markup=False)

@@ -14,17 +14,19 @@ import numpy as np
 from giveortake import exact
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.caps import capped, named
-from giveortake.compile.inquiry import Inquiry
 from giveortake.compile.keys import known_values
+from giveortake.compile.measures import Inquiry
 from giveortake.compile.releases import Deciding, Release, arrays_from_json
 from giveortake.compile.rules import LATEST, Rules
-from giveortake.compile.selection_rules import MEAN_OF_PURE, KeySearch
+from giveortake.compile.selection_rules import MEAN_OF_PURE, KeySearch, with_key_delta
 from giveortake.compile.stability import Stability
 from giveortake.compile.weights import design, plain_design, vectors
 from giveortake.engines import KeyColumn, Keys
+from giveortake.engines.failures import failure
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import Laplace
 from giveortake.plan import Measured
+from giveortake.plan.descriptions import described
 from giveortake.plan.domains import MOST_KEYS
 from giveortake.privacy import ApproxDP, GaussianDP, events, gaussian_mu
 
@@ -58,19 +60,28 @@ _MOST_NOISE = 10**100  # in steps; intervals are computed in doubles
 @final
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What will be asked of the engine, with how much noise, at what price. It was made without looking at rows."""
+    """What will be asked of the engine, with how much noise, at what price. It was made without looking at rows.
+
+    `keys` are those of the answer; where there is a `selection`, they are to be found in the data, and have no values.
+    """
 
     question: Question
     caps: Caps
+    spend: Spend
+    keys: Keys
     stability: Stability
     measures: tuple[Measure, ...]
     formulas: tuple[tuple[str, Formula], ...]
     noises: tuple[RoundedNoise, ...]
     selection: Selection | None
-    columns: tuple[KeyColumn, ...]
     rules: Rules
     basis: Basis
     shares: tuple[Fraction, ...]  # of the spend for values, of each vector of measures
+
+    @property
+    def columns(self) -> tuple[KeyColumn, ...]:
+        """The columns of the keys."""
+        return self.keys.columns
 
     @property
     def is_pure(self) -> bool:
@@ -109,11 +120,12 @@ class Measurement:
         decides = None if self.selection is None else self.selection.decides
         return tuple(place for place in range(len(self.measures)) if place != decides)
 
-    def promise(self, spend: Spend, unit: Unit) -> Guarantee:
+    def promise(self, unit: Unit) -> Guarantee:
         """What the whole release promises. Found keys and Gaussian values meet in (ε, δ), at the δ of the spend.
 
         Where keys are found by Gaussian noise, μ² of it adds to that of the values before they meet.
         """
+        spend = self.spend
         terms: Any = {"unit": unit, "neighbours": self.stability.neighbours}
         if self.selection is None or spend.is_pure:
             return self.event.guarantee(**terms)
@@ -141,21 +153,17 @@ class Measurement:
         ]
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
-    def named(self, spend: Spend) -> list[Any]:
-        """What names the question at a price."""
-        return [self.digest(), spend.to_json()]
+    def named(self) -> list[Any]:
+        """What names the question at its price."""
+        return [self.digest(), self.spend.to_json()]
 
     # -- running it ---------------------------------------------------------------------------------------------
-
-    def keys(self) -> Keys:
-        """All keys, where they are known."""
-        return Keys(self.columns)
 
     def asked(self) -> Iterator[Asked]:
         """Everything that an engine will be asked for, with the keys that are known."""
         if self.selection is not None:
-            yield self.selection.question(self.question.relation, Keys(self.columns))
-        yield from self._inquiry(self.keys()).questions()
+            yield self.selection.question(self.question.relation, self.keys)
+        yield from self._inquiry(self.keys).questions()
 
     def _inquiry(self, keys: Keys) -> Inquiry:
         inquiry = Inquiry(self.question.relation, keys, self.stability.bounding)
@@ -166,7 +174,7 @@ class Measurement:
     def units(self, engine: Engine) -> Iterator[Sensitive[FoundUnits]]:
         """The keys that occur and the units of each, some at a time: what decides which of them are shown."""
         assert self.selection is not None  # noqa: S101 (asked only then)
-        return engine.persons(self.selection.question(self.question.relation, Keys(self.columns)))
+        return engine.persons(self.selection.question(self.question.relation, self.keys))
 
     def find_keys(self, engine: Engine, entropy: Entropy | None = None) -> Iterator[list[tuple[Value, ...]]]:
         """The keys that enough units have, some at a time; if the number that decides is an answer, with that."""
@@ -201,7 +209,8 @@ class Measurement:
     ) -> Iterator[Release]:
         """The same for so many keys at a time. Each part is drawn when it is taken, once.
 
-        `counted` are the numbers that decided about these keys, if they are an answer.
+        `counted` are the numbers that decided about these keys, if they are an answer. After the last part, what was
+        drawn from a table that changed meanwhile is refused.
         """
         nothing: Iterator[Any] = repeat({}, -(-max(keys.size, 1) // size))
         exactly = self._inquiry(keys).parts(engine, size) if self.measured else nothing
@@ -211,6 +220,8 @@ class Measurement:
                 for place, exact in parts.items()
             } | decided
             yield self.released(tuple(drawn[place] for place in range(len(self.measures))))
+        if not engine.unchanged():
+            raise failure("changed")
 
     def read(self, content: Any) -> Release:
         """A release of it as it was stored."""
@@ -233,11 +244,13 @@ def measurement(
     *,
     rules: Rules = LATEST,
     basis: Basis | None = None,
+    key_pot: Fraction | None = None,
 ) -> Measurement:
     """Measures, noise and price of a question; with `known` keys, which are public then, none are looked for.
 
     `caps` are those of this question. A question in which neither they nor its structure bound what a person
-    contributes is refused. With a `basis` it is measured in that, so that releases can be combined.
+    contributes is refused. With a `basis` it is measured in that, so that releases can be combined. Where keys have to
+    be found, and the spend says no δ for it, that is a part of the `key_pot`.
 
     Guarantee: the parts of an answer compose sequentially (seed 000 L1.2; μ² adds [DRS22, Cor. 3.3]) to no more than
     the spend, which is checked again on the event that will be charged.
@@ -246,13 +259,13 @@ def measurement(
     values = known_values(question, rules)
     columns = tuple(KeyColumn(name, key, each) for (name, key), each in zip(question.keys, values, strict=True))
     keys = Keys(columns) if known is None else known
-    columns = keys.columns
-    discovered = keys.found is None and any(column.values is None for column in columns)
+    discovered = keys.found is None and any(column.values is None for column in keys.columns)
     if not discovered and keys.size > MOST_KEYS:
         raise QueryRefused(
             f"the answer would have {keys.size:,} keys, more than {MOST_KEYS:,}",
             hint="group by fewer columns, or by wider buckets",
         )
+    spend = with_key_delta(spend, key_pot, rules) if discovered else replace(spend, keys=None)
     stability = Stability.of(question, caps, neighbours, None if discovered else keys.size, rules)
     chosen = design(question, stability, rules, pure=spend.is_pure, basis=basis)
     if discovered:
@@ -265,15 +278,25 @@ def measurement(
             "no number of the question depends on a row: what is asked is known without asking",
             hint="ask for COUNT(*) as well",
         )
-    search = KeySearch.of(question, stability, chosen)
-    selection, rest = search.selection(spend, rules) if discovered else (None, spend)
+    selection, rest = KeySearch.of(question, stability, chosen).selection(spend, rules) if discovered else (None, spend)
     noises = _noises(chosen, selection, rest)
     if any(each.scale_in_steps > _MOST_NOISE for each in noises):
         raise InvalidParameter("epsilon", str(spend), "is so small that the noise has no bound", hint="spend more")
     made = Measurement(
-        question, caps, stability, measures, formulas, noises, selection, columns, rules, chosen.basis, chosen.shares
+        question,
+        caps,
+        spend,
+        keys,
+        stability,
+        measures,
+        formulas,
+        noises,
+        selection,
+        rules,
+        chosen.basis,
+        chosen.shares,
     )
-    _require_within(made, spend)
+    _require_within(made)
     return made
 
 
@@ -306,9 +329,9 @@ def _noises(chosen: Design, selection: Selection | None, rest: Spend | None) -> 
     return tuple(found)
 
 
-def _require_within(made: Measurement, spend: Spend) -> None:
+def _require_within(made: Measurement) -> None:
     """The price of what will be charged, derived anew from the event, is no more than what was to be spent."""
-    charged = _charges(made.event)
+    spend, charged = made.spend, _charges(made.event)
     keys, laplace, squares = charged.keys, charged.laplace, charged.squares
     if spend.is_pure:
         within = squares == 0 and keys + laplace <= (spend.epsilon or 0)
@@ -362,6 +385,22 @@ def _single_events(event: Event) -> Iterable[Event]:
                 yield from _single_events(event.event)
         case _:
             yield event
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Measurements that are charged together: all that they release as one event, their names, and what they ask."""
+
+    event: Event
+    names: list[Any]
+    words: str
+
+
+def joint(asked: Sequence[Measurement]) -> Joint:
+    """What a ledger writes down of measurements."""
+    words = described([each.question for each in asked])
+    return Joint(event_of(asked), [each.named() for each in asked], words)
 
 
 def event_of(asked: Iterable[Measurement]) -> Event:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from giveortake.errors import AccessDenied, LedgerDamaged, LedgerRolledBack, LedgerTooNew, NotFound
 from giveortake.ledger.allotments import larger
-from giveortake.ledger.canonical import canonical, digest
-from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, UPGRADE, Entry, Point
+from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, UPGRADE, Entry, Point, canonical, digest
 from giveortake.ledger.levels import FAILURES, DataSet, Grant, Level, Paid, Reserved
 from giveortake.ledger.promises import promise_from_json
 from giveortake.privacy import Unit

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import AccessDenied, LedgerMismatch, NotFound
-from giveortake.ledger.canonical import plain
+from giveortake.ledger.entries import plain
 
 if TYPE_CHECKING:
     from giveortake.ledger.draft import Draft

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self, final
 from giveortake.errors import ApprovalRequired, InvalidParameter, NotFound
 from giveortake.exact import whole
 from giveortake.ledger import draws, registering, spending
-from giveortake.ledger.canonical import canonical, digest, plain
+from giveortake.ledger.budgets import change_budget
+from giveortake.ledger.entries import canonical, digest, plain
 from giveortake.ledger.failures import Allowance, allowance
-from giveortake.ledger.profiles import profiles
 from giveortake.ledger.spending import Reservation, Waiting
 from giveortake.ledger.standings import Standing, Standings, meant, standing_of
 from giveortake.ledger.tables import Registered, people_of, put
@@ -186,7 +186,7 @@ class Ledger:
     def change_budget(self, level: Standing, budget: Guarantee, *, reason: str) -> Standing:
         """A new promise to the same people: all history is run again under it, and refused if it does not fit."""
         with self.chain.changing() as draft:
-            spending.change_budget(draft, meant(draft.book, level), budget, reason)
+            change_budget(draft, meant(draft.book, level), budget, reason)
         return self._standing(lambda book: book.levels[level.number])
 
     def affordable(self, level: Standing) -> Fraction | None:
@@ -358,7 +358,7 @@ class Ledger:
     def profiles(self, dataset: str, *, version: str, analyst: str | None = None) -> list[tuple[Any, str, Any]]:
         """The request, id and stored answer of each profile that the asker's own levels paid for, the newest first."""
         with self.chain.looking() as draft:
-            return profiles(draft, dataset, analyst, version)
+            return spending.profiles(draft, dataset, analyst, version)
 
     def approve(self, request: int, *, reason: str) -> None:
         """The custodian lets one large spend through, once."""

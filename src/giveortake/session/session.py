@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self, Unpack, final
 
 from giveortake import frame, sql
+from giveortake.answers.confidence import Confidence
 from giveortake.compile import Rules, Spend, Terms
 from giveortake.errors import InvalidParameter, LedgerUnavailable
 from giveortake.exact import open_probability, shown, spendable
@@ -21,6 +21,7 @@ from giveortake.session.query import Query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
     from types import TracebackType
 
     from giveortake.answers import Answer
@@ -185,13 +186,13 @@ class Session:
             spend = share_of_each(Spend(epsilon=spendable("epsilon", epsilon)), list(old.values()), Rules.FIRST)
             priced = [mechanism.price_at(question, self.caps, spend, rules=Rules.FIRST) for question in old.values()]
             if mechanism.knows(priced, None):
-                found = mechanism.answer(priced, Fraction(95, 100), None)
+                found = mechanism.answer(priced, Confidence("0.95"), None)
                 return search.suggestion(dict(zip(old, found, strict=True)))
         by = () if together else by
         asked = ProfileRequest.of(
             mechanism, self._private(None), epsilon=epsilon, by=by, columns=columns, most_rows=None
         )
-        answers = mechanism.answer(asked.price(), Fraction(95, 100), None, asked.said)
+        answers = mechanism.answer(asked.price(), Confidence("0.95"), None, asked.said)
         return suggestion_of(asked.release(None), answers, together=together, share=wanted)
 
     def check_bounds(self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = ()) -> Answer:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from giveortake.engines.duckdb import sorted_keys, sorted_tallies, statements
-from giveortake.engines.duckdb.constants import parameters, sql_type
 from giveortake.engines.duckdb.database import open_database
-from giveortake.engines.duckdb.dialect import DuckDBDialect
+from giveortake.engines.duckdb.dialect import DuckDBDialect, parameters, sql_type
 from giveortake.engines.duckdb.loaded_copies import LoadedCopies
 from giveortake.engines.duckdb.public_tables import content_of
 from giveortake.engines.duckdb.scratch import ScratchFolder

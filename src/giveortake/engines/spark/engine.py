@@ -270,7 +270,7 @@ class SparkEngine(SQLEngine):
         try:
             yield
         finally:
-            self._context.setJobDescription(before)  # type: ignore[arg-type]
+            self._context.setJobDescription(before)  # type: ignore[arg-type]  # (None takes it away)
 
     @contextmanager
     def _limited(self) -> Iterator[None]:
@@ -302,7 +302,7 @@ class SparkEngine(SQLEngine):
 def session_of(source: object) -> SparkSession:
     """The session that a source belongs to."""
     if not isinstance(source, str):
-        return source.sparkSession  # type: ignore[attr-defined, no-any-return]
+        return source.sparkSession  # type: ignore[attr-defined, no-any-return]  # (a DataFrame, of either kind)
     try:
         return connect(source)[0]
     except GiveOrTakeError:

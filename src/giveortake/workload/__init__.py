@@ -1,0 +1,1 @@
+"""Workloads: many questions that are declared together, and the least noise that answers all of them."""
