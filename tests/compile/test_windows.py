@@ -195,7 +195,7 @@ FUNCTIONS: dict[str, Callable[[int, float], float]] = {
 def test_intervals_of_functions_of_answers_hold(session: Any, reads_values: bool, entropy: RecordedEntropy) -> None:
     texts = [text for text in FUNCTIONS if ("(x)" in text) == reads_values]
     rows = TABLE.group_by("r", "m").agg(pl.len(), pl.sum("x")).rows()
-    truths = {row[:2]: tuple(float(FUNCTIONS[text](row[2], row[3])) for text in texts) for row in rows}
+    truths: Truths = {row[:2]: tuple(float(FUNCTIONS[text](row[2], row[3])) for text in texts) for row in rows}
     assert _short_of_enough(texts, _coverages(session, texts, lambda _: truths, "Laplace", entropy, "")) == {}
 
 
