@@ -32,7 +32,7 @@ from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by
 from giveortake.session.found_keys import FoundDraw
 from giveortake.session.paid_releases import PaidRelease
 from giveortake.session.refusals import no_share, too_dear
-from giveortake.session.sealed_draws import Drawn, sealed
+from giveortake.session.sealed_draws import Drawn, sealed_question
 from giveortake.session.stored_answers import DrawnPart
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from giveortake.answers import Answer
     from giveortake.compile import Caps, CustodianCaps, Measurement, Spend, Terms
-    from giveortake.compile.bases import Basis
     from giveortake.engines import Engine, Keys
     from giveortake.ledger import Ledger, Reservation, Standing, Trial
     from giveortake.plan import Origin, Question
@@ -232,49 +231,30 @@ class InteractiveMechanism:
         named: Any = {"dataset": self.dataset, "analyst": self.analyst, "key": key}
         return self.ledger.knows(charge.event, request=charge.request, question=charge.question, **named)
 
-    def price_at(
-        self,
-        question: Question,
-        caps: Caps,
-        spend: Spend,
-        known: Keys | None = None,
-        *,
-        rules: Rules = LATEST,
-        basis: Basis | None = None,
-    ) -> Priced:
-        """The same for caps and a spend. With `known` keys, which are public then, none are looked for.
+    def price_at(self, question: Question, caps: Caps, spend: Spend, *, rules: Rules = LATEST) -> Priced:
+        """The same for caps and a spend.
 
-        With a `basis` it is measured in that, as what it is to be combined with was.
-
-        This is the one gate: a question that is not made of this session's own tables, or that the engine cannot run,
-        has no price.
+        This, and `price_again`, is the one gate: a question that is not made of this session's own tables, or that the
+        engine cannot run, has no price.
         """
         self.origin.require(question)
-        made = self.measure(question, caps, spend, known, rules=rules, basis=basis)
+        made = self.measure(question, caps, spend, rules=rules)
         self.engine.require_runnable(made.asked())
         return Priced(question, made)
 
-    def measure(
-        self,
-        question: Question,
-        caps: Caps,
-        spend: Spend,
-        known: Keys | None = None,
-        *,
-        rules: Rules = LATEST,
-        basis: Basis | None = None,
-    ) -> Measurement:
-        """The measurement that a spend buys. The δ for finding keys is a tenth of the pot unless said otherwise."""
-        return measurement(
-            question,
-            caps,
-            self.budget.neighbours,
-            spend,
-            known,
-            rules=rules,
-            basis=basis,
-            key_pot=self.key_pot,
+    def price_again(self, asked: Priced, spend: Spend, keys: Keys) -> Priced:
+        """A question that was answered, once more: at keys that are public now, measured so that releases combine."""
+        question, before = asked.question, asked.made
+        self.origin.require(question)
+        made = measurement(
+            question, before.caps, self.budget.neighbours, spend, keys, rules=before.rules, basis=before.basis
         )
+        self.engine.require_runnable(made.asked())
+        return Priced(question, made)
+
+    def measure(self, question: Question, caps: Caps, spend: Spend, *, rules: Rules = LATEST) -> Measurement:
+        """The measurement that a spend buys. The δ for finding keys is a tenth of the pot unless said otherwise."""
+        return measurement(question, caps, self.budget.neighbours, spend, rules=rules, key_pot=self.key_pot)
 
     @property
     def key_pot(self) -> Fraction | None:
@@ -381,7 +361,7 @@ class InteractiveMechanism:
                 return DrawnPart(stored_answers.part_to_json(None, asked.made.release(self.engine, asked.keys)))
             return FoundDraw(self, asked.made, f"{reservation.reference}-{place}").draw()
 
-        return sealed(drawn)
+        return sealed_question(drawn)
 
     # -- 4. settle ----------------------------------------------------------------------------------------------
 
