@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from giveortake.answers.confidence import Confidence
 from giveortake.compile import Measurement, Release, Spend
 from giveortake.compile.postprocessing import answer_columns
 from inside import engine_of, measured
@@ -117,10 +118,10 @@ def _numbers(values: Any) -> list[float]:
 def _coverage(session: Any, text: str, truths: Any, noise: str, entropy: RecordedEntropy, having: str = "") -> float:
     """How often the interval of a cell holds, over cells and redraws; the worst cell."""
     made = measured(session, f"SELECT r, m, {text} AS w FROM t GROUP BY r, m{having}", SPENDS[noise])
-    keys, exact = made.keys(), exact_integers(made, engine_of(session))
+    keys, exact = made.keys, exact_integers(made, engine_of(session))
     held: dict[tuple[Any, ...], list[bool]] = {}
     for _ in range(REDRAWS):
-        r, m, w = answer_columns(made, keys, [_redrawn(made, exact, entropy)], Fraction(95, 100))
+        r, m, w = answer_columns(made, keys, [_redrawn(made, exact, entropy)], Confidence("0.95"))
         expected = truths(list(zip(r, m, strict=True)))
         for key, low, high in zip(zip(r, m, strict=True), _numbers(w.low), _numbers(w.high), strict=True):
             truth = expected[key]

@@ -310,7 +310,7 @@ def test_lists_of_keys_of_every_kind_are_read_as_they_were_written(
             columns = tuple(KeyColumn(name, Column(name), None) for name in names)
             units = [_open(each)[0] for each in one.persons(Persons(scan, Keys(columns), 50))]
             listed = sorted((key for keys in units for key in keys), key=lambda key: (key[-1] is not None, repr(key)))
-            found = Found(len(listed), lambda listed=listed: iter([listed[:1], listed[1:9], listed[9:]]))  # type: ignore[misc]
+            found = Found(len(listed), lambda listed=listed: iter([listed[:1], listed[1:9], listed[9:]]))  # type: ignore[misc]  # (a default)
             tally = Tally(scan, Keys(columns, found=found), (Summand("rows"), Summand("persons")), Bounding(50, 50))
             expected, same = (next(each.in_parts(tally, len(listed))) for each in (one, other))
             assert [each.tolist() for each in _open(expected)] == [each.tolist() for each in _open(same)], names
@@ -329,7 +329,7 @@ def test_files_of_keys_are_gone_when_they_were_read(spark: SparkSession, tmp_pat
         assert folder is not None
         assert len(list(folder.path.glob("*/*.parquet"))) == 2
         assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
-        parts.close()  # type: ignore[attr-defined]
+        parts.close()  # type: ignore[attr-defined]  # (a generator)
         assert not list(folder.path.glob("*/*"))
         engine.close()
         assert not folder.path.exists()

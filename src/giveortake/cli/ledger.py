@@ -21,7 +21,7 @@ from giveortake.cli.command import Command, terminal
 from giveortake.cli.ledger_paths import require_ledger
 from giveortake.errors import GiveOrTakeError
 from giveortake.exact import shown
-from giveortake.ledger.canonical import canonical
+from giveortake.ledger.entries import canonical
 from giveortake.ledger.promises import promise_from_json
 from giveortake.privacy.events import event_from_json
 

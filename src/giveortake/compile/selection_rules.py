@@ -224,3 +224,17 @@ def key_delta(spend: Spend, most: Fraction) -> Fraction:
         return NormalDist().inv_cdf(1 - chance) / float(gaussian_mu(epsilon, delta * (1 - part)))
 
     return min(most, min(_DELTAS, key=height) * delta)
+
+
+def with_key_delta(spend: Spend, pot: Fraction | None, rules: Rules) -> Spend:
+    """The spend with a δ for finding keys: the one that it says, else a tenth of the pot.
+
+    Of a δ that is stated it is a part: half at most by the first rules, as much as serves best by the others.
+    """
+    if spend.keys is not None or pot is None:
+        return spend
+    usual = pot / 10
+    if spend.delta is None:
+        return replace(spend, keys=usual)
+    half = min(usual, spend.delta / 2)
+    return replace(spend, keys=half if rules is Rules.FIRST else key_delta(spend, usual))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from giveortake.mechanisms.additive import RoundedNoise
     from giveortake.privacy import Guarantee
 
-_USUAL_CONFIDENCE = Fraction(95, 100)
+_USUAL_CONFIDENCE = Confidence("0.95")
 
 
 @final
@@ -126,7 +126,7 @@ class Terms:
     spend: Spend | None
     margin: Number | None
     share: Fraction | None
-    confidence: Fraction
+    confidence: Confidence
     key_delta: Fraction | None
     n: Number | None
     caps: Caps = field(default_factory=Caps)
@@ -134,7 +134,7 @@ class Terms:
 
     @classmethod
     def of(
-        cls, said: Mapping[str, Any], *, confidence: Fraction = _USUAL_CONFIDENCE, without: Collection[str] = ()
+        cls, said: Mapping[str, Any], *, confidence: Confidence = _USUAL_CONFIDENCE, without: Collection[str] = ()
     ) -> Terms:
         """The terms as they were said; `without` are those that have no meaning where they were said."""
         taken = [name for name in _ALL_TERMS if name not in without]
@@ -149,13 +149,12 @@ class Terms:
         share = exact.positive("share", given["share"]) if "share" in given else None
         if share is not None and share > 1:
             raise InvalidParameter("share", given["share"], "is more than the whole budget", hint='share="1/10"')
-        over = given.get("confidence_over", getattr(confidence, "over", None))
-        confidence = Confidence(given.get("confidence", confidence), over)
+        sure = Confidence(given.get("confidence", confidence), given.get("confidence_over", confidence.over))
         keys = exact.open_probability("key_delta", given["key_delta"]) if "key_delta" in given else None
         if given.get("caps", "best") != "best":
             raise InvalidParameter("caps", given["caps"], "is unknown", hint='caps="best", or rows_per_person=4')
         caps = Caps.of(*(given.get(name) for name in ("groups_per_person", "rows_per_group", "rows_per_person")))
-        return cls(spend, given.get("margin"), share, confidence, keys, given.get("n"), caps, "caps" in given)
+        return cls(spend, given.get("margin"), share, sure, keys, given.get("n"), caps, "caps" in given)
 
 
 def _unknown(name: str, value: object, taken: Collection[str]) -> InvalidParameter:

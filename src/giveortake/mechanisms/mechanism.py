@@ -5,12 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, final
 
+import numpy as np
+
 from giveortake.errors import SensitiveValue
 from giveortake.mechanisms.prefix_sums import PrefixStrategy
 from giveortake.mechanisms.trees import nodes_of
 from giveortake.randomness import SYSTEM_ENTROPY
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from giveortake.exact import Number
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
@@ -68,6 +72,12 @@ class Sensitive(Generic[Private]):
             raise SensitiveValue("only a list of sensitive values has items")
         return Sensitive(self._hidden[place])
 
+    def part(self: Sensitive[IntArray], start: int, end: int) -> Sensitive[IntArray]:
+        """Some places of an array, whose length is no secret; sensitive as before."""
+        if not isinstance(self._hidden, np.ndarray):
+            raise SensitiveValue("only an array of sensitive values has parts")
+        return Sensitive(self._hidden[start:end])
+
     def tree(self: Sensitive[IntArray]) -> Sensitive[IntArray]:
         """An array of bins with all sums of its tree (see `trees`), sensitive as before."""
         return Sensitive(nodes_of(self._hidden))
@@ -77,6 +87,13 @@ class Sensitive(Generic[Private]):
         if not isinstance(strategy, PrefixStrategy):
             raise SensitiveValue(f"a {type(strategy).__name__} may not look inside a sensitive value")
         return Sensitive(strategy.transform(self._hidden))
+
+    def summed(self: Sensitive[IntArray], sizes: Sequence[int], kept: Sequence[int]) -> Sensitive[IntArray]:
+        """A table of `sizes` summed over all axes but those kept, in their order; flat, and sensitive as before."""
+        table = np.asarray(self._hidden).reshape(tuple(sizes))
+        others = tuple(axis for axis in range(len(sizes)) if axis not in kept)
+        left = sorted(kept)
+        return Sensitive(table.sum(axis=others).transpose([left.index(axis) for axis in kept]).reshape(-1))
 
     def __repr__(self) -> str:
         return "<sensitive>"

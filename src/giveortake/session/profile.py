@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
-from giveortake.answers.left_out import LeftOut, percent
+from giveortake.answers.caps import LeftOut, percent
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms.tails import LaplaceTail, quantile
 from giveortake.session.dimensions import GroupsOfPerson, Magnitude, RowsOfPerson, SizeDimension, least_edge

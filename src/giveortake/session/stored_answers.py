@@ -85,7 +85,7 @@ def some_at_a_time(spool: Spool, asked: Priced, part: Stored) -> Iterator[tuple[
         return
     for line in spool.read(part["spool"]):
         rows = keys_from_json(line["keys"])
-        keys = listed_keys(asked.made, Found(len(rows), lambda rows=rows: iter([rows])))  # type: ignore[misc]
+        keys = listed_keys(asked.made, Found(len(rows), lambda rows=rows: iter([rows])))  # type: ignore[misc]  # (of this turn of the loop)
         yield keys, asked.made.read(line["arrays"])
 
 

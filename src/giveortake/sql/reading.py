@@ -11,16 +11,14 @@ from sqlglot.errors import SqlglotError
 from giveortake.errors import QueryRefused
 from giveortake.plan import Question
 from giveortake.plan.questions import Order, aggregates_in, windows_in
-from giveortake.sql.aggregates import aggregate, has_aggregate, is_aggregate
+from giveortake.sql.aggregates import aggregate, group_keys, has_aggregate, is_aggregate, key_expression
 from giveortake.sql.conditions import Answers
-from giveortake.sql.expressions import Rows, column_name
-from giveortake.sql.features import group_keys, key_expression
+from giveortake.sql.expressions import Rows, column_name, unaliased
 from giveortake.sql.functions import PARSED, Text
 from giveortake.sql.outputs import Outputs
 from giveortake.sql.refusals import allow, refuse
-from giveortake.sql.relations import Tables, require_distinct, selected, source, unaliased
-from giveortake.sql.spelling import require_known_calls, require_known_names
-from giveortake.sql.tokens import prepare
+from giveortake.sql.relations import Tables, require_distinct, selected, source
+from giveortake.sql.tokens import prepare, require_known_calls, require_known_names
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -121,7 +121,7 @@ class Coins:
 
         toss: Any = flip
         toss.choose, toss.categorical, toss.until = self.choose, self.categorical, self.until
-        return toss  # type: ignore[no-any-return]
+        return toss  # type: ignore[no-any-return]  # (a function with attributes)
 
     def choose(self, options: int | Sequence[Any]) -> Any:
         """One of 0 … n − 1, or one element of a sequence, each equally likely."""
@@ -374,7 +374,7 @@ def canonical(output: Any) -> Any:
     """The output itself, with one not-a-number in place of all."""
     if isinstance(output, tuple) and type(output) is tuple:
         return tuple(map(canonical, output))
-    return NAN if output != output else output  # noqa: PLR0124
+    return NAN if output != output else output  # noqa: PLR0124 (not a number)
 
 
 def same(one: Any, other: Any) -> bool:

@@ -374,7 +374,7 @@ class Table:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Table) and self._laws == other._laws and set(self._pairs) == set(other._pairs)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # (its laws are dictionaries)
 
     def __repr__(self) -> str:
         return drawn(self)
@@ -402,7 +402,7 @@ def _believed(weights: Mapping[Hashable, Fraction]) -> dict[Hashable, Fraction] 
 def _claimed(promise: Guarantee) -> tuple[Fraction, Fraction]:
     if type(promise) not in {PureDP, ApproxDP}:
         raise InvalidParameter("claim", promise, "is no claim about ε and δ", hint="check PureDP, or ApproxDP")
-    return promise.epsilon, getattr(promise, "delta", ZERO)  # type: ignore[attr-defined]
+    return promise.epsilon, getattr(promise, "delta", ZERO)  # type: ignore[attr-defined]  # (both kinds have one)
 
 
 def _checked(x: Hashable, law: Mapping[Hashable, Fraction]) -> dict[Hashable, Fraction]:

@@ -309,7 +309,7 @@ class SparkEngine(SQLEngine):
         try:
             yield
         finally:
-            self._context.setJobDescription(before)  # type: ignore[arg-type]
+            self._context.setJobDescription(before)  # type: ignore[arg-type]  # (None takes it away)
 
     @contextmanager
     def _limited(self) -> Iterator[None]:

@@ -33,7 +33,7 @@ _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 def session_of(source: object) -> SparkSession:
     """The session that a source belongs to."""
     if not isinstance(source, str):
-        return source.sparkSession  # type: ignore[attr-defined, no-any-return]
+        return source.sparkSession  # type: ignore[attr-defined, no-any-return]  # (a DataFrame, of either kind)
     try:
         return connect(source)[0]
     except GiveOrTakeError:
