@@ -255,6 +255,12 @@ class Book:
             if self.unsettled.get((reserved.analyst, reserved.question)) == reserved.number:
                 del self.unsettled[reserved.analyst, reserved.question]
 
+    def _drawn(self, number: int, content: dict[str, Any]) -> None:
+        reserved = self.reservations.get(content["reservation"])
+        if reserved is None or reserved.answer is not None or content["place"] != len(reserved.drawn):
+            raise LedgerDamaged(f"entry {number} was drawn for what is not waiting for it", hint=RESTORE)
+        reserved.drawn.append(number)
+
     def _failed(self, _number: int, content: dict[str, Any]) -> None:
         reserved = self.reservations[content["reservation"]]
         reserved.failed = True
@@ -331,6 +337,7 @@ KINDS = frozenset(
         "budget",
         "dataset",
         "declared",
+        "drawn",
         "failed",
         "forgiven",
         "ledger",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 from giveortake.errors import ApprovalRequired, InvalidParameter, NotFound
 from giveortake.exact import whole
-from giveortake.ledger import registering, spending
+from giveortake.ledger import draws, registering, spending
 from giveortake.ledger.budgets import change_budget
 from giveortake.ledger.entries import canonical, digest, plain
 from giveortake.ledger.failures import Allowance, allowance
@@ -289,6 +289,21 @@ class Ledger:
         number = _number(reservation)
         with self.chain.changing() as draft:
             return spending.settle(draft, number, answer)
+
+    def keep(self, reservation: Reservation | int, place: int, drawn: object) -> Any:
+        """Keep one draw of several for a reservation, durably, unless there is one at its place; return the kept one.
+
+        Call it before anything is made of the draw: what is kept is what was drawn, however often a run is taken up.
+        """
+        number = _number(reservation)
+        with self.chain.changing() as draft:
+            return draws.keep(draft, number, place, drawn)
+
+    def kept(self, reservation: Reservation | int) -> list[Any]:
+        """What was drawn for a reservation before it has an answer, in order."""
+        number = _number(reservation)
+        with self.chain.looking() as draft:
+            return draws.kept(draft, number)
 
     @contextmanager
     def turn(self, question: str, *, dataset: str, analyst: str | None = None) -> Iterator[None]:
