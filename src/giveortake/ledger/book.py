@@ -256,6 +256,12 @@ class Book:
             if self.unsettled.get((reserved.analyst, reserved.question)) == reserved.number:
                 del self.unsettled[reserved.analyst, reserved.question]
 
+    def _stepped(self, number: int, content: dict[str, Any]) -> None:
+        reserved = self.reservations.get(content["reservation"])
+        if reserved is None or reserved.answer is not None or content["step"] != len(reserved.steps):
+            raise LedgerDamaged(f"entry {number} is not the next step of what was charged", hint=RESTORE)
+        reserved.steps.append(number)
+
     def _failed(self, _number: int, content: dict[str, Any]) -> None:
         reserved = self.reservations[content["reservation"]]
         reserved.failed = True
@@ -345,6 +351,7 @@ KINDS = frozenset(
         "restored",
         "revoked",
         "settled",
+        "stepped",
         "version",
     }
 )

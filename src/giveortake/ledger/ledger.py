@@ -290,6 +290,18 @@ class Ledger:
         with self.chain.changing() as draft:
             return spending.settle(draft, number, answer)
 
+    def step(self, reservation: Reservation | int, place: int, answer: object) -> list[Any]:
+        """Keep an answer as the next step of a reservation unless there is one; return all steps that are kept."""
+        number = _number(reservation)
+        with self.chain.changing() as draft:
+            return spending.step(draft, number, place, answer)
+
+    def steps(self, reservation: Reservation | int) -> list[Any]:
+        """The steps that are kept of a reservation that is answered step by step."""
+        number = _number(reservation)
+        with self.chain.looking() as draft:
+            return spending.steps(draft, number)
+
     @contextmanager
     def turn(self, question: str, *, dataset: str, analyst: str | None = None) -> Iterator[None]:
         """Wait until nobody else, in any thread or process, is about to answer this analyst's same question.

@@ -87,6 +87,7 @@ class Reserved:
     own: tuple[int, ...] = ()  # the levels of the asker alone
     failed: bool = False
     lost: int | None = None  # the restoration after which nobody knows whether it was answered
+    steps: list[int] = field(default_factory=list)  # the entries of its steps, if it is answered step by step
 
 
 @final

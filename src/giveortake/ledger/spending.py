@@ -181,6 +181,32 @@ def settle(draft: Draft, number: int, answer: object) -> Any:
     return draft.stored(reserved.answer).content["answer"]
 
 
+def step(draft: Draft, number: int, place: int, answer: object) -> list[Any]:
+    """Keep the next step of a reservation that is answered step by step, and return all that are kept.
+
+    Guarantee: a step is kept once. If there is one at that place already, it stays, and what was drawn now is lost.
+    """
+    reserved = draft.book.reservations.get(number)
+    if reserved is None or reserved.answer is not None:
+        raise NotFound(f"entry {number} is not a reservation that is answered step by step")
+    if reserved.analyst in draft.book.revoked:
+        raise AccessDenied(f"the analyst {reserved.analyst!r} was revoked; the charge stands")
+    _require_known(reserved)
+    before = steps(draft, number)
+    if place != len(before):
+        return before
+    kept = plain("answer", answer)
+    draft.add("stepped", {"reservation": number, "step": place, "answer": kept})
+    return [*before, kept]
+
+
+def steps(draft: Draft, number: int) -> list[Any]:
+    """What is kept of a reservation that is answered step by step, in order."""
+    reserved = draft.book.reservations[number]
+    _require_known(reserved)
+    return [draft.stored(entry).content["answer"] for entry in reserved.steps]
+
+
 def change_budget(draft: Draft, level: Level, budget: Guarantee, reason: str) -> None:
     """A new promise in place of the old one: all of the level's history is run again under the new filter.
 

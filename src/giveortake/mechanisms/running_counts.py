@@ -1,0 +1,73 @@
+"""One step of a running count: a row of the square root of running totals, with noise [HUU23; FHU23]."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, final
+
+from giveortake import exact
+from giveortake.mechanisms import columns
+from giveortake.mechanisms.gaussian import Gaussian
+from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened
+from giveortake.mechanisms.square_root import SquareRoot
+from giveortake.privacy import events
+
+if TYPE_CHECKING:
+    from giveortake.exact import Number
+    from giveortake.privacy.units import Neighbours
+    from giveortake.randomness import Entropy, IntArray
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RunningCount(Mechanism["IntArray", int]):
+    """Row t of B·x + z for the counts x of the periods so far, B = `SquareRoot(horizon)`, z normal of scale `sigma`.
+
+    Guarantee: let a unit put at most m rows into the periods of the horizon. All steps together move by B·u, which is a
+    sum of m columns of B: by at most m times the length of the first one, which is the longest, and is reached where
+    all m rows lie in the first period. Columns are not negative, so that √m would be false. B is lower triangular:
+    step t depends on the periods up to t alone, and later rows may depend on what was released [DMRST22]. So all steps
+    of the horizon together are one Gaussian release, under one charge.
+    """
+
+    horizon: int
+    sigma: Fraction
+
+    citation: ClassVar[str] = (
+        "Henzinger, Upadhyay, Upadhyay: Almost tight error bounds on differentially private continual counting, "
+        "SODA 2023"
+    )
+
+    @classmethod
+    def calibrated(cls, horizon: int, mu: Fraction, rows: int, neighbours: Neighbours) -> RunningCount:
+        """The least noise for which all steps together are μ-GDP, where a unit has at most so many rows."""
+        return cls(horizon, moved(horizon, rows, neighbours) / mu)
+
+    def event(self, sensitivity: Number = 1) -> events.Gaussian:
+        """All steps together, when one unit moves B·x by at most so much in L2."""
+        return events.Gaussian(self.sigma / exact.at_least("sensitivity", sensitivity))
+
+    def release(self, value: IntArray | Sensitive[IntArray], entropy: Entropy | None = None) -> int:
+        """The integer of the last of the periods given: exact sums, and noise drawn once."""
+        counts = columns.whole_numbers("value", opened(value, self)).numbers.tolist()
+        column = SquareRoot(self.horizon).column
+        exactly = sum(count * column[len(counts) - 1 - place] for place, count in enumerate(counts))
+        return int(Gaussian(self.sigma).release(exactly, entropy))
+
+    def digests(self, value: IntArray | Sensitive[IntArray], secret: bytes) -> tuple[str, str]:
+        """Keyed digests of the counts, without the last and with it, by which a changed past is known again.
+
+        They tell nothing to whoever does not have the secret.
+        """
+        counts = columns.whole_numbers("value", opened(value, self)).numbers.tolist()
+        before, now = (hmac.new(secret, repr(each).encode(), hashlib.sha256) for each in (counts[:-1], counts))
+        return before.hexdigest(), now.hexdigest()
+
+
+def moved(horizon: int, rows: int, neighbours: Neighbours) -> Fraction:
+    """How far a unit of so many rows moves all steps together, in L2, rounded up."""
+    once = rows * SquareRoot(horizon).l2
+    return once if neighbours == "add-remove" else once * exact.sqrt_up(Fraction(2))
