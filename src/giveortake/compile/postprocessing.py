@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from giveortake.plan import Question, Value
     from giveortake.privacy import Guarantee, Unit
 
-_FACES: dict[Kind, Face] = {
+FACES: dict[Kind, Face] = {
     Kind.INTEGER: "integer",
     Kind.DECIMAL: "decimal",
     Kind.REAL: "float",
@@ -168,7 +168,7 @@ def known_columns(question: Question, keys: Keys) -> list[Column]:
 def _key_columns(question: Question, keys: Keys, rows: list[tuple[Value, ...]]) -> list[Column]:
     schema = question.relation.schema
     return [
-        Column(each.name, [_face(row[i]) for row in rows], kind=_FACES[each.expression.domain(schema).kind])
+        Column(each.name, [face(row[i]) for row in rows], kind=FACES[each.expression.domain(schema).kind])
         for i, each in enumerate(keys.columns)
     ]
 
@@ -193,7 +193,8 @@ def _present(values: Iterable[Any]) -> list[Any]:
     return [None if value != value else value for value in values]  # noqa: PLR0124 (not a number)
 
 
-def _face(value: Value) -> Any:
+def face(value: Value) -> Any:
+    """A key as answers show it."""
     return exact_decimal(value) if isinstance(value, Fraction) else value
 
 

@@ -12,7 +12,7 @@ from giveortake.errors import AccessDenied, LedgerMismatch, NotFound
 from giveortake.ledger.entries import plain
 
 if TYPE_CHECKING:
-    from giveortake.ledger.draft import Draft
+    from giveortake.ledger.chain import Draft
     from giveortake.ledger.levels import Reserved
 
 

@@ -23,11 +23,8 @@ from giveortake.compile import LATEST, Rules, composed, event_of, joint, measure
 from giveortake.compile.keys import in_order, listed_keys, with_keys
 from giveortake.engines import Found
 from giveortake.engines.duckdb.key_order import ordered
-from giveortake.engines.failures import failure
-from giveortake.engines.time_limits import one_question
 from giveortake.errors import (
     BudgetExceeded,
-    GiveOrTakeError,
     InvalidParameter,
     LedgerMismatch,
     QueryFailed,
@@ -35,12 +32,12 @@ from giveortake.errors import (
 )
 from giveortake.plan import Domain, Kind
 from giveortake.privacy import ApproxDP
-from giveortake.privacy.events import InPart
 from giveortake.session import stored_answers
 from giveortake.session.best_caps import with_best_caps
 from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by_share
 from giveortake.session.paid_releases import PaidRelease
 from giveortake.session.refusals import no_share, too_dear
+from giveortake.session.sealed_draws import Drawn, sealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -167,24 +164,36 @@ class InteractiveMechanism:
         portion: int | None = None,
         profile: Mapping[str, Any] | None = None,
     ) -> tuple[Reservation, list[Stored]]:
-        """Charge, and draw what was not drawn before. Who asks the same at the same moment waits, and gets the same.
+        """Charge, and draw what was not drawn before: one part for each question."""
+        charge = self.charge(asked, refines, portion, profile)
+
+        def draw(reservation: Reservation) -> list[Stored]:
+            return self.settle(reservation, [self.draw(each, reservation, place) for place, each in enumerate(asked)])
+
+        reservation, parts = self.draw_once(charge, lambda: self.reserve(asked, key, charge), draw)
+        return reservation, stored_answers.parts_of(reservation.answer, len(asked)) if parts is None else parts
+
+    def draw_once(
+        self, charge: Charge, reserve: Callable[[], Reservation], draw: Callable[[Reservation], Drawn]
+    ) -> tuple[Reservation, Drawn | None]:
+        """Charge, and draw and settle unless that was done before; then None, and the reservation has what is stored.
+
+        Who asks the same at the same moment waits, and gets the same.
 
         Guarantee: a failure that the asker is told of, and every execution but the first, is counted in the ledger
         before anybody can notice it.
         """
-        charge = self.charge(asked, refines, portion, profile)
         with self.ledger.turn(charge.question, dataset=self.dataset, analyst=self.analyst):
-            reservation = self.reserve(asked, key, charge)
+            reservation = reserve()
             if reservation.settled:
-                return reservation, stored_answers.parts_of(reservation.answer, len(asked))
+                return reservation, None
             if not reservation.fresh:
                 self.ledger.begin_again(reservation)
             try:
-                drawn = [self.draw(each, reservation, place) for place, each in enumerate(asked)]
+                return reservation, draw(reservation)
             except QueryFailed:
                 self.ledger.fail(reservation)
                 raise
-            return reservation, self.settle(reservation, drawn)
 
     # -- 1. price -----------------------------------------------------------------------------------------------
 
@@ -284,9 +293,8 @@ class InteractiveMechanism:
         """An event as it is charged where only a part of the data is seen."""
         if self.part is None:
             return whole
-        added = composed([each.made.event_if_added() for each in asked])
         (partition,) = {self.part.partition(each.made.caps) for each in asked}  # what is asked together has one
-        return InPart(whole, added, partition, self.part.number, self.part.touched)
+        return self.part.event(whole, composed([each.made.event_if_added() for each in asked]), partition)
 
     # -- 2. reserve ---------------------------------------------------------------------------------------------
 
@@ -316,24 +324,30 @@ class InteractiveMechanism:
         for each in asked:
             if each.refusal is not None:
                 raise no_share(self, each, each.refusal)
+        try:
+            return self.reserve_charge(charge, key)
+        except BudgetExceeded as refusal:
+            deltas = [each.made.selection.event().delta for each in asked if each.made.selection is not None]
+            costs = " and ".join(str(each.spend) for each in asked)
+            raise too_dear(self, costs, charge.event, sum(deltas, Fraction(0)), refusal) from None
+
+    def reserve_charge(self, charge: Charge, key: str | None) -> Reservation:
+        """The same for whatever is charged; what does not fit is refused in the words of the ledger."""
         if not self.engine.unchanged():
             raise LedgerMismatch(
                 f"the table {self.dataset!r} has changed since it was protected",
                 hint="call gt.protect again: what changed is a new version",
             )
-        try:
-            return self.ledger.reserve(
-                charge.event,
-                dataset=self.dataset,
-                analyst=self.analyst,
-                key=key,
-                request=charge.request,
-                question=charge.question,
-                version=self.version,
-                asked=charge.words,
-            )
-        except BudgetExceeded as refusal:
-            raise too_dear(self, asked, refusal) from None
+        return self.ledger.reserve(
+            charge.event,
+            dataset=self.dataset,
+            analyst=self.analyst,
+            key=key,
+            request=charge.request,
+            question=charge.question,
+            version=self.version,
+            asked=charge.words,
+        )
 
     def standing(self) -> Standing:
         """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
@@ -364,24 +378,14 @@ class InteractiveMechanism:
     # -- 3. draw ------------------------------------------------------------------------------------------------
 
     def draw(self, asked: Priced, reservation: Reservation, place: int) -> _Drawn:
-        """Ask the engine and add the noise, once to each integer.
+        """Ask the engine and add the noise, once to each integer."""
 
-        What goes wrong from here on is told by an error of our own alone, without what led to it: other errors, and
-        the variables in a trace, may hold keys and exact counts.
-        """
-        try:
-            with one_question():
-                if asked.keys is not None:
-                    return _Drawn(stored_answers.part_to_json(None, asked.made.release(self.engine, asked.keys)))
-                return self._draw_found(asked.made, f"{reservation.number}-{place}")
-        except GiveOrTakeError as error:
-            failed = error
-        except MemoryError as error:
-            failed = failure("memory", type(error))
-        except Exception as error:  # noqa: BLE001 (raised below, without a trace of what was drawn)
-            failed = failure("other", type(error))
-        failed.__context__ = None
-        raise failed.with_traceback(None) from None
+        def drawn() -> _Drawn:
+            if asked.keys is not None:
+                return _Drawn(stored_answers.part_to_json(None, asked.made.release(self.engine, asked.keys)))
+            return self._draw_found(asked.made, f"{reservation.number}-{place}")
+
+        return sealed(drawn)
 
     def _draw_found(self, made: Measurement, number: str) -> _Drawn:
         """Find keys, and draw the values at these.

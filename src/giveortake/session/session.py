@@ -18,6 +18,8 @@ from giveortake.session.pages import session_page
 from giveortake.session.partitions import Partition, key_of, parts_of
 from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.query import Query
+from giveortake.session.workloads import WorkloadQuery
+from giveortake.workload.declared import Workload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,6 +117,17 @@ class Session:
 
         priced = mechanism.price_as_before(price, key)
         return self._mechanism.answer(priced, said.confidence, key)
+
+    def workload(self, workload: Workload, *, table: str | None = None, minimise: str = "rms") -> WorkloadQuery:
+        """Many tables of one private table, declared together and answered under one charge: see `gt.workload`.
+
+        Noise is planned for all of them at once. `minimise` says what is made least: the "rms" of the noise in a cell,
+        every table by its weight, or the "maximum".
+        """
+        if not isinstance(workload, Workload):
+            raise InvalidParameter("workload", workload, "is no workload", hint='gt.workload.marginals(["a", "b"])')
+        relation = self.catalog.private[self._private(table)]
+        return WorkloadQuery(self._mechanism, workload, relation, minimise)
 
     def partition(self, column: str, *, parts_per_person: int = 1) -> Partition:
         """Disjoint parts of the data, one for each declared value of a column: together they cost the dearest.

@@ -135,6 +135,12 @@ class RangeTable:
         """Whether it is about dates or times."""
         return self.kind in {Kind.DATE, Kind.TIMESTAMP}
 
+    def start(self) -> Any:
+        """The lower border of the first bin. What is below it has been counted there."""
+        if self.is_time:
+            return moment_of(self.low, timed=False)
+        return int(self.low) if self.kind is Kind.INTEGER else float(self.low)
+
     def borders(self) -> list[Any]:
         """The upper border of every bin: what is below it has been counted. Nothing lies above the last."""
         ends = [self.low + self.width * place for place in range(1, self.bins + 1)]
@@ -215,6 +221,12 @@ class AskedWorkload:
                 f"the workload has {together:,} cells, more than {MOST_CELLS:,}",
                 hint="a smaller up_to=, fewer columns, or wider categories",
             )
+
+    @property
+    def cells(self) -> int:
+        """How many cells and borders are answered."""
+        found = sum(layer.layout.cells() for layer in self.layers)
+        return found + sum(self.attributes.keys(each.by).size * each.bins for each in self.ranges)
 
     # -- what engines are asked -----------------------------------------------------------------------------------
 

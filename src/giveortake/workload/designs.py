@@ -137,7 +137,7 @@ def range_squares(strategy: PrefixStrategy, rows: int) -> tuple[Fraction, Fracti
 
 
 def rounded_up(scale: float) -> Fraction:
-    """A scale as a short fraction that is not less."""
+    """A scale as a short fraction that is more, by at least 2⁻³⁰ of it."""
     if not math.isfinite(scale) or scale <= 0:
         raise Unprovable("the noise of the workload has no bound; nothing was charged", hint="spend more")
     mantissa, exponent = math.frexp(scale)

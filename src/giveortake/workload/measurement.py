@@ -99,8 +99,8 @@ class WorkloadMeasurement:
 
     # -- reading --------------------------------------------------------------------------------------------------
 
-    def read(self, content: Any) -> tuple[Design, list[Arrays], Arrays]:
-        """The design by which it was drawn, the integers of every layer's parts, and those of the ranges."""
+    def read(self, content: Any) -> WorkloadRelease:
+        """What was drawn, by the design by which it was drawn."""
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise LedgerDamaged("a stored answer is not one to this workload")
         scales = [Fraction(each) for each in content["scales"]]
@@ -119,7 +119,18 @@ class WorkloadMeasurement:
             raise LedgerDamaged("a stored answer does not have the cells of its workload")
         parts = iter([flat[start:end] for start, end in pairwise([0, *accumulate(lengths)])])
         layers = [[next(parts) for _ in each] for each in design.measured]
-        return design, layers, list(parts)
+        return WorkloadRelease(self.asked, design, layers, list(parts))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class WorkloadRelease:
+    """Noisy integers of every layer's parts and of the ranges, and the design by which they were drawn."""
+
+    asked: AskedWorkload
+    design: Design
+    layers: list[Arrays]
+    runs: Arrays
 
 
 @final

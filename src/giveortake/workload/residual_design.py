@@ -16,7 +16,7 @@ from giveortake.exact import ceiling, sqrt_up
 from giveortake.mechanisms import Gaussian
 from giveortake.mechanisms.residuals import Residual, cell_variance, rebuilt
 from giveortake.privacy import events
-from giveortake.workload.designs import Design, RangeNoise, normal_margin, range_squares, rounded_up, strategy_of
+from giveortake.workload.designs import BITS, Design, RangeNoise, normal_margin, range_squares, rounded_up, strategy_of
 from giveortake.workload.layout import Incidence
 from giveortake.workload.planner import goal_weights, least_noise
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
+_ROUNDING = Fraction(1, 4 * 2**BITS)
 _FINE = 2**96  # prices are added in whole parts of that
 
 
@@ -75,7 +76,7 @@ class ResidualDesign(Design):
             RangeNoise(each, strategy_of(each.bins, pure=False), Gaussian(next(left))) for each in asked.ranges
         )
         made = cls(asked, mu, sigmas, runs)
-        if made.square() > mu**2:
+        if made.square() > made.charged**2:
             raise Unprovable("the parts of the workload cost more than the whole; nothing was charged")
         return made
 
@@ -93,7 +94,15 @@ class ResidualDesign(Design):
 
     @property
     def event(self) -> events.Gaussian:
-        return events.Gaussian(1 / self.mu)
+        return events.Gaussian(1 / self.charged)
+
+    @property
+    def charged(self) -> Fraction:
+        """The μ that is charged: scales are rounded up by so much that a little less than what is spent will do.
+
+        A filter that rounds up then still admits a spend of all that it has.
+        """
+        return self.mu * (1 - _ROUNDING)
 
     def least_event(self) -> events.Gaussian:
         return events.Gaussian(1 / sqrt_up(self.square()))
