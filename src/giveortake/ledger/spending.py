@@ -52,6 +52,11 @@ class Reservation:
     answer: Any = None
     id: str = ""
 
+    @property
+    def reference(self) -> str:
+        """What requests that refine it and files call it: its id; of what 0.1 wrote, the number that the id holds."""
+        return str(self.number) if self.id == f"{self.dataset}/{self.number}" else self.id
+
 
 @final
 @dataclass(frozen=True, slots=True)

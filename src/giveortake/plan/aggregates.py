@@ -47,6 +47,7 @@ _COUNTS = {  # which need no bounds
     AggregateKind.COUNT_PERSONS,
     AggregateKind.COUNT_DISTINCT,
 }
+_GREATEST = 2**900  # that a value may be: doubles hold it times any number of rows
 _EXTREMES = {AggregateKind.MINIMUM: Fraction(0), AggregateKind.MAXIMUM: Fraction(1)}
 _FEATURES = {
     AggregateKind.COUNT_ROWS,
@@ -211,4 +212,9 @@ def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> Non
         raise QueryRefused(
             f"the {kind} of {named} needs bounds, or no amount of noise would hide one row",
             hint="narrow it: CLAMP(x, lower, upper), or let the custodian declare its domain",
+        )
+    if max(map(abs, domain.ends())) > _GREATEST:
+        raise QueryRefused(
+            f"the {kind} is of numbers beyond 2^900, of which doubles hold no sum",
+            hint="narrow them: CLAMP(x, lower, upper)",
         )

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Rule: TypeAlias = "Callable[[Call, list[Domain]], Domain]"
 
 _MOST_BUCKETS = 10_000
+_WIDEST_DECIMAL = 10**9  # width of buckets that has decimals: engines multiply 18 digits, nine of them decimals
+_INT64 = 1 << 63
 _LARGEST_EXPONENT = 700
 _LARGEST_POWER = 2**1000  # far below the greatest double
 MOST_POWER = 32
@@ -293,6 +295,11 @@ def bucket(call: Call, domains: list[Domain]) -> Domain:
         raise QueryRefused(f"BUCKET makes more than {_MOST_BUCKETS:,} buckets", hint="take a greater width")
     edges = [width * index for index in range(first, last + 1)]
     whole = width.denominator == 1
+    if max(abs(edges[0]), abs(edges[-1])) >= _INT64 or (not whole and width >= _WIDEST_DECIMAL):
+        raise QueryRefused(
+            "BUCKET makes edges beyond 64 bits, or has a width above a billion with decimals",
+            hint="take a width whose multiples stay below 2^63: BUCKET(CLAMP(x, lower, upper), width)",
+        )
     return Domain(
         Kind.INTEGER if whole else Kind.DECIMAL,
         edges[0],

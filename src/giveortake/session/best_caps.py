@@ -48,7 +48,11 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
     stated = replace(terms, best_caps=False)
     table, why = profiled_table(question.relation)
     if table is None:
-        raise QueryRefused(f'caps="best" takes caps from a profile of one table: {why}', hint="state the caps")
+        caps = ", ".join(f'"{name}": 10' for name in dict.fromkeys(_tables(question.relation)))
+        raise QueryRefused(
+            f'caps="best" takes caps from a profile of one table: {why}',
+            hint=f"state them, a profile of each table tells which: rows_per_person={{{caps}}}",
+        )
     profile = profile_for(paid_profiles(mechanism, table), question)
     if profile is None or profile.rows is None:
         raise QueryRefused(
@@ -119,6 +123,13 @@ def profiled_table(relation: Relation) -> tuple[str | None, str]:
             why = f"the profile is of the whole table, and nobody has released one after {what}"
         relation = relation.source
     return relation.table.name, why
+
+
+def _tables(relation: Relation) -> list[str]:
+    """The private tables that a relation is made of."""
+    if isinstance(relation, Scan):
+        return [relation.table.name]
+    return [name for source in relation.sources for name in _tables(source)]
 
 
 def profile_for(profiles: Sequence[Profile], question: Question) -> Profile | None:

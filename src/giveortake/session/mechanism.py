@@ -23,6 +23,7 @@ from giveortake.compile import LATEST, Rules, composed, event_of, joint, measure
 from giveortake.compile.keys import in_order, listed_keys, with_keys
 from giveortake.engines import Found
 from giveortake.engines.duckdb.key_order import ordered
+from giveortake.engines.time_limits import in_own_time
 from giveortake.errors import (
     BudgetExceeded,
     InvalidParameter,
@@ -383,18 +384,18 @@ class InteractiveMechanism:
         def drawn() -> _Drawn:
             if asked.keys is not None:
                 return _Drawn(stored_answers.part_to_json(None, asked.made.release(self.engine, asked.keys)))
-            return self._draw_found(asked.made, f"{reservation.number}-{place}")
+            return self._draw_found(asked.made, f"{reservation.reference}-{place}")
 
         return sealed(drawn)
 
-    def _draw_found(self, made: Measurement, number: str) -> _Drawn:
+    def _draw_found(self, made: Measurement, charge: str) -> _Drawn:
         """Find keys, and draw the values at these.
 
         Keys are kept as soon as they are drawn: whoever asks again after a failure, or at the same time, gets no other
         draw of them.
         """
-        scratch = self._scratch_name(made, number)
-        found = stored_answers.FoundKeys(self.spool.first(scratch, lambda: self._draw_keys(made)))
+        scratch = self._scratch_name(made, charge)
+        found = stored_answers.FoundKeys(self.spool.first(scratch, lambda: in_own_time(self._draw_keys(made))))
         count = found.count()
         if count > stored_answers.MANY:
             return _Drawn(self._draw_many_values(made, found, count), scratch)
@@ -427,14 +428,18 @@ class InteractiveMechanism:
         releases = made.releases(self.engine, keys, stored_answers.MANY, counted=counted)
         listed = (stored_answers.keys_to_json(made.parted(rows)[0]) for rows in found.lists())
         lines = zip(listed, releases, strict=True)
-        return {"spool": self.spool.write(stored_answers.part_to_json(line, release) for line, release in lines)}
+        parts = (stored_answers.part_to_json(line, release) for line, release in lines)
+        return {"spool": self.spool.write(in_own_time(parts))}
 
-    def _scratch_name(self, made: Measurement, number: str) -> str:
-        """Where found keys are kept until they are settled: a name for this charge and this question alone."""
+    def _scratch_name(self, made: Measurement, charge: str) -> str:
+        """Where found keys are kept until they are settled: a name for this charge and this question alone.
+
+        It tells nobody who lists the folder what it is about, nor how many charges there were.
+        """
         assert made.selection is not None  # noqa: S101 (keys were found)
         part = None if self.part is None else self.part.name(made.caps)
         named = [self.population, self.dataset, self.version, part, made.digest(), made.selection.scratch_name]
-        return f"{number}-{hashlib.sha256(json.dumps(named).encode()).hexdigest()[:24]}.keys"
+        return f"{charge}-{hashlib.sha256(json.dumps(named).encode()).hexdigest()[:24]}.keys"
 
     # -- 4. settle ----------------------------------------------------------------------------------------------
 

@@ -69,7 +69,7 @@ class PaidRelease:
         again = self.mechanism.price_at(
             self.asked.question, made.caps, said.spend, self.keys, rules=made.rules, basis=made.basis
         )
-        refines = (*self.refines, str(self.reservation.number))
+        refines = (*self.refines, self.reservation.reference)
         reservation, (part,) = self.mechanism.reserve_and_draw([again], key, refines, self.portion)
         keys, release = stored_answers.whole(self.mechanism.spool, again, part)
         return PaidRelease(

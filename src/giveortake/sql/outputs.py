@@ -48,6 +48,16 @@ _WINDOWS: dict[type, str] = {
     exp.FirstValue: "first",
     exp.LastValue: "last",
 }
+_COMPUTED_EXAMPLE = (
+    "SELECT ROUND(AVG(amount), 2) AS mean, COALESCE(SUM(amount) / NULLIF(COUNT(age), 0), 0) AS each, "
+    "GREATEST(COUNT(*), 0) AS n FROM trips"
+)
+_INDICATOR = "SELECT region, COUNT(*) AS n, GREATEST(SIGN(COUNT(*) - 100), 0) AS is_large FROM trips GROUP BY region"
+_INSTEAD: dict[type, str] = {
+    exp.Case: f"a sign is 1 where a number is above another, and HAVING keeps such rows: {_INDICATOR}",
+    exp.If: f"a sign is 1 where a number is above another, and HAVING keeps such rows: {_INDICATOR}",
+    exp.Mod: "a remainder is a difference: SELECT COUNT(*) - 10 * FLOOR(COUNT(*) / 10) AS rest FROM trips",
+}
 _OVER_EXAMPLE = "SELECT region, COUNT(*) AS n, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM trips GROUP BY region"
 
 
@@ -137,12 +147,7 @@ class Outputs:
         if isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP" and len(node.expressions) == 3:
             of, low, high = map(self.read, node.expressions)
             return Computed("least", (Computed("greatest", (of, low)), high))
-        return refuse(
-            node,
-            "over aggregates",
-            hint="SELECT ROUND(AVG(amount), 2) AS mean, COALESCE(SUM(amount) / NULLIF(COUNT(age), 0), 0) AS each, "
-            "GREATEST(COUNT(*), 0) AS n FROM trips",
-        )
+        return refuse(node, "over aggregates", hint=_INSTEAD.get(kind, _COMPUTED_EXAMPLE))
 
     def _constant(self, node: exp.Expr) -> Fraction:
         value = self.read(node)

@@ -1,8 +1,8 @@
 """MWEM: multiplicative weights over all combinations of values, steered by the exponential mechanism [HLM12].
 
 Every round selects the table that the weights fit worst, measures it, and multiplies the weights of its cells by what
-was measured over what was expected. This is the algorithm of the lectures, over an explicit histogram of up to a million
-cells; a junction tree (`synthesize`) does the same job with less noise, and without that bound.
+was measured over what was expected. This is the algorithm of the lectures, over a histogram of up to a million cells; a
+junction tree (`synthesize`) does the same job with less noise, and without that bound.
 
 Theorem. Let D be the number of cells, x the shares of the private table, p_t the weights before round t, and σ_t the
 noise of the k_t counts that it measures, of n rows. Then
@@ -13,8 +13,8 @@ Proof. Let X be the exact counts of the table, y = X + z the noisy ones, M = max
 p by m/p on every cell of the table, so that KL(x‖p) falls by Σ x·ln(m/p) = KL(x‖p) − KL(x‖m), of the table. It begins
 at ln D at most, and never is below zero; hence Σ_t KL(x‖p_t) ≤ ln D + Σ_t KL(x‖m_t). By Pinsker's inequality the left
 side is at least ½Σ‖x − p_t‖₁². On the right, with S = ΣM: n·KL(x‖m) = ΣX·ln(X/M) + n·ln(S/n) ≤ Σ(X·ln(X/M) − X + M),
-because ln u ≤ u − 1, and each of these terms is at most (X − M)²/M ≤ (X − M)²/σ. Now |X − M| ≤ max(|z|, σ), whose square
-has an expectation of at most 2σ². ∎ A first table, which tells n, is a step as well, whose noise counts.
+because ln u ≤ u − 1, and each of these terms is at most (X − M)²/M ≤ (X − M)²/σ. Now |X − M| ≤ max(|z|, σ), and the
+square of that has an expectation of at most 2σ². ∎ A first table, which tells n, is a step as well, whose noise counts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import numpy as np
 from giveortake.errors import InvalidParameter
 from giveortake.exact import whole
 from giveortake.mechanisms.misfits import Candidate
-from giveortake.session.adaptive_run import Choice, NoisyTable
+from giveortake.session.run_steps import Choice, NoisyTable
 from giveortake.synth.junction_tree import JunctionTree
 from giveortake.synth.key_columns import key_column
 from giveortake.synth.maximum_likelihood import Fitted
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from giveortake.exact import Number
     from giveortake.session.adaptive_run import AdaptiveRun
+    from giveortake.session.run_steps import Step
     from giveortake.session.session import Session
     from giveortake.synth.triangulation import Columns
 
@@ -185,9 +186,9 @@ class _Weights:
         bound = math.sqrt(2 / rounds * (math.log(math.prod(self._sizes)) + self._noise / self._total))
         return WeightedTable(table, bound, math.sqrt(sum(self._squares) / rounds), self.rounds)
 
-    def _take(self, step: NoisyTable | Choice) -> None:
+    def _take(self, step: Step) -> None:
         """One step of the weights, if something was measured. The first table tells the number of rows as well."""
-        if isinstance(step, Choice):
+        if not isinstance(step, NoisyTable):
             return
         columns = tuple(self._place(name) for name in step.names)
         self._measured.append(Measured(columns, step.counts, float(step.sigma)))

@@ -167,8 +167,14 @@ class DuckDBEngine(SQLEngine):
         codes, counts = sorted_out or self._columns(
             statements.persons_statement(self._printer, persons, coded, self._weights(persons.weights))
         )
+        check = self._time.check()
+        check()
         order = np.argsort(codes)
-        return _decoded(codes[order], values), counts[order]
+        keys: list[tuple[Value, ...]] = []
+        for start in range(0, order.size, _AT_ONCE):
+            check()
+            keys += _decoded(codes[order[start : start + _AT_ONCE]], values)
+        return keys, counts[order]
 
     def _distinct(self, distinct: Distinct) -> npt.NDArray[np.int64]:
         if not self._wide.has_wide_values(distinct):
