@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 from giveortake.answers import html
 from giveortake.answers.markdown import escaped
 from giveortake.exact import shown, whole
-from giveortake.session.adaptive_run import Choice
+from giveortake.session.run_steps import Choice
 from giveortake.synth.forecast import forecast
 
 if TYPE_CHECKING:
