@@ -96,6 +96,8 @@ class WindowOf(OverRows):
         function = self.window.function
         if function in RANKED:
             return self._ranks(groups, measures, miss, size)
+        if function == "ntile":
+            return _tiles(groups, self.window.places, size)
         if function == "count" or self.of is None:
             return _counts(groups, size)
         if function in SHIFTED or function in {"first", "last"}:
@@ -304,6 +306,18 @@ def in_order(values: Sequence[Any], places: list[int], order: Order) -> list[int
 
 def _counts(groups: _Groups, size: int) -> Evaluated:
     found = np.nan_to_num(groups.totals(np.ones(size))).astype(np.int64)
+    return Evaluated(found, found, found)
+
+
+def _tiles(groups: _Groups, parts: int, size: int) -> Evaluated:
+    """The number of the part that a row is in; a group is divided evenly, and the first parts may have one row more."""
+    found = np.zeros(size, dtype=np.int64)
+    for group in groups.listed:
+        small, larger = divmod(len(group), parts)
+        every = np.arange(len(group))
+        found[group] = (
+            np.where(every < larger * (small + 1), every // (small + 1), (every - larger) // max(small, 1)) + 1
+        )
     return Evaluated(found, found, found)
 
 
