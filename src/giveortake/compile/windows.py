@@ -11,7 +11,7 @@ Guarantee: an interval holds what the same function gives of the true values at 
   search found.
 - *The row before, the first, the last*, by keys: the interval of that row.
 - *By the noisy order* (the row before in a ranking, a running sum along it) no interval is claimed: which rows enter is
-  chosen by the noise. A number of rows, and a place in the order of keys, are what they are, and have none either.
+  chosen by the noise. A number of rows, a part of NTILE, and a place in the order of keys have none either.
 """
 
 from __future__ import annotations
