@@ -15,7 +15,7 @@ from giveortake.answers.column import Column
 from giveortake.compile.postprocessing import FACES, face
 from giveortake.errors import InvalidParameter, NotFound
 from giveortake.plan import Column as Attribute
-from giveortake.workload.consistency import consistent_tables, rising
+from giveortake.workload.consistency import MOST_CELLS, consistent_tables, rising
 from giveortake.workload.errors_of_tables import lines_of
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class WorkloadAnswer:
         values = self._design.estimate(layer, places, self._layers[layer])[order] * unit
         margin = self._design.margin(layer, places, self._miss) * unit
         found = [Column(which.name, values, values - margin, values + margin)]
-        if which.of is None:
+        if which.of is None and self._agrees:
             found.append(Column(f"{which.name}_consistent", self._consistent(places)[order]))
         return found
 
@@ -103,12 +103,17 @@ class WorkloadAnswer:
         found: Floats = self._consistent_counts.table(places)
         return found
 
+    @property
+    def _agrees(self) -> bool:
+        """Whether tables are few enough to be made consistent."""
+        layer = next(each for each in self._asked.layers if each.of is None)
+        return sum(map(layer.layout.cells_of, layer.layout.largest())) <= MOST_CELLS
+
     @cached_property
     def _consistent_counts(self) -> Any:
         layer = next(place for place, each in enumerate(self._asked.layers) if each.of is None)
         layout = self._asked.layers[layer].layout
-        sets = [set(each) for each in layout.marginals]
-        largest = [each for each in layout.marginals if not any(set(each) < other for other in sets)]
+        largest = layout.largest()
         tables = {each: self._design.estimate(layer, each, self._layers[layer]) for each in largest}
         variances = {each: self._design.variance(layer, each) for each in largest}
         return consistent_tables(layout.sizes, tables, variances)
