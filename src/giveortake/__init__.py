@@ -23,7 +23,20 @@ from giveortake.privacy import (
 )
 
 if TYPE_CHECKING:
-    from giveortake import accounting, answers, audit, frame, ledger, local, mechanisms, plot, session, verify, workload
+    from giveortake import (
+        accounting,
+        answers,
+        audit,
+        frame,
+        ledger,
+        local,
+        mechanisms,
+        plot,
+        session,
+        synth,
+        verify,
+        workload,
+    )
     from giveortake.accounting import compose
     from giveortake.frame import (
         col,
@@ -104,6 +117,7 @@ __all__ = [
     "session",
     "stddev",
     "sum",
+    "synth",
     "unit",
     "variance",
     "verify",
@@ -123,6 +137,7 @@ _ROOMS = frozenset(
         "mechanisms",
         "plot",
         "session",
+        "synth",
         "verify",
         "workload",
     }

@@ -26,7 +26,7 @@ GROUPS = ("a", "b", None)
 FINE = 1024
 LESS = 1 - 2.0**-48
 X = Domain(Kind.REAL, Fraction(-3), Fraction(7))
-QUANTUM = quantum_of(X, centred=True)
+QUANTUM = quantum_of(X, Column("x"), centred=True)
 BOUNDING = Bounding(2, 3)
 EVIL = [None, math.nan, math.inf, -math.inf, -0.0, 0.0, 7.0, -3.0, 2.5, 1e308, 5e-324, 6.999999999]
 Rows = list[tuple[int | None, str | None, float | None, int | None]]

@@ -183,7 +183,7 @@ def test_sums_beyond_64_bits_are_exact(server: str, engine: PostgresEngine) -> N
     domain = Domain(Kind.INTEGER, Fraction(-large), Fraction(large))
     scan = Scan(PrivateTable("t", (("p", Domain(Kind.INTEGER, nullable=False)), ("w", domain)), "p"))
     for bounding in (None, Bounding(1, 2), Bounding(1, 9)):
-        summand = Summand("sum", Column("w"), quantum_of(domain, centred=False))
+        summand = Summand("sum", Column("w"), quantum_of(domain, Column("x"), centred=False))
         found = [_open(each.tally(Tally(scan, Keys(), (summand,), bounding)))[0].tolist() for each in (duck, engine)]
         assert found[0] == found[1]
         if bounding is None:
@@ -204,7 +204,7 @@ def test_extreme_numbers_lie_where_duckdb_puts_them_on_every_lattice(
     scan = Scan(PrivateTable("t", (("p", Domain(Kind.INTEGER, nullable=False)), ("x", domain)), "p"))
     keys = Keys((KeyColumn("p", Column("p"), tuple(range(12))),))
     for centred in (False, True):
-        tally = Tally(scan, keys, (Summand("sum", Column("x"), quantum_of(domain, centred=centred)),))
+        tally = Tally(scan, keys, (Summand("sum", Column("x"), quantum_of(domain, Column("x"), centred=centred)),))
         assert _open(duck.tally(tally))[0].tolist() == _open(engine.tally(tally))[0].tolist()
     bins = Bins(scan, keys, Column("x"), -most, most / 8, 16)
     assert _open(duck.bins(bins)).tolist() == _open(engine.bins(bins)).tolist()

@@ -56,7 +56,7 @@ def test_a_counter_goes_on_in_new_processes_and_versions_under_one_charge(tmp_pa
     with gt.ledger.open(ledger) as book:
         kinds = [entry.kind for entry in book.history()]
         assert kinds.count("reserved") == 1
-        assert kinds.count("stepped") == 4
+        assert kinds.count("drawn") == 4
         assert book.verify().entries == len(kinds)
 
 

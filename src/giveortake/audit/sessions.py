@@ -87,7 +87,7 @@ class Sessions:
                 public=public,
                 memory="200MB",
                 threads=1,
-                **dict(self.caps),  # type: ignore[arg-type]
+                **dict(self.caps),  # type: ignore[arg-type]  # (names of caps, and numbers)
             )
 
         return Pipeline(opened_anew)

@@ -1,4 +1,4 @@
-"""The integers that are measured for an answer.
+"""The integers that are measured for an answer, and what an engine is asked for them together.
 
 Each kind of measure knows how an engine is asked for it, how much one unit moves it, what it is called, and how
 releases of it are read.
@@ -16,27 +16,30 @@ import numpy as np
 
 from giveortake import engines
 from giveortake.compile.releases import Combined
-from giveortake.engines import Summand
+from giveortake.engines import Summand, Tally
 from giveortake.engines.questions import Quantum
 from giveortake.errors import QueryRefused
 from giveortake.exact import power_of_two_at_least
 from giveortake.plan import Column, Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
-    from giveortake.compile.inquiry import Inquiry
     from giveortake.compile.stability import Stability
+    from giveortake.engines import Bins, Bounding, Distinct, Engine, Keys
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise
     from giveortake.mechanisms.tails import Tail
-    from giveortake.plan import Domain, Expression
+    from giveortake.plan import Domain, Expression, Relation
     from giveortake.privacy.events import Event
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
 STEPS = 2**30  # that the greatest value of a real column has
 FINE = 2**10  # parts into which a contribution is cut where only a part of it may count
+_FINEST = Fraction(1, 2**1023)  # step of which a double holds how many there are in one
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,11 @@ class Measure(ABC):
     def levels(self) -> int:
         """How many parts of it are released; each has these sensitivities."""
         return 1 if self.sections is None else len(self.sections)
+
+    @property
+    def integers(self) -> int:
+        """How many integers each key has."""
+        return 1 if self.sections is None else sum(self.sections)
 
     @abstractmethod
     def ask(self, inquiry: Inquiry, index: int) -> None:
@@ -158,6 +166,26 @@ class MeasureOfValues(Measure):
         return f"of {self.of.name if isinstance(self.of, Column) else 'an expression'}"
 
 
+@dataclass(frozen=True, slots=True)
+class MeasureOfSteps(MeasureOfValues):
+    """A sum of whole numbers of steps of a lattice, one for each value; a step may count in parts of 1 / `fineness`."""
+
+    quantum: Quantum
+    fineness: int
+
+    @property
+    def granularity(self) -> Fraction:
+        return self.quantum.granularity / self.fineness
+
+    def ask(self, inquiry: Inquiry, index: int) -> None:
+        inquiry.add_summand(index, Summand("sum", self.of, self.quantum, self.fineness))
+
+    def to_json(self) -> list[Any]:
+        quantum = self.quantum
+        lattice = [str(quantum.granularity), str(quantum.low), str(quantum.high), quantum.shift]
+        return self._written(self.of, lattice, self.fineness)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class RowCount(_Counted):
@@ -214,27 +242,20 @@ class PersonCount(_Counted):
 
 @final
 @dataclass(frozen=True, slots=True)
-class ValueSum(MeasureOfValues):
-    """The sum of values, each a whole number of steps of a lattice; a step may count in parts of 1 / `fineness`."""
-
-    quantum: Quantum
-    fineness: int
+class ValueSum(MeasureOfSteps):
+    """The sum of values."""
 
     kind: ClassVar[str] = "sum"
 
     @classmethod
     def within(cls, stability: Stability, of: Expression, domain: Domain, *, centred: bool) -> ValueSum:
         """The sum of values of that domain; `centred` counts them from the middle of their bounds."""
-        quantum = quantum_of(domain, centred=centred)
+        quantum = quantum_of(domain, of, centred=centred)
         coarse = quantum.granularity * 2**20 > quantum.high - quantum.low
         fine = fineness_of(stability) if coarse else 1
         l1, l2 = stability.sensitivity(fine * quantum.least, fine * quantum.most)
         l1, l2 = max(l1, Fraction(1)), max(l2, Fraction(1))  # a column that can hold but one value
         return cls(l1, l2, of, quantum, fine)
-
-    @property
-    def granularity(self) -> Fraction:
-        return self.quantum.granularity / self.fineness
 
     @property
     def centre(self) -> Fraction:
@@ -246,14 +267,6 @@ class ValueSum(MeasureOfValues):
         quantum = self.quantum
         on_it = quantum.is_whole or (domain.kind is Kind.DECIMAL and domain.step == quantum.granularity)
         return Fraction(0) if on_it else quantum.granularity / 2
-
-    def ask(self, inquiry: Inquiry, index: int) -> None:
-        inquiry.add_summand(index, Summand("sum", self.of, self.quantum, self.fineness))
-
-    def to_json(self) -> list[Any]:
-        quantum = self.quantum
-        lattice = [str(quantum.granularity), str(quantum.low), str(quantum.high), quantum.shift]
-        return self._written(self.of, lattice, self.fineness)
 
 
 @final
@@ -283,7 +296,7 @@ class DistinctCount(MeasureOfValues):
         return self._written(self.of)
 
 
-def quantum_of(domain: Domain, *, centred: bool) -> Quantum:
+def quantum_of(domain: Domain, of: Expression, *, centred: bool) -> Quantum:
     """The lattice of a bounded number: whole numbers, a decimal's own scale, or a power of two far below the bounds."""
     low, high = domain.ends()
     if domain.kind is Kind.INTEGER:
@@ -296,11 +309,53 @@ def quantum_of(domain: Domain, *, centred: bool) -> Quantum:
         step = domain.step
         if step is None or greatest / step > 2**40:
             step = power_of_two_at_least(greatest / STEPS) if greatest else Fraction(1)
+        if step < _FINEST:
+            raise _too_small(of)
         plain = Quantum(step, low, high)
     shift = (plain.least + plain.most) // 2 if centred else 0
     return Quantum(plain.granularity, plain.low, plain.high, shift, plain.is_whole)
 
 
+def _too_small(of: Expression) -> QueryRefused:
+    """Bounds so near to zero that steps below them are no doubles."""
+    columns = ", ".join(f"`{name}`" for name in dict.fromkeys(of.columns()))
+    return QueryRefused(
+        f"the bounds of {columns or 'a number'}, or their squares, are too near to zero to be added up",
+        hint="ask in a smaller unit, as in AVG(x * 1000000000); the bounds, or their squares, have to reach 1e-298",
+    )
+
+
 def fineness_of(stability: Stability) -> int:
     """Into how many parts a contribution is cut."""
     return FINE if stability.scales else 1
+
+
+@final
+class Inquiry:
+    """Questions about the keys of a relation, which measures add to. Each measure is known by its place."""
+
+    def __init__(self, relation: Relation, keys: Keys, bounding: Bounding | None) -> None:
+        self.relation = relation
+        self.keys = keys
+        self.bounding = bounding
+        self._summands: dict[int, Summand] = {}
+        self._others: dict[int, Bins | Distinct] = {}
+
+    def add_summand(self, index: int, summand: Summand) -> None:
+        """A measure that is a sum over rows or persons."""
+        self._summands[index] = summand
+
+    def add(self, index: int, question: Bins | Distinct) -> None:
+        """A measure that is asked for by itself."""
+        self._others[index] = question
+
+    def questions(self) -> list[Tally | Bins | Distinct]:
+        """What an engine is asked: the tally first, if anything is summed."""
+        tally = Tally(self.relation, self.keys, tuple(self._summands.values()), self.bounding)
+        return [*([tally] if self._summands else []), *self._others.values()]
+
+    def parts(self, engine: Engine, size: int) -> Iterator[dict[int, Sensitive[Any]]]:
+        """The exact integers of all measures, for so many keys at a time."""
+        for parts in zip(*(engine.in_parts(question, size) for question in self.questions()), strict=True):
+            found = {index: parts[0].item(place) for place, index in enumerate(self._summands)}
+            yield found | dict(zip(self._others, parts[-len(self._others) :] if self._others else (), strict=True))

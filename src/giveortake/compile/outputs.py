@@ -16,6 +16,7 @@ import numpy as np
 
 from giveortake.compile.acceptance import Acceptance
 from giveortake.compile.truncation import truncated_interval
+from giveortake.errors import QueryRefused
 from giveortake.mechanisms import tails
 
 if TYPE_CHECKING:
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
 
     from giveortake.compile.quantiles import Distribution
     from giveortake.compile.releases import Combined
+    from giveortake.compile.windows import AnswerRows
 
 Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 _INT64 = 1 << 62
+_GREATEST = 2**900  # that a constant in an answer may be: doubles hold it times any number of rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,10 @@ class _Formula(ABC):
     def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str | None:
         """What can be said of it where rows decide it."""
         return None
+
+    def bound(self, rows: AnswerRows) -> Formula:
+        """The same, of the rows that there are; most formulas are of one row, and need no other."""
+        return self
 
     @property
     def counts(self) -> bool:
@@ -71,6 +78,10 @@ class Linear(_Formula):
     weights: Mapping[int, Fraction]
     constant: Fraction
     whole: bool = False
+
+    def __post_init__(self) -> None:
+        if any(abs(each) > _GREATEST for each in (*self.weights.values(), self.constant)):
+            raise QueryRefused("an answer is multiplied by a number, or moved by one, that is beyond 2^900")
 
     def plus(self, other: Linear) -> Linear:
         """The sum of two."""
@@ -159,9 +170,7 @@ class QuantileOf(_Formula):
 
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
         low, value, high = self._distribution(measures).band(self.quantile, miss)
-        if self.whole:
-            return Evaluated(*(np.rint(each).astype(np.int64) for each in (value, low, high)))
-        return Evaluated(value, low, high)
+        return Evaluated(*(_integers(np.rint(each)) if self.whole else each for each in (value, low, high)))
 
     def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str:
         return f"the values up to {self._distribution(measures).rank_margin(self.quantile, miss):,.4g} ranks away"
@@ -183,6 +192,9 @@ class Apply(_Formula):
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
         parts = [part.evaluate(measures, miss / self.leaves, size) for part in self.parts]
         return _FUNCTIONS[self.function](*map(_floats, parts))
+
+    def bound(self, rows: AnswerRows) -> Formula:
+        return replace(self, parts=tuple(part.bound(rows) for part in self.parts))
 
     @property
     def leaves(self) -> int:

@@ -14,26 +14,27 @@ import numpy as np
 
 from giveortake.answers import Answer, Column
 from giveortake.answers.caps import Caps
+from giveortake.answers.numbers import shown
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.keys import key_rows
 from giveortake.compile.measures import PersonCount
-from giveortake.compile.outputs import evaluated
+from giveortake.compile.outputs import Ratio, evaluated
 from giveortake.compile.releases import combined
 from giveortake.compile.rules import Rules
-from giveortake.compile.windows import AnswerRows, bound, in_order
+from giveortake.compile.windows import AnswerRows, in_order
 from giveortake.exact import exact_decimal
 from giveortake.plan import Column as KeyColumn
 from giveortake.plan import Computed, Kind, Literal, Measured, Quotient
+from giveortake.plan.descriptions import undeclared_values
 from giveortake.plan.questions import Condition, aggregates_in
-from giveortake.plan.undeclared_values import undeclared_values
 from giveortake.privacy.combining import together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from giveortake.answers.caps import LeftOut
     from giveortake.answers.column import Kind as Face
     from giveortake.answers.confidence import Confidence
-    from giveortake.answers.left_out import LeftOut
     from giveortake.compile.measurement import Measurement
     from giveortake.compile.releases import Combined, Release
     from giveortake.engines import Keys
@@ -79,11 +80,16 @@ def answer_of(
 ) -> Answer:
     """The answer that follows from all releases. Its guarantee is theirs together, its cost the last one's."""
     cost = made.promise(around.unit)
-    guarantee = together([*around.promised, cost]) if around.promised else cost
-    promise = str(guarantee).partition(":")[0]  # its numbers, without the sentence
+    guarantee = cost
+    joint: tuple[str, ...] = ()
+    if around.promised:
+        guarantee = together([*around.promised, cost])
+        numbers, _, _ = str(guarantee).partition(":")  # and the sentence
+        joint = (f"with what it refines it promises {numbers}",)
     caps = caps_of(made)
+    columns = answer_columns(made, keys, releases, around.confidence, limit)
     return Answer(
-        answer_columns(made, keys, releases, around.confidence, limit),
+        columns,
         refine=refine,
         guarantee=guarantee,
         cost=cost,
@@ -92,8 +98,10 @@ def answer_of(
         notes=(
             *around.before,
             *undeclared_values(made.question),
-            *((f"with what it refines it promises {promise}",) if around.promised else ()),
+            *joint,
             *_notes(made, caps),
+            *_empty(made, keys),
+            *_unknown(made, columns),
             *around.after,
             *(() if around.left_out is None else (str(around.left_out),)),
         ),
@@ -126,7 +134,7 @@ def answer_columns(
     by_noise = made.selection is not None or bool(aggregates_in(made.question.having))
     answered = AnswerRows(names, rows, kept, by_noise)
     for name, formula in made.formulas:
-        each = evaluated(bound(formula, answered), measures, miss, len(rows))
+        each = evaluated(formula.bound(answered), measures, miss, len(rows))
         ends = (_listed(each.low), _listed(each.high)) if formula.has_interval else (None, None)
         columns.append(Column(name, _listed(each.values), *ends))
     places = np.flatnonzero(kept).tolist()
@@ -135,7 +143,7 @@ def answer_columns(
             shown = next(column for column in columns if column.name == order.column)
             places = in_order(_present(shown), places, order)
         else:
-            hidden = evaluated(bound(found.formula(order.by), answered), measures, miss, len(rows))
+            hidden = evaluated(found.formula(order.by).bound(answered), measures, miss, len(rows))
             places = in_order(_present(hidden.values.tolist()), places, order)
     for most in (made.question.limit, limit):
         places = places if most is None else places[:most]
@@ -308,6 +316,28 @@ def _recipe(made: Measurement, caps: Caps | None) -> dict[str, object]:
         found = f"found in the data: shown if {made.selection.told}, of at most {made.selection.touched} keys of each"
         steps["keys"] = of_units(made, found)
     return {**steps, **noise_in_words(made)}
+
+
+def _empty(made: Measurement, keys: Keys) -> list[str]:
+    """What may help where no key was found."""
+    if made.selection is None or keys.size:
+        return []
+    more = "ask for more ε, for more δ for keys or for wider groups, or declare the domain of the grouping columns"
+    return [f"no key was shown: {more}"]
+
+
+def _unknown(made: Measurement, columns: list[Column]) -> list[str]:
+    """Which quotients, as means of hardly any rows, may be anything that they ever could."""
+    by_name = {column.name: column for column in columns}
+    found = []
+    for name, formula in made.formulas:
+        if isinstance(formula, Ratio) and formula.low is not None and formula.high is not None:
+            low, high = float(formula.low), float(formula.high)
+            whole = (each for each in by_name[name].triples() if each[1] == low < high == each[2])
+            if next(whole, None) is not None:
+                ends = f"{shown(low)} to {shown(high)}"
+                found.append(f"where the interval of `{name}` is all of {ends}, nothing is known of it")
+    return found
 
 
 def _notes(made: Measurement, caps: Caps | None) -> tuple[str, ...]:

@@ -26,27 +26,25 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from giveortake.compile.measures import MeasureOfValues, fineness_of, quantum_of
+from giveortake.compile.measures import MeasureOfSteps, MeasureOfValues, fineness_of, quantum_of
 from giveortake.engines import Summand
 from giveortake.plan import Call
 from giveortake.plan import Literal as Constant
 
 FARTHEST = 1 << 62  # steps between the ends; engines compute distances in 64 bits
+_NEAREST = Fraction(1, 2**900)
 
 if TYPE_CHECKING:
-    from giveortake.compile.inquiry import Inquiry
+    from giveortake.compile.measures import Inquiry
     from giveortake.compile.stability import Stability
-    from giveortake.engines.questions import Quantum
     from giveortake.plan import Domain, Expression
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Side(MeasureOfValues):
+class Side(MeasureOfSteps):
     """The distances of values from one end of their bounds, summed; from the upper end they are negative."""
 
-    quantum: Quantum
-    fineness: int
     upper: bool
 
     kind: ClassVar[str] = "side"
@@ -56,20 +54,8 @@ class Side(MeasureOfValues):
         return self.upper
 
     @property
-    def granularity(self) -> Fraction:
-        return self.quantum.granularity / self.fineness
-
-    @property
     def name(self) -> str:
         return f"distances {self.of_what} from its {'greatest' if self.upper else 'least'} value"
-
-    def ask(self, inquiry: Inquiry, index: int) -> None:
-        inquiry.add_summand(index, Summand("sum", self.of, self.quantum, self.fineness))
-
-    def to_json(self) -> list[Any]:
-        quantum = self.quantum
-        lattice = [str(quantum.granularity), str(quantum.low), str(quantum.high), quantum.shift]
-        return self._written(self.of, lattice, self.fineness)
 
 
 @final
@@ -113,7 +99,7 @@ class Sides:
     @classmethod
     def within(cls, stability: Stability, of: Expression, domain: Domain, *, missing: bool) -> Sides:
         """The sides of values of that domain; with `missing`, the rows without a value beside them."""
-        quantum = quantum_of(domain, centred=False)
+        quantum = quantum_of(domain, of, centred=False)
         least, most = quantum.least, quantum.most
         coarse = quantum.granularity * 2**20 > quantum.high - quantum.low
         fine = fineness_of(stability) if coarse else 1
@@ -148,7 +134,10 @@ class Sides:
         return 1 + least * one, least * other
 
 
-def has_sides(domain: Domain) -> bool:
-    """Whether there are two ends, and not so far apart that the way from one to the other takes more than 64 bits."""
-    quantum = quantum_of(domain, centred=False)
-    return 0 < quantum.most - quantum.least <= FARTHEST
+def has_sides(of: Expression, domain: Domain) -> bool:
+    """Whether there are two ends, and not so far apart that the way from one to the other takes more than 64 bits.
+
+    Nor so near together that one over their distance is no double.
+    """
+    quantum = quantum_of(domain, of, centred=False)
+    return 0 < quantum.most - quantum.least <= FARTHEST and quantum.granularity >= _NEAREST

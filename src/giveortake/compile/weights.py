@@ -45,6 +45,7 @@ _KEPT = 256  # choices remembered: the search for a spend makes the same one man
 _FINENESS = 1000
 _WAYS = (1.0, 0.75, 0.5, 0.25, 0.0)
 _SAME = 1 + 1e-9
+_WIDEST = 2**480  # of squares that are multiplied as doubles
 _WORTHWHILE = 0.01  # of the width of intervals: for less, nothing is changed
 
 
@@ -134,7 +135,9 @@ class _Candidate:
 
     @cached_property
     def is_judged(self) -> bool:
-        """Whether every vector of measures is seen in some output."""
+        """Whether every vector of measures is seen in some output, and doubles hold what is compared."""
+        if not self._is_within_doubles:
+            return False
         return {place for _, adds in self._terms for place in adds} == set(range(len(self._vectors)))
 
     def weighed(self, *, no_wider_than: Sequence[float]) -> tuple[Fraction, ...] | None:
@@ -202,11 +205,22 @@ class _Candidate:
         return found
 
     @cached_property
+    def _is_within_doubles(self) -> bool:
+        """Whether no product of two squares, of a reach and of a weight, is beyond the least or the greatest double."""
+        leaves = [leaf for formula in self._judged for leaf in _leaves(formula)]
+        squares = [square for leaf in leaves for at in (leaf.average, *leaf.extremes) for square in at.values()]
+        return all(not each or 1 / _WIDEST <= each <= _WIDEST for each in [*squares, *(r * r for r in self._reaches)])
+
+    @cached_property
+    def _reaches(self) -> list[Fraction]:
+        """How far one unit moves every measure, in its own values."""
+        return [(each.l1 if self._pure else each.l2) * each.granularity for each in self.measures]
+
+    @cached_property
     def _units(self) -> list[float]:
         """The variance of every measure, up to a factor, were the whole spend its own."""
-        reaches = [(each.l1 if self._pure else each.l2) * each.granularity for each in self.measures]
         levels = [each.levels**2 if self._pure else each.levels for each in self.measures]
-        return [float(reach * reach) * times for reach, times in zip(reaches, levels, strict=True)]
+        return [float(reach * reach) * times for reach, times in zip(self._reaches, levels, strict=True)]
 
 
 def _bases(plain: _Candidate) -> Iterator[Basis]:
@@ -217,7 +231,7 @@ def _bases(plain: _Candidate) -> Iterator[Basis]:
     numbers = [each.of for each in plain.measures if isinstance(each, ValueCount)]
     always, numbered, summed = [], [], []  # values that are summed: never missing; with their number; without it
     for measure in plain.measures:
-        if isinstance(measure, ValueSum) and has_sides(domain := measure.of.domain(schema)):
+        if isinstance(measure, ValueSum) and has_sides(measure.of, domain := measure.of.domain(schema)):
             if not domain.nullable:
                 always += [measure.of] if rows else []
             elif measure.of in numbers:

@@ -1,6 +1,7 @@
-"""How long an engine may work on one question: all of its statements together, and what is computed between them.
+"""How long a question may take: all statements of its engine together, and what is computed between and after them.
 
-The time that others take is not counted: who waits for another's question loses nothing by it, and is told nothing.
+Noise, and putting keys in order, count too (`own_work`), and end at the same moment: they come in portions. The time
+that others take is not counted: who waits for another's question loses nothing by it, and is told nothing.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import time
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, TypeVar, final
 
 from giveortake.engines.failures import out_of_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+Item = TypeVar("Item")
 
 _AGAIN = 0.1  # seconds between two interruptions: one that comes between two statements is lost
 
@@ -28,6 +31,7 @@ class _Clock:
     used: float = 0.0
     since: float | None = None
     is_limited: bool = True
+    seconds: float | None = None  # that there are, as soon as an engine was asked
 
 
 _clock: ContextVar[_Clock | None] = ContextVar("clock", default=None)
@@ -54,6 +58,33 @@ def no_question() -> Iterator[None]:
         yield
     finally:
         _clock.reset(token)
+
+
+@contextmanager
+def own_work() -> Iterator[None]:
+    """Work on the question that no engine does, in its time; it is not begun if that is over."""
+    limit = limit_of_question()
+    limit.check()()
+    with limit.counted():
+        yield
+
+
+def in_own_time(items: Iterable[Item]) -> Iterator[Item]:
+    """The same items; each is made in the time of the question, and none once that is over."""
+    found = iter(items)
+    while True:
+        with own_work():
+            try:
+                item = next(found)
+            except StopIteration:
+                return
+        yield item
+
+
+def limit_of_question() -> TimeLimit:
+    """The limit that the engine which was asked has for this question; none outside of questions."""
+    clock = _clock.get()
+    return TimeLimit(None if clock is None else clock.seconds)
 
 
 @final
@@ -83,6 +114,8 @@ class TimeLimit:
         """Work on the question; what is done in here is counted, once."""
         with one_question():
             clock = _clock.get()
+            if clock is not None:
+                clock.seconds = self._seconds
             if clock is None or clock.since is not None:
                 yield
                 return

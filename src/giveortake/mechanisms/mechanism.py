@@ -72,6 +72,12 @@ class Sensitive(Generic[Private]):
             raise SensitiveValue("only a list of sensitive values has items")
         return Sensitive(self._hidden[place])
 
+    def part(self: Sensitive[IntArray], start: int, end: int) -> Sensitive[IntArray]:
+        """Some places of an array, whose length is no secret; sensitive as before."""
+        if not isinstance(self._hidden, np.ndarray):
+            raise SensitiveValue("only an array of sensitive values has parts")
+        return Sensitive(self._hidden[start:end])
+
     def tree(self: Sensitive[IntArray]) -> Sensitive[IntArray]:
         """An array of bins with all sums of its tree (see `trees`), sensitive as before."""
         return Sensitive(nodes_of(self._hidden))

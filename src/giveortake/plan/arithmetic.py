@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 from giveortake.errors import QueryRefused
-from giveortake.plan.arguments import SAFE_INTEGER, Bound, any_nullable, is_int, literal_number, number_between, numbers
-from giveortake.plan.domains import Domain, Kind
+from giveortake.plan.arguments import SAFE_INTEGER, Bound, is_int, literal_number, number_between, numbers
+from giveortake.plan.domains import Domain, Kind, any_nullable
 from giveortake.plan.times import MOMENTS, difference, in_days, moved
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Rule: TypeAlias = "Callable[[Call, list[Domain]], Domain]"
 
 _MOST_BUCKETS = 10_000
+_WIDEST_DECIMAL = 10**9  # width of buckets that has decimals: engines multiply 18 digits, nine of them decimals
+_INT64 = 1 << 63
 _LARGEST_EXPONENT = 700
 _LARGEST_POWER = 2**1000  # far below the greatest double
 MOST_POWER = 32
@@ -70,7 +72,7 @@ def multiply(call: Call, domains: list[Domain]) -> Domain:
 def divide(call: Call, domains: list[Domain]) -> Domain:
     """A / b, missing where b is zero."""
     a, b = numbers(call, domains)
-    if not (a.is_bounded and b.is_bounded) or b.low <= 0 <= b.high:  # type: ignore[operator]
+    if not (a.is_bounded and b.is_bounded) or b.low <= 0 <= b.high:  # type: ignore[operator]  # (it is bounded)
         return Domain(Kind.REAL, nullable=True)
     corners = [x / y for x in a.ends() for y in b.ends()]
     return number_between(min(corners), max(corners), nullable=any_nullable(domains))
@@ -98,7 +100,7 @@ def power(call: Call, domains: list[Domain]) -> Domain:
     missing = a.nullable or ((exponent < 0 or exponent.denominator != 1) and (a.low is None or a.low <= 0))
     if exponent.denominator != 1:
         return _root_or_power(a, exponent, nullable=missing)
-    if not a.is_bounded or (exponent < 0 and a.low <= 0 <= a.high):  # type: ignore[operator]
+    if not a.is_bounded or (exponent < 0 and a.low <= 0 <= a.high):  # type: ignore[operator]  # (it is bounded)
         return Domain(Kind.REAL, nullable=True)
     low, high = a.ends()
     corners = [end ** int(exponent) for end in (low, high)]
@@ -293,6 +295,11 @@ def bucket(call: Call, domains: list[Domain]) -> Domain:
         raise QueryRefused(f"BUCKET makes more than {_MOST_BUCKETS:,} buckets", hint="take a greater width")
     edges = [width * index for index in range(first, last + 1)]
     whole = width.denominator == 1
+    if max(abs(edges[0]), abs(edges[-1])) >= _INT64 or (not whole and width >= _WIDEST_DECIMAL):
+        raise QueryRefused(
+            "BUCKET makes edges beyond 64 bits, or has a width above a billion with decimals",
+            hint="take a width whose multiples stay below 2^63: BUCKET(CLAMP(x, lower, upper), width)",
+        )
     return Domain(
         Kind.INTEGER if whole else Kind.DECIMAL,
         edges[0],

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, final
 
 from giveortake import exact
-from giveortake.answers.left_out import CapLine, LeftOut
+from giveortake.answers.caps import CapLine, LeftOut
 from giveortake.compile import Caps
 from giveortake.compile.measures import RowCount
 from giveortake.compile.postprocessing import caps_of

@@ -169,7 +169,7 @@ class Counter:
             except QueryFailed:
                 mechanism.ledger.fail(reservation)
                 raise
-            kept = mechanism.ledger.step(reservation, place, drawn)
+            kept.append(mechanism.ledger.keep(reservation, place, drawn))
         return self._read(kept, place, reservation)
 
     def answers(self) -> list[Answer]:
@@ -206,7 +206,7 @@ class Counter:
             reservation = mechanism.reserve_charge(charge, key)
         except BudgetExceeded as refusal:
             raise too_dear(mechanism, str(self.spend), charge.event, Fraction(0), refusal) from None
-        return mechanism.ledger.steps(reservation), reservation
+        return mechanism.ledger.kept(reservation), reservation
 
     def _secret(self, reservation: Reservation) -> bytes:
         """The secret of this counter, which is in the spool and not in the ledger."""

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake import exact
 from giveortake.compile.postprocessing import caps_in_words, noise_in_words, of_units
 from giveortake.compile.releases import without_data
-from giveortake.plan.undeclared_values import undeclared_values
+from giveortake.plan.descriptions import undeclared_values
 from giveortake.privacy import events
 from giveortake.session.best_caps import left_out_of
 from giveortake.session.margins import column_margins, quoted_miss, share_of_budget
 from giveortake.session.pages import quote_page
-from giveortake.session.worthless import worthless
+from giveortake.session.worthless import doubt_about_keys, worthless
 
 if TYPE_CHECKING:
-    from giveortake.answers.left_out import LeftOut
+    from giveortake.answers.caps import LeftOut
     from giveortake.compile import Measurement, Terms
     from giveortake.exact import Number
     from giveortake.privacy import Guarantee
@@ -124,6 +124,7 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
             *(each for each in (asked.why, asked.refusal) if each is not None),
             *undeclared_values(asked.question),
             *_remarks(made, margins, n),
+            *([] if (doubt := doubt_about_keys(mechanism, asked.question, made, terms)) is None else [doubt]),
         ),
         left_out=left_out_of(
             mechanism, asked.question, made, sure, replace(terms, spend=asked.spend, margin=None, share=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -291,8 +292,6 @@ def _kinds(said: Mapping[str, Any], whom: Unit) -> dict[str, Kind]:
 
 
 def _kind(said: Any) -> Kind:
-    import datetime as dt  # noqa: PLC0415
-
     if isinstance(said, Domain):
         return said.kind
     if isinstance(said, Mapping):
@@ -339,7 +338,7 @@ def _public_domain(physical: Domain, values: Sequence[Any]) -> Domain:
     present = [value for value in values if value is not None]
     nullable = len(present) < len(values)
     if physical.kind.is_number and present:
-        numbers = [Fraction(value) for value in present if value == value and abs(value) < 2**62]  # noqa: PLR0124
+        numbers = [Fraction(value) for value in present if value == value and abs(value) < 2**62]  # noqa: PLR0124 (not a number)
         if numbers:
             physical = replace(physical, low=min(numbers), high=max(numbers))
     if physical.kind not in {Kind.REAL, Kind.DECIMAL, Kind.TIMESTAMP} and 0 < len(present) <= _MOST_PUBLIC_KEYS:

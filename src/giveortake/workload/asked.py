@@ -186,7 +186,7 @@ class AskedWorkload:
             raise unbounded("rows")
         layers = []
         for of, weights in wishes.items():
-            quantum = None if of is None else quantum_of(Column(of).domain(relation.schema), centred=False)
+            quantum = None if of is None else quantum_of(Column(of).domain(relation.schema), Column(of), centred=False)
             if quantum is not None and quantum.least == quantum.most == 0:
                 raise QueryRefused(f"`{of}` is always zero, and so are its sums", hint="leave it out")
             marginals = [attributes.places(tuple(each)) for each in weights]

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from giveortake.engines.duckdb import sorted_keys, sorted_tallies, statements
-from giveortake.engines.duckdb.constants import parameters, sql_type
 from giveortake.engines.duckdb.database import open_database
-from giveortake.engines.duckdb.dialect import DuckDBDialect
+from giveortake.engines.duckdb.dialect import DuckDBDialect, parameters, sql_type
 from giveortake.engines.duckdb.loaded_copies import LoadedCopies
 from giveortake.engines.duckdb.public_tables import content_of
-from giveortake.engines.duckdb.scratch import ScratchFolder
 from giveortake.engines.duckdb.tables import Loaded, load
 from giveortake.engines.duckdb.wide_rows import Tables, WideRows, ranked_or_grouped
 from giveortake.engines.failures import failure, out_of_time
 from giveortake.engines.questions import WIDEST
+from giveortake.engines.scratch import ScratchFolder
 from giveortake.engines.sql.dialect import single_quoted
 from giveortake.engines.sql.engine import SQLEngine, in_order_of_keys, places_of
 from giveortake.engines.sql.hashes import mark
@@ -168,8 +167,14 @@ class DuckDBEngine(SQLEngine):
         codes, counts = sorted_out or self._columns(
             statements.persons_statement(self._printer, persons, coded, self._weights(persons.weights))
         )
+        check = self._time.check()
+        check()
         order = np.argsort(codes)
-        return _decoded(codes[order], values), counts[order]
+        keys: list[tuple[Value, ...]] = []
+        for start in range(0, order.size, _AT_ONCE):
+            check()
+            keys += _decoded(codes[order[start : start + _AT_ONCE]], values)
+        return keys, counts[order]
 
     def _distinct(self, distinct: Distinct) -> npt.NDArray[np.int64]:
         if not self._wide.has_wide_values(distinct):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _REMEMBERED = 64  # exact results, so that the same question at another price does not read the rows again
 _MOST_REMEMBERED = 1 << 20  # integers of one of them
+_AT_ONCE = 1 << 18  # keys that occur, of which it is decided at once which are shown
 
 
 class SQLEngine(ABC):
@@ -134,7 +135,10 @@ class SQLEngine(ABC):
         return Sensitive(self._remembered(distinct, lambda: self._distinct(distinct)))
 
     def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
-        yield Sensitive(self._remembered(persons, lambda: self._persons(persons)))
+        keys, counts = self._remembered(persons, lambda: self._persons(persons))
+        for start in range(0, max(len(keys), 1), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            yield Sensitive((keys[part], counts[part]))
 
     def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
         whole = self._remembered(asked, lambda: self._answer(asked))
@@ -185,13 +189,12 @@ class SQLEngine(ABC):
         )
 
     def _remembered(self, asked: Asked, compute: Callable[[], Any]) -> Any:
-        with self._lock:
+        with self._lock, self._time.counted():
             if asked in self._results:
                 self._results.move_to_end(asked)
                 return self._results[asked]
-            with self._time.counted():
-                self._prepare(asked.relation)
-                found = compute()
+            self._prepare(asked.relation)
+            found = compute()
             if _count(found) <= _MOST_REMEMBERED:
                 self._results[asked] = found
             if len(self._results) > _REMEMBERED:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
-from giveortake.engines.sql.expressions import Expressions
+from giveortake.engines.sql.expressions import Expressions, some
 from giveortake.engines.sql.hashes import hash_of, mark
-from giveortake.engines.sql.steps import feature_granularity, feature_reach, feature_steps
+from giveortake.exact import power_of_two_at_least
 from giveortake.plan import (
     AggregateKind,
     Call,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from giveortake.plan import Aggregate, Schema
 
 _LAST = 2**62  # where rows come that have no value to be ordered by
+_FEATURE_STEPS = 2**30
 
 
 @final
@@ -248,9 +251,9 @@ class Printer:
             case AggregateKind.MAXIMUM:
                 return dialect.real(f"max({of})")
         domain = feature.of.domain(schema)
-        reach = feature_reach(domain)
-        steps = dialect.total(feature_steps(dialect, of, domain), reach)
-        total = f"({dialect.real_sum(steps, reach)}) * {dialect.double(feature_granularity(domain))}"
+        reach = _feature_reach(domain)
+        steps = dialect.total(_feature_steps(dialect, of, domain), reach)
+        total = f"({dialect.real_sum(steps, reach)}) * {dialect.double(_feature_granularity(domain))}"
         return total if feature.kind is AggregateKind.SUM else f"{total} / nullif(count({of}), 0)"
 
     def _keep_parts(self, relation: KeepParts, wanted: list[str]) -> str:
@@ -291,3 +294,27 @@ def unused(name: str, taken: Iterable[str]) -> str:
     while name in known:
         name += "_"
     return name
+
+
+def _feature_steps(dialect: Dialect, of: str, domain: Domain) -> str:
+    """The values of a person's feature, which are not released, as whole steps: clamped, then moved to a lattice."""
+    low, high = some(domain.low), some(domain.high)
+    if domain.kind is Kind.INTEGER:
+        clamped = dialect.between(of, str(math.ceil(low)), str(math.floor(high)))
+    else:
+        real = dialect.between(dialect.real(of), dialect.double(low), dialect.double(high))
+        clamped = dialect.lattice(real, _feature_granularity(domain))
+    return f"CASE WHEN {of} IS NULL THEN NULL ELSE CAST({clamped} AS BIGINT) END"
+
+
+def _feature_granularity(domain: Domain) -> Fraction:
+    """The lattice of a person's sums: whole numbers, or a power of two far below the bounds."""
+    if domain.kind is Kind.INTEGER:
+        return Fraction(1)
+    greatest = max(abs(some(domain.low)), abs(some(domain.high)), Fraction(1, 2**60))
+    return power_of_two_at_least(greatest / _FEATURE_STEPS)
+
+
+def _feature_reach(domain: Domain) -> int:
+    """How far from zero a value of a feature is at most, in steps."""
+    return math.ceil(max(abs(some(domain.low)), abs(some(domain.high))) / _feature_granularity(domain))
