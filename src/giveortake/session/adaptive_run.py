@@ -15,7 +15,7 @@ import json
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from giveortake.compile.releases import packed
 from giveortake.engines import Keys, Summand, Tally
 from giveortake.engines.failures import failure
 from giveortake.engines.time_limits import one_question
-from giveortake.errors import GiveOrTakeError, LedgerDamaged, LedgerMismatch, MechanismSpent, QueryFailed, QueryRefused
+from giveortake.errors import LedgerDamaged, LedgerMismatch, MechanismSpent, QueryFailed, QueryRefused
 from giveortake.mechanisms import AboveThreshold, Gaussian
 from giveortake.mechanisms.interactions import Interactions
 from giveortake.mechanisms.linear_queries import NoisyCount, Surprise
@@ -36,6 +36,7 @@ from giveortake.plan.aggregates import Aggregate, AggregateKind
 from giveortake.plan.questions import Measured
 from giveortake.privacy import ZCDP, events
 from giveortake.session.run_steps import Choice, Compared, Counted, NoisyTable, Step, event_of, step_of
+from giveortake.session.sealed_draws import sealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
 
     Integers: TypeAlias = npt.NDArray[Any]
 
-Drawn = TypeVar("Drawn")
 FORMAT = 1
 
 
@@ -317,7 +317,7 @@ class AdaptiveRun:
             raise LedgerDamaged("a run that has ended draws nothing more")
         if event is not None:
             self._filter.copy().charge(event)
-        content = {"event": None if event is None else event.to_dict(), **said, **_sealed(draw)}
+        content = {"event": None if event is None else event.to_dict(), **said, **sealed(draw)}
         ledger = self._request._mechanism.ledger  # noqa: SLF001 (as above)
         return self._take(ledger.keep(self._reservation, len(self._kept), content))
 
@@ -343,24 +343,6 @@ class AdaptiveRun:
             if not engine.unchanged():
                 raise failure("changed")
         return [self._tables[tuple(table)] for table in tables]
-
-
-def _sealed(draw: Callable[[], Drawn]) -> Drawn:
-    """What is drawn; what goes wrong is told by an error of our own alone, without what led to it.
-
-    Other errors, and the variables in a trace, may hold exact counts.
-    """
-    failed: GiveOrTakeError
-    try:
-        return draw()
-    except GiveOrTakeError as error:
-        failed = error
-    except MemoryError as error:
-        failed = failure("memory", type(error))
-    except Exception as error:  # noqa: BLE001 (raised below, without a trace of what was drawn)
-        failed = failure("other", type(error))
-    failed.__context__ = None
-    raise failed.with_traceback(None) from None
 
 
 def _steps_of(answer: Any) -> list[Any]:

@@ -17,7 +17,7 @@ from giveortake.sql.expressions import Rows, column_name, constant_of, number
 from giveortake.sql.refusals import allow, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from giveortake.plan import Expression
     from giveortake.plan.questions import Output
@@ -223,16 +223,7 @@ class Outputs:
         return next((name for name, key in self.keys if key == found and not isinstance(key, Literal)), None)
 
     def _order(self, node: exp.Expr | None) -> tuple[Order, ...]:
-        if node is None:
-            return ()
-        allow(node, "expressions")
-        found = []
-        for each in node.expressions:
-            allow(each, "this", "desc", "nulls_first")
-            name = self._key_name(each.this)
-            terms = bool(each.args.get("desc")), bool(each.args.get("nulls_first"))
-            found.append(Order("", *terms, by=self._inside(each.this)) if name is None else Order(name, *terms))
-        return tuple(found)
+        return order_of(node, self._key_name, self._inside)
 
     def _frame(self, node: exp.Expr | None) -> Frame | None:
         if node is None:
@@ -263,3 +254,19 @@ class Outputs:
         if count.denominator != 1:
             raise QueryRefused("a frame has whole numbers of rows", hint=_OVER_EXAMPLE)
         return int(count) if str(side).upper() == "FOLLOWING" else -int(count)
+
+
+def order_of(
+    node: exp.Expr | None, named: Callable[[exp.Expr], str | None], computed: Callable[[exp.Expr], Output]
+) -> tuple[Order, ...]:
+    """What ORDER BY says: by columns that have a name, or by what is computed for it."""
+    if node is None:
+        return ()
+    allow(node, "expressions")
+    found = []
+    for each in node.expressions:
+        allow(each, "this", "desc", "nulls_first")
+        name = named(each.this)
+        terms = bool(each.args.get("desc")), bool(each.args.get("nulls_first"))
+        found.append(Order("", *terms, by=computed(each.this)) if name is None else Order(name, *terms))
+    return tuple(found)

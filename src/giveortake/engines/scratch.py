@@ -1,4 +1,4 @@
-"""Folders for what DuckDB cannot hold in memory: exact rows, on disk while their engine lives, and no longer."""
+"""Folders for what an engine cannot hold in memory: on disk while the engine lives, and no longer."""
 
 from __future__ import annotations
 
