@@ -173,7 +173,8 @@ def test_bounds_too_near_to_zero_are_refused_with_the_column_and_a_way_that_work
         with pytest.raises(QueryRefused, match=r"`x`.*near to zero") as refused:
             s.sql("SELECT AVG(x) AS a FROM t").quote(epsilon=1)
         assert "AVG(x * 1000000000)" in str(refused.value)
-        assert s.sql("SELECT AVG(x * 1000000000) AS a FROM t").answer(epsilon=1).to_dict()["a"][0] <= 1e-291
+        answer: Any = s.sql("SELECT AVG(x * 1000000000) AS a FROM t").answer(epsilon=1)
+        assert answer.to_dict()["a"][0] <= 1e-291
 
 
 def test_shares_of_small_numbers_do_not_depend_on_their_unit() -> None:
@@ -187,7 +188,7 @@ def test_shares_of_small_numbers_do_not_depend_on_their_unit() -> None:
 
 def test_a_quantile_at_the_end_of_64_bits_is_a_whole_number_within_its_interval() -> None:
     with session((-FAR, FAR), "rows", "integer") as s:
-        answer = s.sql("SELECT MAX(x) AS a, MIN(x) AS b FROM t").answer(epsilon=10**6)
+        answer: Any = s.sql("SELECT MAX(x) AS a, MIN(x) AS b FROM t").answer(epsilon=10**6)
     for name in "ab":
         low, high = answer[name].low[0], answer[name].high[0]
         assert low <= answer[name].values[0] <= high

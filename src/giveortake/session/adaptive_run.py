@@ -25,7 +25,6 @@ from giveortake.compile.caps import unbounded
 from giveortake.compile.releases import packed
 from giveortake.engines import Keys, Summand, Tally
 from giveortake.engines.failures import failure
-from giveortake.engines.time_limits import one_question
 from giveortake.errors import LedgerDamaged, LedgerMismatch, MechanismSpent, QueryFailed, QueryRefused
 from giveortake.mechanisms import AboveThreshold, Gaussian
 from giveortake.mechanisms.interactions import Interactions
@@ -338,8 +337,7 @@ class AdaptiveRun:
             request.require(missing)
             engine = request._mechanism.engine  # noqa: SLF001 (as above)
             for table in missing:
-                with one_question():
-                    self._tables[table] = engine.tally(request._tally(table)).item(0)  # noqa: SLF001 (as above)
+                self._tables[table] = engine.tally(request._tally(table)).item(0)  # noqa: SLF001 (as above)
             if not engine.unchanged():
                 raise failure("changed")
         return [self._tables[tuple(table)] for table in tables]

@@ -14,6 +14,7 @@ from giveortake.exact import open_probability, shown, spendable
 from giveortake.plan import Catalog, PublicTable
 from giveortake.session.batches import share_of_each
 from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, suggestion_of, table_before_caps
+from giveortake.session.counters import AskedCounter, Counter
 from giveortake.session.multiplicative_weights import MultiplicativeWeights
 from giveortake.session.pages import session_page
 from giveortake.session.partitions import Partition, key_of, parts_of
@@ -129,6 +130,26 @@ class Session:
             raise InvalidParameter("workload", workload, "is no workload", hint='gt.workload.marginals(["a", "b"])')
         relation = self.catalog.private[self._private(table)]
         return WorkloadQuery(self._mechanism, workload, relation, minimise)
+
+    def counter(self, column: str, *, horizon: int, table: str | None = None, **terms: Unpack[AskTerms]) -> Counter:
+        """A running count, told period after period under one charge: how many rows there are up to each.
+
+        A period is a day, or a whole number; the first is the lower bound of the column's domain. `horizon` is for how
+        many of them the charge is. The spend is `rho`, `mu`, or `epsilon` and `delta`: the noise is Gaussian.
+        `rows_per_person` says how many rows of a person count; the first in time do.
+        """
+        said = Terms.of(
+            terms, without=("margin", "share", "key_delta", "n", "groups_per_person", "rows_per_group", "caps")
+        )
+        if said.spend is None or said.spend.is_pure:
+            raise InvalidParameter(
+                "epsilon",
+                terms.get("epsilon"),
+                "is not what a counter spends: its noise is Gaussian",
+                hint='rho="1/100"',
+            )
+        asked = AskedCounter.of(self._mechanism, self.catalog.private[self._private(table)], column, horizon, said)
+        return Counter(self._mechanism, asked, said.spend, said)
 
     def multiplicative_weights(
         self,
