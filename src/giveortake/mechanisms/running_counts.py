@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, final
 
 from giveortake import exact
+from giveortake.errors import LedgerMismatch
 from giveortake.mechanisms import columns
 from giveortake.mechanisms.gaussian import Gaussian
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened
@@ -16,9 +15,14 @@ from giveortake.mechanisms.square_root import SquareRoot
 from giveortake.privacy import events
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from giveortake.exact import Number
     from giveortake.privacy.units import Neighbours
     from giveortake.randomness import Entropy, IntArray
+
+_PADS = 1 << 256
+_MOST = 1 << 64  # rows
 
 
 @final
@@ -52,19 +56,34 @@ class RunningCount(Mechanism["IntArray", int]):
 
     def release(self, value: IntArray | Sensitive[IntArray], entropy: Entropy | None = None) -> int:
         """The integer of the last of the periods given: exact sums, and noise drawn once."""
-        counts = columns.whole_numbers("value", opened(value, self)).numbers.tolist()
+        return self._noisy(columns.whole_numbers("value", opened(value, self)).numbers.tolist(), entropy)
+
+    def next(
+        self,
+        now: IntArray | Sensitive[IntArray],
+        past: Sequence[int],
+        pads: Sequence[int],
+        entropy: Entropy | None = None,
+    ) -> tuple[int, int]:
+        """The integer of the next period, and its exact count under a pad. `past` are earlier counts under theirs.
+
+        There is a pad of 256 random bits for each period, this one included, and each is used once: a count under its
+        pad tells nothing to whoever does not have the pad. So what was counted stays as it was, whatever rows come
+        late: they count never, and no answer depends on them.
+        """
+        (count,) = columns.whole_numbers("now", opened(now, self)).numbers.tolist()
+        before = [(each - pad) % _PADS for each, pad in zip(past, pads[:-1], strict=True)]
+        if any(each >= _MOST for each in before):
+            raise LedgerMismatch(
+                "the counts of earlier periods cannot be read: the secret beside the ledger's mark is another one",
+                hint="put the mark's folder back, or begin a new counter",
+            )
+        return self._noisy([*before, count], entropy), (count + pads[-1]) % _PADS
+
+    def _noisy(self, counts: list[int], entropy: Entropy | None) -> int:
         column = SquareRoot(self.horizon).column
         exactly = sum(count * column[len(counts) - 1 - place] for place, count in enumerate(counts))
         return int(Gaussian(self.sigma).release(exactly, entropy))
-
-    def digests(self, value: IntArray | Sensitive[IntArray], secret: bytes) -> tuple[str, str]:
-        """Keyed digests of the counts, without the last and with it, by which a changed past is known again.
-
-        They tell nothing to whoever does not have the secret.
-        """
-        counts = columns.whole_numbers("value", opened(value, self)).numbers.tolist()
-        before, now = (hmac.new(secret, repr(each).encode(), hashlib.sha256) for each in (counts[:-1], counts))
-        return before.hexdigest(), now.hexdigest()
 
 
 def moved(horizon: int, rows: int, neighbours: Neighbours) -> Fraction:

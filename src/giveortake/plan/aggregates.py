@@ -47,7 +47,7 @@ _COUNTS = {  # which need no bounds
     AggregateKind.COUNT_PERSONS,
     AggregateKind.COUNT_DISTINCT,
 }
-_GREATEST = 2**900  # that a value may be: doubles hold it times any number of rows
+_GREATEST = 2**500  # that a value may be: doubles hold the square of it
 _LONGEST = 6_000  # bits of a bound: Python writes no number of which the square has more than 4,300 digits
 _EXTREMES = {AggregateKind.MINIMUM: Fraction(0), AggregateKind.MAXIMUM: Fraction(1)}
 _FEATURES = {
@@ -219,6 +219,6 @@ def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> Non
         part.bit_length() > _LONGEST for end in ends for part in end.as_integer_ratio()
     ):
         raise QueryRefused(
-            f"the {kind} is of numbers beyond 2^900, or their bounds have more than 1,800 digits",
+            f"the {kind} is of numbers beyond 2^500, or their bounds have more than 1,800 digits",
             hint="narrow them: CLAMP(x, lower, upper)",
         )

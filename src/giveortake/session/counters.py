@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import json
-import secrets
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
@@ -37,9 +35,7 @@ if TYPE_CHECKING:
 
 _FORMAT = 1  # of a step that is kept
 _LONGEST = 10_000  # periods
-_APPEND_ONLY = (
-    "rows that come for a period that was answered are a change of the past: they belong to the period of arrival"
-)
+_LATE = "rows that come after their period was answered never count: give them the period in which they came"
 
 
 @final
@@ -77,18 +73,15 @@ class AskedCounter:
         first = Fraction(int(domain.low or 0))
         return cls(counted, column, first, periods, domain.kind, rows)
 
-    def periods(self, count: int) -> list[Value]:
-        """The first so many periods."""
-        numbers = [self.first + place for place in range(count)]
-        if self.kind is Kind.INTEGER:
-            return [int(each) for each in numbers]
-        return [moment_of(each, timed=False) for each in numbers]
+    def period(self, place: int) -> Value:
+        """The period at a place, from 0 on."""
+        number = self.first + place
+        return int(number) if self.kind is Kind.INTEGER else moment_of(number, timed=False)
 
-    def tally(self, count: int) -> Tally:
-        """How many rows lie in each of the first so many periods."""
-        column = KeyColumn(
-            self.column, _period(self.column, self.relation.schema[self.column]), tuple(self.periods(count))
-        )
+    def tally(self, place: int) -> Tally:
+        """How many rows lie in the period at a place."""
+        expression = _period(self.column, self.relation.schema[self.column])
+        column = KeyColumn(self.column, expression, (self.period(place),))
         return Tally(self.relation, Keys((column,)), (Summand("rows"),))
 
     def to_json(self) -> list[Any]:
@@ -121,9 +114,10 @@ class Counter:
     """How many rows there are up to each period, one period after the other: `next` tells of the next one.
 
     All periods of the horizon are one charge, made by the first `next`. What was told is kept in the ledger: it stays,
-    in whatever process and for whatever version of the table the counter is opened again. Rows may be added that
-    belong to later periods; the past may not change. Of a person the first rows in time count, so many as
-    `rows_per_person` says.
+    in whatever process and for whatever version of the table the counter is opened again. Rows that come after their
+    period was answered never count. Of a person the first rows in time count, so many as `rows_per_person` says; that
+    holds as long as rows are added to the table and none is taken out: the k-th row of a person that counts has k − 1
+    before it in the table.
     """
 
     def __init__(self, mechanism: InteractiveMechanism, asked: AskedCounter, spend: Spend, terms: Terms) -> None:
@@ -131,7 +125,7 @@ class Counter:
         neighbours = mechanism.budget.neighbours
         self._noise = RunningCount.calibrated(asked.horizon, spend.gaussian(), asked.rows, neighbours)
         self._event = self._noise.event(moved(asked.horizon, asked.rows, neighbours))
-        mechanism.engine.require_runnable([asked.tally(1)])
+        mechanism.engine.require_runnable([asked.tally(0)])
 
     @property
     def horizon(self) -> int:
@@ -161,11 +155,9 @@ class Counter:
                     f"the horizon of {self.horizon:,} periods is over; nothing was charged",
                     hint="a longer horizon is another counter, and another charge",
                 )
-            secret = self._secret(reservation)
+            pads = [mechanism.ledger.pad(reservation, each) for each in range(place + 1)]
             try:
-                drawn, before = sealed(lambda: self._drawn(place + 1, secret))
-                if place and before != kept[-1]["past"]:
-                    raise failure("changed")
+                drawn = sealed(lambda: self._drawn(kept, pads))
             except QueryFailed:
                 mechanism.ledger.fail(reservation)
                 raise
@@ -208,18 +200,14 @@ class Counter:
             raise too_dear(mechanism, str(self.spend), charge.event, Fraction(0), refusal) from None
         return mechanism.ledger.kept(reservation), reservation
 
-    def _secret(self, reservation: Reservation) -> bytes:
-        """The secret of this counter, which is in the spool and not in the ledger."""
-        path = self._mechanism.spool.first(f"{reservation.id}.counter", lambda: [secrets.token_hex(32)])
-        return bytes.fromhex(json.loads(path.read_text(encoding="utf-8")))
-
-    def _drawn(self, count: int, secret: bytes) -> tuple[dict[str, Any], str]:
+    def _drawn(self, kept: list[Any], pads: list[int]) -> dict[str, Any]:
+        """The next step: its noisy integer, and its exact count under a pad, by which the next one goes on."""
         engine = self._mechanism.engine
-        exactly = engine.tally(self._asked.tally(count)).item(0)
+        now = engine.tally(self._asked.tally(len(kept))).item(0)
         if not engine.unchanged():
             raise failure("changed")
-        before, now = self._noise.digests(exactly, secret)
-        return {"format": _FORMAT, "count": str(self._noise.release(exactly)), "past": now}, before
+        count, under_pad = self._noise.next(now, [int(each["under_pad"]) for each in kept], pads)
+        return {"format": _FORMAT, "count": str(count), "under_pad": str(under_pad)}
 
     def _read(self, kept: list[Any], place: int, reservation: Reservation) -> Answer:
         if any(each["format"] != _FORMAT for each in kept):
@@ -227,9 +215,9 @@ class Counter:
         released = np.array([[float(int(each["count"])) for each in kept[: place + 1]]])
         value = float(SquareRoot(place + 1).running_totals(released)[0, -1])
         margin = self.margin(place + 1)
-        period = self._asked.periods(place + 1)[-1]
+        period = self._asked.period(place)
         kind: Any = "date" if isinstance(period, dt.date) else "integer"
-        notes = [f"period {place + 1:,} of {self.horizon:,}, under one charge for all of them", _APPEND_ONLY]
+        notes = [f"period {place + 1:,} of {self.horizon:,}, under one charge for all of them", _LATE]
         if self._asked.relation.person is not None:
             notes.append(f"of each person the first {self._asked.rows:,} rows in time count")
         return Answer(

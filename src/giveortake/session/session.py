@@ -15,6 +15,7 @@ from giveortake.plan import Catalog, PublicTable
 from giveortake.session.batches import share_of_each
 from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, suggestion_of, table_before_caps
 from giveortake.session.counters import AskedCounter, Counter
+from giveortake.session.multiplicative_weights import MultiplicativeWeights
 from giveortake.session.pages import session_page
 from giveortake.session.partitions import Partition, key_of, parts_of
 from giveortake.session.profile_releases import ProfileRequest
@@ -153,6 +154,33 @@ class Session:
             )
         asked = AskedCounter.of(self._mechanism, self.catalog.private[self._private(table)], column, horizon, said)
         return Counter(self._mechanism, asked, said.spend, said)
+
+    def multiplicative_weights(
+        self,
+        columns: Sequence[str],
+        *,
+        epsilon: Number,
+        delta: Number,
+        accuracy: Number = "0.1",
+        queries: int = 1000,
+        table: str | None = None,
+        key: str | None = None,
+    ) -> MultiplicativeWeights:
+        """Very many counts of combinations of declared values, chosen one after the other, under one charge.
+
+        Weights over all combinations, up to a million, tell what they know for free; `accuracy` is how far off they may
+        be, as a share of all rows. What was far is measured, and the weights move. `queries` is how many there may be.
+        """
+        return MultiplicativeWeights(
+            self._mechanism,
+            self._private(table),
+            columns,
+            epsilon=epsilon,
+            delta=delta,
+            accuracy=accuracy,
+            queries=queries,
+            key=key,
+        )
 
     def partition(self, column: str, *, parts_per_person: int = 1) -> Partition:
         """Disjoint parts of the data, one for each declared value of a column: together they cost the dearest.

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from giveortake.engines.sql.dialect import Dialect
     from giveortake.plan import Aggregate, Schema
 
-_LAST = 2**62  # where rows come that have no value to be ordered by
 _FEATURE_STEPS = 2**30
+_LAST = 2**62  # where rows come that have no value to be ordered by
 
 
 @final
