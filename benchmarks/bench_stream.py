@@ -1,4 +1,9 @@
-"""A hundred million Laplace draws, streamed: how fast, and how much memory they take."""
+"""A hundred million Laplace draws, streamed, and a million found keys from Spark: how fast, and in how much memory.
+
+Where pyspark and Java are, found keys are streamed from a local Spark too, a hundred thousand and a million of them,
+each in a process of its own. What is compared is the most that Python held, and the most that was left of the virtual
+machine's heap after a collection.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from giveortake.mechanisms import Laplace
+from harness.peer import has_module
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,9 +28,18 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 20
 MEGABYTES = 100
+KEYS = (100_000, 1_000_000)
 
 
 def run(report: Report) -> None:
+    from_memory(report)
+    if report.quick or not has_module(sys.executable, "pyspark"):
+        report.note("Found keys were not streamed from Spark: it takes minutes, and pyspark.")
+    else:
+        from_spark(report)
+
+
+def from_memory(report: Report) -> None:
     draws = 10**7 if report.quick else 10**8
     # A process of its own, so that the memory of earlier benchmarks does not hide this one's.
     child = subprocess.run(  # noqa: S603 (this file)
@@ -36,6 +51,25 @@ def run(report: Report) -> None:
     growth = found["growth"] / 2**20
     report.fact("growth of peak memory", f"{growth:.0f} MB", goal=f"< {MEGABYTES} MB", met=growth < MEGABYTES)
     report.note(f"Chunks of {CHUNK:,} int64, one pass; all draws at once would take {8 * draws / 2**20:,.0f} MB.")
+
+
+def from_spark(report: Report) -> None:
+    """The same question about few keys and about many."""
+    script = Path(__file__).with_name("stream_from_spark.py")
+    few, many = (
+        json.loads(
+            subprocess.run(  # noqa: S603 (the file beside this one)
+                [sys.executable, str(script), str(keys)], check=True, capture_output=True, text=True
+            ).stdout
+        )
+        for keys in KEYS
+    )
+    for keys, found in zip(KEYS, (few, many), strict=True):
+        report.fact(f"Spark, {keys:,} found keys", f"{found['seconds']:.0f} s")
+    for what, held in (("Python", "python"), ("the virtual machine", "machine")):
+        growth = (many[held] - few[held]) / 2**20
+        text = f"{few[held] / 2**20:.0f} → {many[held] / 2**20:.0f} MB"
+        report.fact(f"  memory of {what}", text, goal=f"< {MEGABYTES} MB more", met=growth < MEGABYTES)
 
 
 def stream(draws: int) -> dict[str, float]:

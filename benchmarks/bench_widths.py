@@ -74,7 +74,7 @@ def _widths(made: Measurement, session: Session) -> dict[str, float]:
     """The median width of every column's intervals; the table is made here, and nothing is released."""
     found: dict[str, list[float]] = {name: [] for name, _ in made.formulas}
     for _ in range(DRAWS):
-        release = made.release(mechanism_of(session).engine, made.keys())
+        release = made.release(mechanism_of(session).engine, made.keys)
         measures = combined(made.measures, [release])
         for name, formula in made.formulas:
             each = evaluated(formula, measures, 0.05, 4)

@@ -26,7 +26,7 @@ LEAVES: list[Expression] = [
     Literal(None),
 ]
 
-_UNITS = [Literal(unit) for unit in ("day", "week", "month", "quarter", "year")]
+_UNITS = [Literal(unit) for unit in ("day", "week", "month", "quarter", "year", "hour", "minute")]
 _STEPS = [Literal(by) for by in (1, -1, 7, -30, 1_000, -40_000, 3_000_000, -3_652_058)]
 WRITTEN: dict[str, tuple[int, list[Literal]]] = {  # which argument is written out, and how it may be
     "date_trunc": (0, _UNITS),

@@ -70,7 +70,7 @@ class Revealing(Mechanism[Any, Any]):
 def exact_integers(made: Measurement, engine: Engine, keys: Keys | None = None) -> tuple[npt.NDArray[Any], ...]:
     """What `Measurement.release` adds noise to, one array for each measure."""
     bare: Any = tuple(Revealing() for _ in made.noises)
-    return replace(made, noises=bare, selection=None).release(engine, made.keys() if keys is None else keys).arrays
+    return replace(made, noises=bare, selection=None).release(engine, made.keys if keys is None else keys).arrays
 
 
 def exact_units(made: Measurement, engine: Engine) -> Counted:
@@ -106,7 +106,7 @@ def of_two_keys(selection: NoisyWeights) -> NoisyWeights:
 def weighed(made: Measurement) -> tuple[int, ...]:
     """What one unit may give at most to each of 1, 2, … keys that it has alone."""
     assert made.selection is not None
-    asked = made.selection.question(made.question.relation, made.keys())
+    asked = made.selection.question(made.question.relation, made.keys)
     return asked.weights or (1,) * asked.groups
 
 

@@ -23,7 +23,20 @@ from giveortake.privacy import (
 )
 
 if TYPE_CHECKING:
-    from giveortake import accounting, answers, audit, frame, ledger, local, mechanisms, plot, session, verify
+    from giveortake import (
+        accounting,
+        answers,
+        audit,
+        frame,
+        ledger,
+        local,
+        mechanisms,
+        plot,
+        session,
+        synth,
+        verify,
+        workload,
+    )
     from giveortake.accounting import compose
     from giveortake.frame import (
         col,
@@ -104,15 +117,30 @@ __all__ = [
     "session",
     "stddev",
     "sum",
+    "synth",
     "unit",
     "variance",
     "verify",
     "when",
+    "workload",
 ]
 
 # Entered when somebody needs them; of other names that are not here yet, the room that has them.
 _ROOMS = frozenset(
-    {"accounting", "answers", "audit", "frame", "ledger", "local", "mechanisms", "plot", "session", "verify"}
+    {
+        "accounting",
+        "answers",
+        "audit",
+        "frame",
+        "ledger",
+        "local",
+        "mechanisms",
+        "plot",
+        "session",
+        "synth",
+        "verify",
+        "workload",
+    }
 )
 _ROOM_OF = {
     "compose": "accounting",

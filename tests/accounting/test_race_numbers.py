@@ -11,7 +11,7 @@ import pytest
 from filter_strategies import admitted
 from giveortake.accounting.currencies import Currency, Divergence, Epsilon, Rho, SquaredMu
 from giveortake.accounting.filters import filter  # noqa: A004
-from giveortake.accounting.race import Race, best_order, limit, lineup
+from giveortake.accounting.race import Race, admitted_rho, best_order, limit, lineup
 from giveortake.errors import BudgetExceeded, InvalidParameter
 from giveortake.exact import sqrt_up
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, events
@@ -155,3 +155,12 @@ def _seconds_per_charge(guard: object, event: events.Event) -> float:
         guard.charge(event)  # type: ignore[attr-defined]
         seconds.append(time.perf_counter() - started)
     return median(seconds)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-9"), ("1/10", "1e-6"), ("8", "1e-12")])
+def test_the_admitted_rho_is_the_greatest_that_a_fresh_race_takes(epsilon: str, delta: str) -> None:
+    budget = ApproxDP(epsilon, delta)
+    rho = admitted_rho(budget)
+    assert Race(budget).admits(events.ZCDP(rho))
+    assert not Race(budget).admits(events.ZCDP(rho * Fraction(1001, 1000)))
+    assert ZCDP(rho).delta_at(budget.epsilon) < budget.delta  # and it alone would imply more

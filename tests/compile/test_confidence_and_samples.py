@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
-from giveortake.answers.confidence import Confidence, miss_of
+from giveortake.answers.confidence import Confidence
 from giveortake.compile import Release, Spend, combined, evaluated
 from giveortake.compile.outputs import Evaluated
 from giveortake.compile.postprocessing import answer_columns
@@ -49,7 +49,7 @@ def test_all_intervals_of_an_answer_hold_together_if_that_is_what_was_asked(
     held = 0
     for _ in range(turns):
         arrays = tuple(noise.release(each, entropy) for each, noise in zip(exact, made.noises, strict=True))
-        columns = answer_columns(made, made.keys(), [Release(arrays, made.noises)], Confidence("0.95", over))
+        columns = answer_columns(made, made.keys, [Release(arrays, made.noises)], Confidence("0.95", over))
         held += all(
             (np.asarray(column.low, dtype=float) <= truth[column.name] + 1e-6).all()
             and (np.asarray(column.high, dtype=float) >= truth[column.name] - 1e-6).all()
@@ -92,7 +92,7 @@ def test_a_confidence_is_a_number_and_knows_what_it_is_about() -> None:
     assert [copy.copy(sure).over, copy.deepcopy(sure).over, pickle.loads(pickle.dumps(sure)).over] == ["answer"] * 3  # noqa: S301 (our own)
     assert Confidence(sure).over == "answer"
     assert Confidence(sure, cells=50).miss(3) == pytest.approx(0.002)
-    assert miss_of(Fraction(9, 10), 50) == miss_of(Confidence("0.9"), 50) == pytest.approx(0.1)
+    assert Confidence(Fraction(9, 10)).miss(50) == Confidence("0.9").miss(50) == pytest.approx(0.1)
     assert sure.miss(0) == pytest.approx(0.1)
     with pytest.raises(InvalidParameter, match="confidence_over"):
         Confidence("0.9", "table")

@@ -123,11 +123,11 @@ def test_what_is_drawn_in_another_way_has_another_name(text: str, spend: Spend) 
 def test_the_whole_promise_is_what_was_to_be_spent(text: str, neighbours: Neighbours) -> None:
     with session(neighbours=neighbours) as s:
         unit = mechanism_of(s).budget.unit
-    promise = made(text, APPROX, neighbours=neighbours).promise(APPROX, unit)
+    promise = made(text, APPROX, neighbours=neighbours).promise(unit)
     assert isinstance(promise, ApproxDP)
     assert F("0.999") < promise.epsilon <= F("1.001")
     assert promise.delta <= F(1, 10**5)
-    pure = made(text, PURE, neighbours=neighbours).promise(PURE, unit)
+    pure = made(text, PURE, neighbours=neighbours).promise(unit)
     assert isinstance(pure, ApproxDP)
     assert F("0.999") < pure.epsilon <= 1
     assert pure.delta <= F(1, 10**6)

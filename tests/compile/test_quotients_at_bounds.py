@@ -80,6 +80,25 @@ def test_a_quotient_whose_denominator_may_be_zero_is_unbounded_and_says_so(text:
     assert "unbounded" in str(answer)
 
 
+def test_of_a_mean_whose_interval_is_its_whole_range_the_answer_says_that_nothing_is_known() -> None:
+    table = pl.DataFrame({"g": ["many"] * 5_000, "x": [30.0] * 5_000})
+    domains: Any = {"g": ["many", "none"], "x": (0, 100)}
+    said, at_bounds = [], 0
+    with gt.protect(table, unit=gt.ROW, budget=gt.PureDP(99), domains=domains, threads=1) as session:
+        for turn in range(20):
+            answer = session.sql(f"SELECT g, AVG(x) AS m FROM data WHERE x > {turn} GROUP BY g").answer(epsilon=1)
+            column: Any = answer["m"]
+            is_whole = (column.low[1], column.high[1]) == (0, 100)
+            at_bounds += is_whole and column[1] in {0, 100}
+            notes = [note for note in answer.notes if "nothing is known" in note]
+            assert notes == (
+                ["where the interval of `m` is all of 0 to 100, nothing is known of it"] if is_whole else []
+            )
+            said += notes
+    assert len(said) > 10  # 19 in twenty, of a group without rows
+    assert at_bounds == 0
+
+
 def test_counts_over_other_things_than_all_rows_have_no_bounds() -> None:
     table = pl.DataFrame({"x": [0.5, None], "y": [1.0, 2.0]})
     options: Any = {"unit": gt.ROW, "budget": gt.PureDP(9), "domains": {"x": (0, 1), "y": (0, 2)}, "threads": 1}

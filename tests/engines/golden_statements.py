@@ -28,6 +28,7 @@ from giveortake.engines import Bins, Distinct, Persons, Tally
 from giveortake.engines.duckdb import statements as of_duckdb
 from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.postgres.dialect import PostgresDialect
+from giveortake.engines.spark import key_weights as of_spark
 from giveortake.engines.spark.dialect import SparkDialect
 from giveortake.engines.sql import statements
 from giveortake.engines.sql.dialect import Dialect
@@ -143,7 +144,11 @@ def _weights(printer: Printer, made: Measurement) -> Iterator[tuple[str, str]]:
     asked = next(made.asked())
     assert isinstance(asked, Persons)
     known = {i: f"values_of_key_{i}" for i, each in enumerate(asked.keys.columns) if each.values is not None}
-    yield "weights of keys", statements.found_statement(printer, asked, known, "weights")
+    if isinstance(printer.dialect, SparkDialect):
+        yield "persons of many keys", of_spark.heavy_statement(printer, asked, known)
+        yield "weights of keys", of_spark.weighted_statement(printer, asked, known, "weights", "persons_of_many_keys")
+    else:
+        yield "weights of keys", statements.found_statement(printer, asked, known, "weights")
 
 
 def _statements(printer: Printer, made: Measurement) -> Iterator[tuple[str, str]]:

@@ -269,6 +269,9 @@ MEANINGS = {
     "between dates": "DATE_DIFF('day', moment, day) = 305 AND day - DATE '2024-12-01' = 29 "
     "AND DATE_DIFF('week', DATE '2024-12-29', day) = 1 AND DATE_DIFF('month', moment, day) = 10 "
     "AND DATE_DIFF('quarter', day, moment) = -3 AND DATE_DIFF('year', first, day) = 2023",
+    "between hours": "DATE_DIFF('hour', moment, day) = 305 * 24 - 23 "
+    "AND DATE_DIFF('hour', moment, moment + INTERVAL 1 SECOND) = 1 "
+    "AND DATE_DIFF('minute', moment - INTERVAL 2 HOUR, moment) = 120 AND DATE_DIFF('minute', day, first) < -1000000000",
     "dates beside moments": "moment < day AND moment >= DATE '2024-02-29'",
 }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from giveortake.engines.duckdb.scratch import ScratchFolder
+from giveortake.engines.scratch import ScratchFolder
 
 ENGINE = """
 import sys, time

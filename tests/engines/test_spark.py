@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import math
 import random
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,15 +20,17 @@ import pytest
 
 from evil_calls import LEAVES, calls
 from evil_tables import DOMAINS, SCHEMA, Table, frame, random_row, random_table
-from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
+from giveortake.engines import Bins, Distinct, Found, KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.questions import Bounding, Quantum
 from giveortake.engines.spark import engine as spark_engine
+from giveortake.engines.spark import key_weights
 from giveortake.engines.spark.engine import SparkEngine
+from giveortake.engines.spark.key_lists import KeysInDriver, KeysInFiles
 from giveortake.engines.spark.tables import connect
 from giveortake.engines.time_limits import TimeLimit
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed
-from giveortake.plan import Call, Column, Domain, Expression, Filter, Kind, Literal, PrivateTable, Scan
+from giveortake.plan import Call, Column, Domain, Expression, Filter, Kind, Literal, PrivateTable, Scan, Value
 from giveortake.plan.domains import declared
 from giveortake.plan.functions import FUNCTIONS
 from inside import engine_of, measured
@@ -271,6 +274,65 @@ def test_found_keys_come_in_parts_each_once(
         monkeypatch.setattr(spark_engine, "_AT_ONCE", 200)
         assert len(list(engine.persons(persons))) > 3
         assert _listed(engine.persons(persons)) == whole
+
+
+@pytest.mark.parametrize("most", [8 << 9, 1 << 19], ids=["some by windows", "all by arrays"])
+def test_weights_of_keys_are_the_same_by_arrays_and_by_windows(
+    most: int, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of every kind, twice and missing, of persons with more keys than count and with fewer."""
+    monkeypatch.setattr(key_weights, "MOST_IN_ARRAY", most)
+    rows = [random_row(LUCK, LUCK.choice([7, 7, *range(40)])) for _ in range(400)]
+    rows += rows[:50]
+    with _both(spark, _stored(frame(rows, SCHEMA), tmp_path / "t.parquet")) as (one, other, scan):
+        for names, count in ((("b", "c", "d"), 3), (("q", "w"), 8), (("t", "r"), 8), (("x",), 3)):
+            columns = Keys(tuple(KeyColumn(name, Column(name), None) for name in names))
+            asked = Persons(scan, columns, count, (100, 70, 57, 50, 44, 40, 37, 35)[:count])
+            assert dict(_listed(one.persons(asked))) == dict(_listed(other.persons(asked))), names
+
+
+def test_a_person_gives_one_weight_to_zero_however_it_is_stored(spark: SparkSession, tmp_path: Path) -> None:
+    table = pl.DataFrame({"p": [1, 1, 1, 2], "q": [0.0, -0.0, 0.0, -0.0]})
+    with _both(spark, _stored(table, tmp_path / "t.parquet")) as (_, engine, scan):
+        assert _listed(engine.persons(Persons(scan, Q, 2, (100, 70)))) == [((0.0,), 200)]
+
+
+@pytest.mark.parametrize("here", [True, False], ids=["in files", "in the driver"])
+def test_lists_of_keys_of_every_kind_are_read_as_they_were_written(
+    here: bool, spark: SparkSession, tmp_path: Path
+) -> None:
+    """In parts, of which some have nothing but missing values, or fewer digits than others."""
+    rows = [random_row(LUCK, LUCK.randrange(40)) for _ in range(300)]
+    with _both(spark, _stored(frame(rows, SCHEMA), tmp_path / "t.parquet")) as (one, other, scan):
+        if not here:
+            other._key_lists = KeysInDriver(other._made)
+        for names in (("b", "c", "d"), ("w", "r"), ("q", "t"), ("x",)):
+            columns = tuple(KeyColumn(name, Column(name), None) for name in names)
+            units = [_open(each)[0] for each in one.persons(Persons(scan, Keys(columns), 50))]
+            listed = sorted((key for keys in units for key in keys), key=lambda key: (key[-1] is not None, repr(key)))
+            found = Found(len(listed), lambda listed=listed: iter([listed[:1], listed[1:9], listed[9:]]))  # type: ignore[misc]  # (a default)
+            tally = Tally(scan, Keys(columns, found=found), (Summand("rows"), Summand("persons")), Bounding(50, 50))
+            expected, same = (next(each.in_parts(tally, len(listed))) for each in (one, other))
+            assert [each.tolist() for each in _open(expected)] == [each.tolist() for each in _open(same)], names
+            assert sum(_open(same)[0].tolist()) == len(rows)
+
+
+def test_files_of_keys_are_gone_when_they_were_read(spark: SparkSession, tmp_path: Path) -> None:
+    table = pl.DataFrame({"p": range(30), "q": [f"key {n % 10}" for n in range(30)]})
+    with _both(spark, _stored(table, tmp_path / "t.parquet")) as (_, engine, scan):
+        listed: list[tuple[Value, ...]] = [(f"key {n}",) for n in range(10)]
+        keys = Keys(Q.columns, found=Found(10, lambda: iter([listed[:5], listed[5:]])))
+        parts = engine.in_parts(Tally(scan, keys, (Summand("rows"),), BOUNDING), 4)
+        assert _open(next(parts))[0].tolist() == [3, 3, 3, 3]
+        assert isinstance(engine._key_lists, KeysInFiles)
+        folder = engine._key_lists._folder
+        assert folder is not None
+        assert len(list(folder.path.glob("*/*.parquet"))) == 2
+        assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
+        parts.close()  # type: ignore[attr-defined]  # (a generator)
+        assert not list(folder.path.glob("*/*"))
+        engine.close()
+        assert not folder.path.exists()
 
 
 # -- sessions -----------------------------------------------------------------------------------------------------

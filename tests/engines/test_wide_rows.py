@@ -16,7 +16,7 @@ import pytest
 import giveortake as gt
 from evil_tables import Table, random_row, random_rows, random_visits
 from giveortake.compile.keys import with_keys
-from giveortake.engines.duckdb import choices
+from giveortake.engines.duckdb import choices, wide_rows
 from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.duckdb.wide_rows import WideRows
@@ -58,7 +58,7 @@ def either_way(monkeypatch: pytest.MonkeyPatch, ask: Callable[[], Any]) -> tuple
     """What is found by sorting texts, and by what stands for them."""
     found = []
     for narrow in (NEVER, ALWAYS):
-        monkeypatch.setattr(choices, "NARROW", narrow)
+        monkeypatch.setattr(wide_rows, "NARROW", narrow)
         found.append(ask())
     return found[0], found[1]
 

@@ -25,7 +25,7 @@ from giveortake.errors import (
 )
 from giveortake.ledger import Ledger
 from giveortake.ledger import open as open_ledger
-from giveortake.ledger.canonical import canonical, digest
+from giveortake.ledger.entries import canonical, digest
 from giveortake.ledger.verifying import Replay
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from giveortake.privacy.events import Gaussian, Laplace, Pure

@@ -31,7 +31,7 @@ from giveortake.errors import (
 )
 from giveortake.ledger import Ledger, backup, move, pending, restore, upgrade
 from giveortake.ledger import open as open_ledger
-from giveortake.ledger.canonical import canonical, digest
+from giveortake.ledger.entries import canonical, digest
 from giveortake.ledger.marks import FileMark
 from giveortake.ledger.opening import opened
 from giveortake.ledger.state import state_folder

@@ -24,7 +24,7 @@ from giveortake.errors import (
     NotFound,
 )
 from giveortake.ledger import Ledger, restore
-from giveortake.ledger.canonical import canonical, digest
+from giveortake.ledger.entries import canonical, digest
 from giveortake.ledger.postgres import PostgresStore, split
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace

@@ -21,7 +21,7 @@ from giveortake.errors import (
 )
 from giveortake.ledger import Ledger, restore
 from giveortake.ledger.book import KINDS
-from giveortake.ledger.canonical import canonical
+from giveortake.ledger.entries import canonical
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace, Pure
 

@@ -23,7 +23,7 @@ POSITIVE = [1 / 3, 0.5, 1.0, 1.7, 2.675, 33.3, 40.0]
 
 def _values(expression: Expression, schema: dict[str, Domain], rows: dict[str, list[Any]]) -> list[Any]:
     with duckdb.connect() as connection:
-        kinds = {Kind.REAL: "DOUBLE", Kind.DATE: "DATE", Kind.INTEGER: "BIGINT"}
+        kinds = {Kind.REAL: "DOUBLE", Kind.DATE: "DATE", Kind.INTEGER: "BIGINT", Kind.TIMESTAMP: "TIMESTAMP"}
         columns = ", ".join(f"{name} {kinds[schema[name].kind]}" for name in rows)
         connection.execute(f"CREATE TABLE t ({columns})")
         marks = ", ".join("?" for _ in rows)
@@ -122,6 +122,31 @@ def test_differences_of_days_are_those_of_duckdb_and_stay_between_their_bounds(u
                     plain = [connection.execute(text, pair).fetchall()[0][0] for pair in pairs]
             assert found == plain
             _require_inside(found, call.domain(schema))
+
+
+@pytest.mark.parametrize("unit", ["hour", "minute"])
+@pytest.mark.parametrize("kinds", [(Kind.TIMESTAMP, Kind.TIMESTAMP), (Kind.DATE, Kind.TIMESTAMP)])
+def test_hours_and_minutes_between_moments_are_those_of_duckdb_and_stay_between_their_bounds(
+    unit: str, kinds: tuple[Kind, Kind]
+) -> None:
+    for stretch in STRETCHES:
+        schema: dict[str, Domain] = {}
+        rows: dict[str, list[Any]] = {}
+        for name, kind in zip("ab", kinds, strict=True):
+            domain, days = _days(*stretch)
+            times = [dt.time.min, dt.time(23, 59, 59), *(dt.time(LUCK.randrange(24), LUCK.randrange(60)) for _ in days)]
+            moments = [dt.datetime.combine(day, time) for day, time in zip([*days[:2], *days], times, strict=True)]
+            schema[name] = Domain(kind, domain.low, domain.high, nullable=False)
+            rows[name] = moments if kind is Kind.TIMESTAMP else [*days[:2], *days]
+        rows["b"][:2] = rows["b"][1::-1]  # the first beside the last
+        call = Call("date_diff", (Literal(unit), Column("a"), Column("b")))
+        found = _values(call, schema, rows)
+        with duckdb.connect() as connection:
+            pairs = zip(rows["a"], rows["b"], strict=True)
+            text = f"SELECT date_diff('{unit}', ?::TIMESTAMP, ?::TIMESTAMP)"
+            plain = [connection.execute(text, pair).fetchall()[0][0] for pair in pairs]
+        assert found == plain
+        _require_inside(found, call.domain(schema))
 
 
 def test_known_days_stay_known_when_they_are_moved() -> None:

@@ -26,9 +26,8 @@ from giveortake.plan import (
     Relation,
     Scan,
 )
-from giveortake.plan.costs import MOST_MADE
+from giveortake.plan.costs import MOST_MADE, require_few_matches
 from giveortake.plan.domains import USUAL_CHARACTERS
-from giveortake.plan.row_caps import require_few_matches
 
 TABLE = PrivateTable(
     "t",

@@ -84,4 +84,4 @@ def test_by_the_first_rules_periods_are_found_in_the_data() -> None:
     latest = measurement(question, Caps(), "add-remove", Spend(epsilon=Fraction(1)))
     assert first.selection is not None
     assert latest.selection is None
-    assert first.named(spend) != latest.named(Spend(epsilon=Fraction(1)))
+    assert first.named() != latest.named()

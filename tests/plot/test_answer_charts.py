@@ -74,6 +74,13 @@ def test_other_keys_tell_lines_apart_beside_a_date() -> None:
     assert all("color" in layer["encoding"] for layer in chart.to_dict()["layer"])
 
 
+def test_bars_of_two_lines_do_not_hide_each_other_beside_their_bands() -> None:
+    one = Answer([Column("day", YEAR[:5]), estimate([1.0] * 5)])
+    two = Answer([Column("carrier", ["UA", "AA"] * 5), Column("day", sorted(YEAR[:5] * 2)), estimate([1.0] * 10)])
+    a_day = Answer([Column("carrier", ["UA", "AA"]), Column("day", YEAR[:1] * 2), estimate([1.0] * 2)])
+    assert ["rule" in marks_of(each.plot()) for each in (one, two, a_day)] == [True, False, True]
+
+
 @pytest.mark.parametrize("keys", [["a", "b", "c", "d"], YEAR[:4], [1, 2, 3, 4]], ids=["texts", "dates", "numbers"])
 def test_intervals_without_an_end_reach_the_edge_and_the_axis_is_that_of_the_finite_ends(keys: list[Any]) -> None:
     column = Column("ratio", [10.0, 12.0, 14.0, 16.0], [8.0, -INF, 11.0, -INF], [13.0, 15.0, INF, INF])

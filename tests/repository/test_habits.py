@@ -29,6 +29,8 @@ HEAVY = [
     "pandas",
     "scipy",
 ]
+SILENCED = re.compile(r"# (noqa|type: ignore)")
+REASON = re.compile(r"# (noqa: [A-Z0-9, ]+|type: ignore\[[a-z, -]+\]  #) \(.+\)$")
 
 
 def test_ci_runs_the_test_line_of_the_readme_and_nothing_else() -> None:
@@ -100,3 +102,13 @@ def test_every_error_is_one_of_ours_and_says_when_it_is_raised() -> None:
 def test_every_decision_is_numbered_without_gaps() -> None:
     numbers = [int(path.name[:4]) for path in sorted((ROOT / "docs" / "adr").glob("*.md"))]
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_whoever_silences_a_tool_says_why() -> None:
+    lines = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in sorted((ROOT / "src").rglob("*.py"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if SILENCED.search(line) and not REASON.search(line)
+    ]
+    assert lines == []

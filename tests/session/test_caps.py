@@ -14,7 +14,7 @@ import giveortake as gt
 from giveortake.answers.caps import Caps
 from giveortake.compile import Measurement
 from giveortake.compile.caps import CustodianCaps
-from giveortake.compile.provenance import caps_of
+from giveortake.compile.postprocessing import caps_of
 from giveortake.compile.rules import Rules
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.session import Session
@@ -437,3 +437,11 @@ def test_duckdb_keeps_few_copies_of_a_table_however_many_caps_are_asked_for() ->
 
 
 DOMAINS_OF_FLIGHTS = {name: DOMAINS[name] for name in ("carrier", "delay")}
+
+
+def test_best_caps_of_two_private_tables_are_refused_with_caps_that_can_be_stated() -> None:
+    with session() as s:
+        with pytest.raises(QueryRefused, match="about several tables") as refusal:
+            s.sql(MATCHED).quote(epsilon=1, caps="best")
+        assert str(refusal.value.hint).endswith('rows_per_person={"flights": 10, "planes": 10}')
+        assert s.sql(MATCHED).quote(epsilon=1, rows_per_person={"flights": 10, "planes": 10}).admitted

@@ -19,8 +19,9 @@ from giveortake.compile import Caps, Spend
 from giveortake.errors import IdempotencyConflict, InvalidParameter, QueryRefused
 from giveortake.privacy import events
 from giveortake.session import Session, dimensions
+from giveortake.session.best_caps import paid_profiles
 from giveortake.session.dimensions import Magnitude, RowsOfPerson, dimensions_of, size_edges
-from giveortake.session.profile_releases import ProfileRequest, paid_profiles
+from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.session import mechanism_of
 from inside import engine_of, ledger_of
 from replay import CHANGES, MODES, Mode, exact_integers
@@ -408,10 +409,16 @@ def test_keys_that_nobody_could_show_are_seen_before_they_are_paid() -> None:
     by_amount = s.sql(
         "SELECT k, COUNT(*) AS n FROM (SELECT person, ROUND(CLAMP(amount * 1e5, -1e6, 1e6)) AS k FROM trips) GROUP BY k"
     )
-    assert by_amount.quote(epsilon="0.01", rows_per_person=1).worthless is None  # nobody knows how many there are
+    unknown = by_amount.quote(epsilon="0.01", rows_per_person=1)
+    assert unknown.worthless is None  # nobody knows how many there are
+    assert "an empty answer costs as much as a full one" in str(unknown)
+    paid = by_amount.answer(epsilon="0.01", rows_per_person=1)
+    assert len(paid) == 0
+    assert any("no key was shown" in note for note in paid.notes)
     stated = by_amount.quote(epsilon="0.01", rows_per_person=1, n=50)
     assert "hardly any key would be shown" in str(stated.worthless)
     assert str(stated.worthless) in str(stated)
+    assert "an empty answer costs" not in str(stated)
     s.profile(epsilon=100)
     assert "the profile tells of at most" in str(by_amount.quote(epsilon="0.01", rows_per_person=1).worthless)
     assert by_amount.quote(epsilon=5, rows_per_person=1).worthless is None

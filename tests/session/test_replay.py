@@ -18,7 +18,7 @@ from giveortake.engines import Summand
 from giveortake.engines.duckdb import statements as own_statements
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.questions import Bounding
-from giveortake.engines.sql import statements, steps
+from giveortake.engines.sql import statements
 from giveortake.engines.sql.dialect import Dialect
 from giveortake.engines.sql.relations import Printer
 from giveortake.exact import sqrt_down, sqrt_up
@@ -87,7 +87,7 @@ def _no_clamp(patch: pytest.MonkeyPatch) -> None:
 def _shift_forgotten(patch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace  # noqa: PLC0415
 
-    sound = steps.quantised
+    sound = statements.quantised
     patch.setattr(
         statements,
         "quantised",

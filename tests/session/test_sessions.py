@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
@@ -18,30 +16,16 @@ from giveortake.errors import (
     AllowanceExceeded,
     BudgetExceeded,
     GiveOrTakeError,
-    IdempotencyConflict,
     InvalidParameter,
     LedgerForeign,
     LedgerMismatch,
     NotFound,
     QueryFailed,
     SameTable,
-    Unprovable,
 )
-from giveortake.session import Session
-from inside import engine_of, ledger_of
-from stated_caps import stating_caps
+from inside import engine_of
+from small_session import COUNT, FOUND, ROWS, charges_of, small_session
 
-ROWS = pl.DataFrame(
-    {
-        "p": [person for person in range(60) for _ in range(1 + person % 3)],
-        "x": [float((7 * row) % 11) for row in range(120)],
-        "r": [["north", "south"][row % 2] for row in range(120)],
-        "q": [f"q{row % 3}" for row in range(120)],
-    }
-)
-DOMAINS: dict[str, Any] = {"x": (0, 10), "r": ["north", "south"]}
-COUNT = "SELECT r, COUNT(*) AS n FROM data GROUP BY r"
-FOUND = "SELECT q, COUNT(*) AS n, AVG(x) AS m FROM data GROUP BY q"
 BUDGETS = {
     "pure": (gt.PureDP(1), {"epsilon": "0.5"}),
     "approximate": (gt.ApproxDP(1, "1e-6"), {"epsilon": "0.5"}),
@@ -51,21 +35,12 @@ BUDGETS = {
 }
 
 
-def _session(table: Any = ROWS, **options: Any) -> Session:
-    said = {"unit": "p", "budget": gt.ApproxDP(100, "1e-4"), "domains": DOMAINS, "threads": 1, **options}
-    return gt.protect(table, **stating_caps(said))
-
-
-def _charges(session: Session) -> int:
-    return sum(entry.kind == "reserved" for entry in session.history())
-
-
 # -- what is free ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", [COUNT, FOUND])
 def test_the_same_question_at_the_same_price_is_free_and_answered_alike(text: str) -> None:
-    with _session() as session:
+    with small_session() as session:
         first = session.sql(text).answer(epsilon=20)
         spent, entries = session.spent, len(session.history())
         again = session.sql(text).answer(epsilon="20.0")
@@ -75,7 +50,7 @@ def test_the_same_question_at_the_same_price_is_free_and_answered_alike(text: st
 
 
 def test_another_price_pays_and_gives_another_answer() -> None:
-    with _session() as session:
+    with small_session() as session:
         first = session.sql(COUNT).answer(epsilon="0.01")
         spent = session.spent
         assert session.sql(COUNT).answer(epsilon="0.02").to_dict() != first.to_dict()
@@ -83,28 +58,28 @@ def test_another_price_pays_and_gives_another_answer() -> None:
 
 
 def test_sql_and_frames_share_the_stored_answer() -> None:
-    with _session() as session:
+    with small_session() as session:
         first = session.sql("SELECT r, COUNT(*) AS n, AVG(x) AS m FROM data WHERE x > 2 GROUP BY r").answer(epsilon=1)
-        charges = _charges(session)
+        charges = charges_of(session)
         table = session.table("data").filter(gt.col("x") > 2)
         second = table.group_by("r").agg(n=gt.count(), m=gt.mean("x")).answer(epsilon=1)
         assert second.to_dict() == first.to_dict()
-        assert _charges(session) == charges
+        assert charges_of(session) == charges
 
 
 def test_having_order_and_limit_are_free() -> None:
-    with _session() as session:
+    with small_session() as session:
         plain = session.sql(COUNT).answer(epsilon=1)
-        charges = _charges(session)
+        charges = charges_of(session)
         for more in ("HAVING COUNT(*) > 0", "ORDER BY n DESC", "ORDER BY r LIMIT 1", "HAVING n < -1000"):
             answer = session.sql(f"{COUNT} {more}").answer(epsilon=1)
             assert all(row in plain.rows() for row in answer.rows())
-        assert _charges(session) == charges
+        assert charges_of(session) == charges
         assert session.sql(f"{COUNT} HAVING n < -1000").answer(epsilon=1).rows() == []
 
 
 def test_a_quote_touches_no_data_and_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _session() as session:
+    with small_session() as session:
         before = session.spent, len(session.history())
 
         def touched(*_: object) -> None:
@@ -120,13 +95,13 @@ def test_a_quote_touches_no_data_and_costs_nothing(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_margin_is_reached_by_the_least_spend() -> None:
-    with _session(budget=gt.PureDP(1000)) as session:
+    with small_session(budget=gt.PureDP(1000)) as session:
         query = session.sql("SELECT COUNT(*) AS n FROM data")
         quote = query.quote(margin=50)
         assert quote.margins["n"] is not None
         assert 49 < float(quote.margins["n"]) <= 50
         answer = query.answer(margin=50)
-        assert _widths(answer)[0] <= 100 + 1
+        assert answer.rows()[0]["n_high"] - answer.rows()[0]["n_low"] <= 100 + 1  # type: ignore[operator]
         assert answer.cost == quote.cost
         with pytest.raises(InvalidParameter):
             query.answer(margin=50, epsilon=1)
@@ -138,7 +113,7 @@ def test_a_margin_is_reached_by_the_least_spend() -> None:
 @pytest.mark.parametrize("name", BUDGETS)
 def test_every_kind_of_budget_answers_until_it_is_spent(name: str) -> None:
     budget, spend = BUDGETS[name]
-    with _session(budget=budget) as session:
+    with small_session(budget=budget) as session:
         query = [session.sql(f"SELECT COUNT(*) AS n FROM data WHERE x > {turn}") for turn in range(200)]
         answers = 0
         while query[answers].quote(**spend).admitted:
@@ -152,26 +127,26 @@ def test_every_kind_of_budget_answers_until_it_is_spent(name: str) -> None:
 
 
 def test_a_refused_question_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _session(budget=gt.PureDP("0.1")) as session:
+    with small_session(budget=gt.PureDP("0.1")) as session:
         monkeypatch.setattr(DuckDBEngine, "_guarded", lambda *_: pytest.fail("the data was read"))
         with pytest.raises(BudgetExceeded, match=r"budget|left"):
             session.sql(COUNT).answer(epsilon="0.2")
 
 
 def test_keys_are_found_only_where_delta_pays_for_them() -> None:
-    with _session(budget=gt.PureDP(100)) as session, pytest.raises(InvalidParameter, match="delta"):
+    with small_session(budget=gt.PureDP(100)) as session, pytest.raises(InvalidParameter, match="delta"):
         session.sql(FOUND).answer(epsilon=1)
-    with _session(budget=gt.PureDP(100)) as session, pytest.raises(GiveOrTakeError):
+    with small_session(budget=gt.PureDP(100)) as session, pytest.raises(GiveOrTakeError):
         session.sql(FOUND).answer(epsilon=1, key_delta="1e-6")  # a pure promise has no room for it
 
 
 def test_of_pooled_analysts_another_one_pays_for_a_stored_answer_and_gets_the_same_one(tmp_path: Path) -> None:
     with gt.ledger.open(tmp_path / "people.ledger") as book:
         book.population("people of data", budget=gt.ApproxDP(100, "1e-4"), unit="p", analysts="pooled")
-        _session(ledger=book).close()
+        small_session(ledger=book).close()
         for name in ("ann", "bob"):
             book.analyst(name, datasets=["data"], budget=gt.PureDP(2))
-        with _session(ledger=book, analyst="ann") as ann, _session(ledger=book, analyst="bob") as bob:
+        with small_session(ledger=book, analyst="ann") as ann, small_session(ledger=book, analyst="bob") as bob:
             first = ann.sql(COUNT).answer(epsilon=1)
             people = book.population("people of data").spent
             second = bob.sql(COUNT).answer(epsilon=1)
@@ -187,10 +162,10 @@ def test_of_pooled_analysts_another_one_pays_for_a_stored_answer_and_gets_the_sa
 
 def test_an_analysts_session_sees_their_own_allotment_and_entries_alone(tmp_path: Path) -> None:
     with gt.ledger.open(tmp_path / "people.ledger") as book:
-        _session(ledger=book).close()
+        small_session(ledger=book).close()
         book.analyst("ann", datasets=["data"], budget=gt.ApproxDP(40, "4e-5"))
         book.analyst("bob", datasets=["data"], budget=gt.PureDP(2))
-        with _session(ledger=book, analyst="ann") as ann, _session(ledger=book, analyst="bob") as bob:
+        with small_session(ledger=book, analyst="ann") as ann, small_session(ledger=book, analyst="bob") as bob:
             before = repr(bob), str(bob.remaining), bob.affordable, len(bob.history())
             first = ann.sql(COUNT).answer(epsilon=1, key="secret key")
             assert ann.sql(FOUND).answer(epsilon=20).release_id != first.release_id
@@ -200,7 +175,10 @@ def test_an_analysts_session_sees_their_own_allotment_and_entries_alone(tmp_path
             assert [entry.kind for entry in bob.history()] == ["analyst", "reserved", "settled"]
             assert (bob.spent, bob.key_pot, ann.key_pot) == (1, None, Fraction("4e-6"))
             assert book.release(str(first.release_id), analyst="ann").settled
-        with _session(ledger=book, analyst="nobody") as nobody, pytest.raises(NotFound, match="no data set 'data'"):
+        with (
+            small_session(ledger=book, analyst="nobody") as nobody,
+            pytest.raises(NotFound, match="no data set 'data'"),
+        ):
             nobody.sql(COUNT).answer(epsilon=1)
         book.verify()
 
@@ -212,9 +190,9 @@ def test_failures_are_counted_before_they_are_told_and_then_stop_the_asker(
         raise QueryFailed("out of memory")
 
     with gt.ledger.open(tmp_path / "people.ledger") as book:
-        _session(ledger=book).close()
+        small_session(ledger=book).close()
         book.analyst("ann", datasets=["data"], budget=gt.PureDP(20))
-        with _session(ledger=book, analyst="ann") as ann, _session(ledger=book) as custodian:
+        with small_session(ledger=book, analyst="ann") as ann, small_session(ledger=book) as custodian:
             with monkeypatch.context() as broken:
                 broken.setattr(DuckDBEngine, "_guarded", full)
                 for asked, expected in (("0", 1), ("0", 3)):  # asked again: executed again, and failed again
@@ -234,10 +212,10 @@ def test_failures_are_counted_before_they_are_told_and_then_stop_the_asker(
 
 def test_sessions_that_ask_the_same_at_the_same_moment_are_charged_once_and_answered_alike(tmp_path: Path) -> None:
     with gt.ledger.open(tmp_path / "people.ledger") as book:
-        _session(ledger=book).close()
+        small_session(ledger=book).close()
 
         def ask(_: int) -> dict[str, Any]:
-            with _session(ledger=tmp_path / "people.ledger") as session:
+            with small_session(ledger=tmp_path / "people.ledger") as session:
                 return session.sql(COUNT).answer(epsilon=1).to_dict()
 
         with ThreadPoolExecutor(6) as pool:
@@ -249,32 +227,34 @@ def test_sessions_that_ask_the_same_at_the_same_moment_are_charged_once_and_answ
 
 def test_a_table_of_people_who_may_be_known_needs_the_owners_word(tmp_path: Path) -> None:
     where = tmp_path / "people.ledger"
-    _session(ledger=where).close()
+    small_session(ledger=where).close()
     tables = {"fewer": ROWS.head(119), "renamed": ROWS.rename({"x": "y"}), "wider": ROWS.with_columns(z=pl.lit(1))}
     domains = {"r": ["north", "south"]}
     for name, table in tables.items():
         with pytest.raises(SameTable, match='population="people of data"'):
-            _session(table, ledger=where, name=name, domains=domains)
-    with _session(tables["fewer"], ledger=where, name="fewer", domains=domains, population="people of data") as fewer:
+            small_session(table, ledger=where, name=name, domains=domains)
+    with small_session(
+        tables["fewer"], ledger=where, name="fewer", domains=domains, population="people of data"
+    ) as fewer:
         fewer.sql("SELECT COUNT(*) AS n FROM fewer").answer(epsilon=60)
-    with _session(ledger=where) as first:
+    with small_session(ledger=where) as first:
         assert first.affordable is not None
         assert first.affordable <= 40  # the same people paid
-    with _session(tables["wider"], ledger=where, name="wider", domains=domains, new_population="others") as wider:
+    with small_session(tables["wider"], ledger=where, name="wider", domains=domains, new_population="others") as wider:
         assert wider.population == "others"
-    with _session(tables["wider"], ledger=where, name="wider", domains=domains) as again:
+    with small_session(tables["wider"], ledger=where, name="wider", domains=domains) as again:
         assert again.population == "others"
 
 
 def test_the_mark_is_where_it_is_said_to_be(tmp_path: Path) -> None:
     where, mark = tmp_path / "people.ledger", tmp_path / "other" / "people.mark"
     mark.parent.mkdir()
-    _session(ledger=where, mark=mark).close()
+    small_session(ledger=where, mark=mark).close()
     assert mark.exists()
     with pytest.raises(LedgerForeign):
-        _session(ledger=where)
+        small_session(ledger=where)
     with gt.ledger.open(where, mark=mark) as book, pytest.raises(InvalidParameter, match="mark"):
-        _session(ledger=book, mark=mark)
+        small_session(ledger=book, mark=mark)
     ROWS.write_parquet(tmp_path / "data.parquet")
     (tmp_path / "data.toml").write_text(
         '[data]\nsource = "data.parquet"\nunit = "p"\nbudget = { epsilon = "100", delta = "1e-4" }\n'
@@ -284,118 +264,11 @@ def test_the_mark_is_where_it_is_said_to_be(tmp_path: Path) -> None:
     gt.session.from_toml(tmp_path / "data.toml").close()
 
 
-# -- refining -------------------------------------------------------------------------------------------------------
-
-
-def _widths(answer: Any) -> list[Any]:
-    return [row["n_high"] - row["n_low"] for row in answer.rows()]
-
-
-def test_refining_combines_answers_into_a_surer_one() -> None:
-    with _session() as session:
-        first = session.sql(COUNT).answer(epsilon="0.5")
-        second = first.refine(epsilon="0.5")
-        third = second.refine(epsilon=2)
-        widths = [_widths(each) for each in (first, second, third)]
-        assert widths[0] > widths[1] > widths[2]
-        assert _charges(session) == 3
-        assert first.refine(epsilon="0.5").to_dict() == second.to_dict()  # the same step is the same answer
-        assert _charges(session) == 3
-
-
 def test_an_answer_without_rows_says_why() -> None:
-    with _session() as session:
+    with small_session() as session:
         answer = session.sql(FOUND).answer(epsilon="0.01")
     assert len(answer) == 0
     assert "persons or more share are shown; declared domains show all" in repr(answer)
-
-
-def test_refining_keeps_the_keys_that_were_found() -> None:
-    with _session() as session:
-        first = session.sql(FOUND).answer(epsilon=60)
-        assert list(first["q"].values) == ["q0", "q1", "q2"]
-        assert list(first.refine(epsilon=1)["q"].values) == ["q0", "q1", "q2"]
-
-
-def test_a_refined_answer_promises_what_all_its_releases_do_together() -> None:
-    with gt.protect(pl.DataFrame({"x": range(50)}), unit=gt.ROW, budget=gt.ApproxDP(99, "1e-6"), name="t") as session:
-        first = session.sql("SELECT COUNT(*) AS n FROM t").answer(epsilon="1/4")
-        third = first.refine(epsilon=1).refine(epsilon=1)
-        assert (third.guarantee, third.cost) == (gt.PureDP("9/4"), gt.PureDP(1))
-        assert "with what it refines it promises ε = 2.25 (pure)" in third.notes
-        assert third.refine(mu="1/2").guarantee == gt.PureDP("9/4").compose(gt.GaussianDP("1/2"))
-
-
-def test_quantiles_are_not_refined() -> None:
-    with _session() as session, pytest.raises(Unprovable):
-        session.sql("SELECT MEDIAN(x) AS m FROM data").answer(epsilon=1).refine(epsilon=1)
-
-
-# -- failures and crashes -------------------------------------------------------------------------------------------
-
-
-def test_a_failure_after_the_charge_keeps_it_and_a_retry_by_key_is_answered_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    where = tmp_path / "people.ledger"
-    with _session(ledger=where) as session, monkeypatch.context() as broken:
-        secret = "the row of a person"  # noqa: S105 (not a password)
-
-        def fail(*_: object) -> None:
-            raise RuntimeError(secret)
-
-        broken.setattr(DuckDBEngine, "_tally", fail)
-        with pytest.raises(RuntimeError):
-            session.sql(COUNT).answer(epsilon=1, key="first")
-        spent = session.spent
-        assert _charges(session) == 1
-    answers = []
-    for _ in range(2):
-        with _session(ledger=where) as session:
-            answers.append(session.sql(COUNT).answer(epsilon=1, key="first").to_dict())
-            assert session.spent == spent
-            assert _charges(session) == 1
-            with pytest.raises(IdempotencyConflict):
-                session.sql(COUNT).answer(epsilon=2, key="first")
-    assert answers[0] == answers[1]
-
-
-_KILLED = """
-import os, signal, sys
-import polars as pl
-import giveortake as gt
-from giveortake.engines.duckdb.engine import DuckDBEngine
-DuckDBEngine._tally = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-gt.protect(sys.argv[1], unit="p", budget=gt.PureDP(3), domains={"x": (0, 10), "r": ["north", "south"]}, name="data",
-           ledger=sys.argv[2], groups_per_person=4, rows_per_group=4).sql(sys.argv[3]).answer(epsilon=1, key="retry me")
-"""
-
-
-def test_a_process_killed_between_charge_and_answer_is_charged_once_and_answered_once(tmp_path: Path) -> None:
-    file, where = tmp_path / "data.parquet", tmp_path / "people.ledger"
-    ROWS.write_parquet(file)
-    done = subprocess.run([sys.executable, "-c", _KILLED, file, where, COUNT], check=False, capture_output=True)
-    assert done.returncode == -9, done.stderr
-    with _session(file, name="data", ledger=where, budget=gt.PureDP(3)) as session:
-        assert _charges(session) == 1
-        spent = session.spent
-        first = session.sql(COUNT).answer(epsilon=1, key="retry me")
-        assert session.sql(COUNT).answer(epsilon=1, key="retry me").to_dict() == first.to_dict()
-        assert (session.spent, _charges(session)) == (spent, 1)
-        ledger_of(session).verify()
-
-
-def test_what_the_engine_says_when_it_fails_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _session() as session:
-        monkeypatch.setattr(
-            "giveortake.engines.sql.statements.tally_statement",
-            lambda *_: "SELECT CAST(r AS INTEGER) FROM " + engine_of(session)._sources["data"],
-        )
-        with pytest.raises(QueryFailed) as caught:
-            session.sql(COUNT).answer(epsilon=1)
-        assert "north" not in str(caught.value)
-        assert caught.value.__cause__ is None
-        assert caught.value.__suppress_context__
 
 
 # -- versions -------------------------------------------------------------------------------------------------------
@@ -404,17 +277,17 @@ def test_what_the_engine_says_when_it_fails_is_never_told(monkeypatch: pytest.Mo
 def test_a_changed_file_is_refused_before_it_costs_and_is_a_new_version_when_protected_again(tmp_path: Path) -> None:
     file, where = tmp_path / "data.parquet", tmp_path / "people.ledger"
     ROWS.write_parquet(file)
-    with _session(file, ledger=where) as session:
+    with small_session(file, ledger=where) as session:
         first = session.sql(COUNT).answer(epsilon=1)
         ROWS.head(50).write_parquet(file)
         with pytest.raises(LedgerMismatch, match="changed"):
             session.sql(COUNT).answer(epsilon=2)
         with pytest.raises(LedgerMismatch, match="changed"):
             first.refine(epsilon=1)
-        assert _charges(session) == 1
+        assert charges_of(session) == 1
     for version, rows in (("2", ROWS.head(50)), ("3", ROWS), ("3", ROWS)):  # back to what it was: a version of its own
         rows.write_parquet(file)
-        with _session(file, ledger=where) as session:
+        with small_session(file, ledger=where) as session:
             assert session.version == version
             session.sql(COUNT).answer(epsilon=1)
     with gt.ledger.open(where) as book:
@@ -427,7 +300,7 @@ def test_other_public_content_is_another_question(tmp_path: Path) -> None:
     sizes = []
     for parts in (["up", "down"], ["up", "up"]):
         zones = pl.DataFrame({"zone": ["north", "south"], "part": parts})
-        with _session(ledger=where, public={"zones": zones}) as session:
+        with small_session(ledger=where, public={"zones": zones}) as session:
             sizes.append(len(session.sql(text).answer(epsilon=1)))
     assert sizes == [2, 1]
 
@@ -438,7 +311,7 @@ def test_other_public_content_is_another_question(tmp_path: Path) -> None:
 def _told(table: pl.DataFrame, text: str, **spend: Any) -> list[Any]:
     """Everything that can be seen of an answer, apart from its noise."""
     budget = gt.ApproxDP(4, "1e-4")
-    with _session(table, budget=budget) as session:
+    with small_session(table, budget=budget) as session:
         seen: list[Any] = [repr(session)]
         for _ in range(3):
             try:
@@ -449,7 +322,10 @@ def _told(table: pl.DataFrame, text: str, **spend: Any) -> list[Any]:
                 seen.append((type(error).__name__, str(error)))
                 break
             spend = {name: Fraction(value) + 1 for name, value in spend.items()}
-            seen += [str(answer.cost), str(answer.guarantee), answer.recipe, answer.notes]
+            said = [
+                note for note in answer.notes if "nothing is known of it" not in note
+            ]  # this follows from the noise
+            seen += [str(answer.cost), str(answer.guarantee), answer.recipe, said]
             seen.append(len(str(answer.release_id)))  # a random name
             seen += [answer.citations, answer.entropy, str(session.spent), str(session.remaining)]
             seen += [column.name for column in answer.columns]
@@ -483,7 +359,7 @@ def test_status_charge_texts_and_shape_are_equal_on_neighbouring_tables(text: st
 
 
 def test_answers_have_their_faces() -> None:
-    with _session() as session:
+    with small_session() as session:
         for text in (COUNT, FOUND, "SELECT MEDIAN(x) AS m, STDDEV(x) AS d FROM data"):
             answer = session.sql(text).answer(epsilon=30)
             frame = answer.to_polars()
@@ -524,7 +400,7 @@ def test_a_locked_engine_reads_and_writes_nothing_else(statement: str, kind: str
     if kind == "csv":
         source = tmp_path / "data.csv"
         ROWS.write_csv(source)
-    with _session(source) as session:
+    with small_session(source) as session:
         with pytest.raises(duckdb.Error):
             engine_of(session)._connection.execute(statement).fetchall()
         session.sql(COUNT).answer(epsilon=1)  # and still answers

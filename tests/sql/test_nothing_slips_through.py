@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
-from test_questions_in_both_languages import PAIRS
 from test_refused_texts import WITH_HINTS
 
 from asked_tables import CATALOG
@@ -16,7 +15,8 @@ from giveortake import sql
 from giveortake.errors import QueryRefused
 from giveortake.plan import Question
 from giveortake.sql.refusals import allow
-from giveortake.sql.spelling import _ARGUMENTS
+from giveortake.sql.tokens import _ARGUMENTS
+from paired_questions import PAIRS
 
 GOLDEN = [text for text, _ in PAIRS]
 PIECES = sorted({piece for text in (*GOLDEN, *(text for text, _ in WITH_HINTS)) for piece in text.split()})

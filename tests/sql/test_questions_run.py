@@ -7,13 +7,13 @@ import sys
 
 import duckdb
 import pytest
-from test_questions_in_both_languages import PAIRS
 
 from asked_tables import CATALOG, ROWS, TRIPS, VISITS, ZONES
 from giveortake import sql
 from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.sql.relations import Printer, bounded_name
 from giveortake.plan import Kind, Scan
+from paired_questions import PAIRS
 
 _TYPES = {
     Kind.INTEGER: "BIGINT",

@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 
-def filter(budget: Guarantee, *, snapshot: Snapshot | None = None, keys: Number | None = None) -> Filter:  # noqa: A001
+def filter(budget: Guarantee, *, snapshot: Snapshot | None = None, keys: Number | None = None) -> Filter:  # noqa: A001 (the noun of the theory; the builtin is not needed here)
     """The filter that guards a budget against adaptively chosen charges.
 
     PureDP, ZCDP, GaussianDP and RenyiDP budgets are guarded by sums in their own currency, ApproxDP budgets by a race

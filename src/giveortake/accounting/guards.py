@@ -41,7 +41,7 @@ class Filter(ABC):
     """
 
     __slots__ = ("_budget", "_lock", "_pots", "_totals")
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # (it changes)
 
     def __init__(self, budget: Guarantee, totals: Iterable[Total], pots: Iterable[Total] = ()) -> None:
         self._budget = budget

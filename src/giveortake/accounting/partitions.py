@@ -80,7 +80,7 @@ def from_json(content: object) -> Parts:
     """What `to_json` wrote."""
     parts: Parts = {}
     try:
-        for partition, touched, part, single, added in content:  # type: ignore[attr-defined]
+        for partition, touched, part, single, added in content:  # type: ignore[attr-defined]  # (what is no list is refused below)
             sums = parts.setdefault((int(partition), int(touched)), {})
             sums[int(part)] = int(single), int(added)
     except (TypeError, ValueError):

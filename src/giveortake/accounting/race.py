@@ -148,6 +148,26 @@ def lineup(epsilon: Fraction, delta: Fraction) -> tuple[Contestant, ...]:
     )
 
 
+def admitted_rho(budget: ApproxDP) -> Fraction:
+    """The greatest ρ of which one charge `ZCDP(ρ)` fits a fresh race for this budget, rounded down.
+
+    It is less than the ρ that implies (ε, δ) by itself, because the race gives each contestant a part of δ alone.
+
+    >>> round(float(admitted_rho(gt.ApproxDP(1, "1e-9"))), 5)
+    0.01447
+    """
+    totals = ((each, limit(each, budget.epsilon, delta)) for each, delta in lineup(budget.epsilon, _after_pot(budget)))
+    greatest = max(most / each.order for each, most in totals if isinstance(each, Divergence))
+    if greatest <= 0:
+        raise InvalidParameter("delta", str(budget.delta), "is too small: the race admits no ρ", hint="raise δ or ε")
+    grain = Fraction(2) ** (greatest.numerator.bit_length() - greatest.denominator.bit_length() - 40)
+    return greatest // grain * grain
+
+
+def _after_pot(budget: ApproxDP) -> Fraction:
+    return budget.delta - _KEYS * budget.delta
+
+
 @lru_cache(maxsize=4096)
 def limit(currency: Currency, epsilon: Fraction, delta: Fraction) -> Fraction:
     """How much of a currency implies (ε, δ)-DP, rounded down.

@@ -20,9 +20,8 @@ from giveortake.answers.printable import printable
 from giveortake.errors import InvalidParameter, NotFound, Unprovable
 
 if TYPE_CHECKING:
-    from giveortake.answers.caps import Caps
+    from giveortake.answers.caps import Caps, LeftOut
     from giveortake.answers.column import Values
-    from giveortake.answers.left_out import LeftOut
     from giveortake.answers.spend_terms import SpendTerms
     from giveortake.exact import Number
 
@@ -99,6 +98,11 @@ class Released(ABC):
     def columns(self) -> tuple[Column, ...]:
         """The columns, keys first, in order."""
 
+    @classmethod
+    @abstractmethod
+    def of_columns(cls, columns: Sequence[Column], provenance: dict[str, Any]) -> Self:
+        """One of this kind, of its columns and of where they came from."""
+
     def __len__(self) -> int:
         return len(self.columns[0])
 
@@ -127,9 +131,7 @@ class Released(ABC):
     @classmethod
     def from_json(cls, text: str) -> Self:
         """The answer that `to_json` wrote: equal to it, but that nothing stands behind it that could be asked again."""
-        found = _restored(cls, *documents.from_json(text, cls.__name__.lower()))
-        assert isinstance(found, cls)  # noqa: S101 (it was made of the class)
-        return found
+        return cls.of_columns(*documents.from_json(text, cls.__name__.lower()))
 
     def to_parquet(self, path: str | Path) -> None:
         """The table as a Parquet file, with the ends of intervals as columns.
@@ -282,6 +284,10 @@ class Answer(Released):
                 raise InvalidParameter("columns", column.name, f"has {len(column)} rows and not {len(kept[0])}")
         self._keep(_columns=kept, _refine=refine)
 
+    @classmethod
+    def of_columns(cls, columns: Sequence[Column], provenance: dict[str, Any]) -> Answer:
+        return cls(columns, **provenance)
+
     @property
     def columns(self) -> tuple[Column, ...]:
         return self._columns
@@ -348,49 +354,6 @@ class Answer(Released):
 
 
 @final
-class Estimate(Released):
-    """One number, give or take: a value, an interval, and where they came from.
-
-    >>> Estimate(0.31, 0.28, 0.34, name="share")
-    share
-    0.310 ± 0.030
-    1 row · intervals hold with 95 % each
-    """
-
-    __slots__ = ("_column",)
-
-    _column: Column
-
-    def __init__(self, value: Value, low: Value, high: Value, *, name: str = "value", **provenance: Any) -> None:
-        super().__init__(**provenance)
-        self._keep(_column=Column(name, [value], [low], [high]))
-
-    @property
-    def columns(self) -> tuple[Column]:
-        return (self._column,)
-
-    @property
-    def value(self) -> Any:
-        """The estimate."""
-        return next(self._column.triples())[0]
-
-    @property
-    def low(self) -> Any:
-        """The lower end of the interval."""
-        return next(self._column.triples())[1]
-
-    @property
-    def high(self) -> Any:
-        """The upper end of the interval."""
-        return next(self._column.triples())[2]
-
-    @property
-    def margin(self) -> Any:
-        """How far the farther end of the interval is from the value."""
-        return self._column.margins[0]
-
-
-@final
 class _Lines:
     """Rows of CSV that end with a line feed. A writer that ends them with both marks puts both in quotes elsewhere."""
 
@@ -404,10 +367,8 @@ class _Lines:
 
 
 def _restored(kind: type[Released], columns: Sequence[Column], provenance: dict[str, Any]) -> Released:
-    if kind is Estimate:
-        value, low, high = next(columns[0].triples())
-        return Estimate(value, low, high, name=columns[0].name, **provenance)
-    return Answer(columns, **provenance)
+    """What a copy, or another process, makes of it."""
+    return kind.of_columns(columns, provenance)
 
 
 def _without(library: str) -> NotFound:

@@ -154,7 +154,7 @@ def _integers(name: str, values: Values) -> tuple[bytes, list[Any]]:
     if isinstance(values, np.ndarray) and values.dtype != np.uint64:
         return b"l", [values.astype(np.int64)]
     listed = plain(values)
-    if all(value is None or -(2**63) <= value < 2**63 for value in listed):  # type: ignore[operator]
+    if all(value is None or -(2**63) <= value < 2**63 for value in listed):  # type: ignore[operator]  # (whole numbers, by their kind)
         return b"l", [_filled(listed, np.int64, int)]
     return _decimals(name, listed)
 
@@ -189,7 +189,7 @@ def _times(name: str, values: tuple[Value, ...]) -> tuple[bytes, list[Any]]:
 
 
 def _decimals(name: str, values: tuple[Value, ...]) -> tuple[bytes, list[Any]]:
-    exact = [Decimal(0) if value is None else Decimal(value) for value in values]  # type: ignore[arg-type]
+    exact = [Decimal(0) if value is None else Decimal(value) for value in values]  # type: ignore[arg-type]  # (numbers, by their kind)
     if not all(value.is_finite() for value in exact):
         raise InvalidParameter(name, "a decimal", "is not finite")
     scale = max([0, *(-int(value.as_tuple().exponent) for value in exact)])

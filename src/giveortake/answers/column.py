@@ -156,7 +156,7 @@ def margin(value: Value, low: Value, high: Value) -> Value:
     numbers = (value, low, high)
     if any(number is None or isinstance(number, str | datetime.date) for number in numbers):
         return None
-    middle, below, above = (number if isinstance(number, int | float) else float(number) for number in numbers)  # type: ignore[arg-type]
+    middle, below, above = (number if isinstance(number, int | float) else float(number) for number in numbers)  # type: ignore[arg-type]  # (numbers, by their kind)
     return max(above - middle, middle - below)
 
 
@@ -188,7 +188,7 @@ def _require_order(name: str, low: Values, high: Values) -> None:
         crossed = bool((low > high).any())
     else:
         pairs = zip(plain(low), plain(high), strict=True)
-        crossed = any(below is not None and above is not None and below > above for below, above in pairs)  # type: ignore[operator]
+        crossed = any(below is not None and above is not None and below > above for below, above in pairs)  # type: ignore[operator]  # (of one kind, which has an order)
     if crossed:
         raise InvalidParameter(name, "low above high", "is not an interval")
 

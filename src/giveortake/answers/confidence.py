@@ -52,8 +52,3 @@ class Confidence(Fraction):
 
     def __deepcopy__(self, _memo: object) -> Confidence:
         return self
-
-
-def miss_of(confidence: Fraction, cells: int) -> float:
-    """The probability with which one interval of so many may miss; a bare number is that of every cell."""
-    return confidence.miss(cells) if isinstance(confidence, Confidence) else float(1 - confidence)

@@ -10,10 +10,9 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from giveortake.answers.caps import Caps
+from giveortake.answers.caps import Caps, LeftOut
 from giveortake.answers.column import Column, Kind, Value
 from giveortake.answers.confidence import Confidence
-from giveortake.answers.left_out import LeftOut
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 
 if TYPE_CHECKING:

@@ -37,8 +37,8 @@ def as_text(answer: Released) -> str:
 def as_rich(answer: Released) -> Any:
     """A table for a terminal."""
     from rich.console import Group  # noqa: PLC0415 (heavy)
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415 (heavy)
+    from rich.text import Text  # noqa: PLC0415 (heavy)
 
     table = Table(pad_edge=False, box=None)
     for column in answer.columns:

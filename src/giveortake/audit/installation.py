@@ -203,7 +203,7 @@ def _float_release(value: float, size: int) -> Any:
     return laplace(np.full(size, value), sensitivity=size, epsilon=size)
 
 
-def _promise(group: str, name: str, mechanism: Any, x: Any, y: Any, promise: Guarantee, samples: int) -> Check:  # noqa: PLR0917
+def _promise(group: str, name: str, mechanism: Any, x: Any, y: Any, promise: Guarantee, samples: int) -> Check:  # noqa: PLR0917 (a table of checks calls it by place)
     delta = Fraction(0) if isinstance(promise, PureDP) else promise.delta if isinstance(promise, ApproxDP) else _TAIL
     promised = promise.epsilon if isinstance(promise, PureDP | ApproxDP) else promise.epsilon_at(delta)
 

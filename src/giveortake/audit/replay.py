@@ -213,7 +213,7 @@ def _change(one: Recorded, other: Recorded, steps: int) -> tuple[float, bool]:
 def _difference(a: Any, b: Any) -> float:
     """Exact where the numbers are; not-a-number or infinity where an aggregate is."""
     if a != a or b != b:  # noqa: PLR0124 (not-a-number)
-        return 0.0 if a != a and b != b else math.inf  # noqa: PLR0124
+        return 0.0 if a != a and b != b else math.inf  # noqa: PLR0124 (not a number)
     if math.inf in {abs(a), abs(b)}:
         return 0.0 if a == b else math.inf
     return float(a - b)

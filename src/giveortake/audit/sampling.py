@@ -155,5 +155,5 @@ def error_of(outputs: Outputs) -> Exception | None:
     """The first error, if there is nothing but errors."""
     listed = [] if isinstance(outputs, np.ndarray) else outputs
     if listed and all(isinstance(output, Raised) for output in listed):
-        return listed[0].error  # type: ignore[no-any-return]
+        return listed[0].error  # type: ignore[no-any-return]  # (all are errors)
     return None

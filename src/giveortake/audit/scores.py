@@ -53,13 +53,13 @@ class BySum:
         columns = np.where(np.isnan(columns), 0, columns)
         match self.kind:
             case "sum":
-                return columns.sum(axis=0)  # type: ignore[no-any-return]
+                return columns.sum(axis=0)  # type: ignore[no-any-return]  # (numpy says Any)
             case "least":
-                return columns.min(axis=0)  # type: ignore[no-any-return]
+                return columns.min(axis=0)  # type: ignore[no-any-return]  # (numpy says Any)
             case "greatest":
-                return columns.max(axis=0)  # type: ignore[no-any-return]
+                return columns.max(axis=0)  # type: ignore[no-any-return]  # (numpy says Any)
             case _:
-                return columns.argmax(axis=0).astype(np.float64)  # type: ignore[no-any-return]
+                return columns.argmax(axis=0).astype(np.float64)  # type: ignore[no-any-return]  # (numpy says Any)
 
     def __str__(self) -> str:
         return f"the {self.kind} of the coordinates"
@@ -93,7 +93,7 @@ class ByCell:
         return np.where(np.isnan(column), len(self.edges) + 1 + len(self._exact), cells)
 
     def __call__(self, view: View) -> Column:
-        return self._ratios[self._cells(ByColumn(self.name)(view))]  # type: ignore[no-any-return]
+        return self._ratios[self._cells(ByColumn(self.name)(view))]  # type: ignore[no-any-return]  # (numpy says Any)
 
     def __str__(self) -> str:
         return f"the likelihood of {self.name}"

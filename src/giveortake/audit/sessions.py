@@ -87,7 +87,7 @@ class Sessions:
                 public=public,
                 memory="200MB",
                 threads=1,
-                **dict(self.caps),  # type: ignore[arg-type]
+                **dict(self.caps),  # type: ignore[arg-type]  # (names of caps, and numbers)
             )
 
         return Pipeline(opened_anew)
@@ -116,7 +116,7 @@ class Pipeline:
         session = self._opened()
         mechanism = mechanism_of(session)
         made = mechanism.price_at(session.sql(query).question, session.caps, Spend(epsilon=_EPSILON)).made
-        keys = made.keys()
+        keys = made.keys
         if made.selection is not None:
             units = _exact_units(made, mechanism.engine)
             yield from _keys_recorded(made, units)

@@ -150,7 +150,7 @@ def _book(out: Console, session: Session, answers: dict[str, Answer]) -> None:
     assert used is not None and left is not None  # noqa: S101, PT018 (the session has a budget)
     grid = Table.grid(padding=(0, 2))
     for number, (title, answer) in enumerate(answers.items(), 1):
-        bar = "█" * round(_BAR * float(answer.cost.epsilon / session.budget.epsilon))  # type: ignore[attr-defined]
+        bar = "█" * round(_BAR * float(answer.cost.epsilon / session.budget.epsilon))  # type: ignore[attr-defined]  # (pure, both)
         grid.add_row(f"  {number}", title, f"ε = {shown(answer.cost.epsilon)}", Text(bar, style="cyan"))
     grid.add_row(
         "", "[bold]used[/]", f"[bold]{shown(100 * used, 3)} %[/]", f"a question of ε ≤ {shown(left, 3)} is left"

@@ -125,7 +125,7 @@ def _print_composition(out: Console, promise: Guarantee) -> None:
         for method in _METHODS:
             try:
                 found = gt.compose([charge] * times, delta=total, method=method)
-                cells.append(shown_up(found.epsilon, 4))  # type: ignore[attr-defined]
+                cells.append(shown_up(found.epsilon, 4))  # type: ignore[attr-defined]  # (at a δ, it has an ε)
             except GiveOrTakeError:
                 cells.append("–")
         table.add_row(f"{times:,}", shown_up(total, 2), *cells)

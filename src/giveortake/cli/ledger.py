@@ -21,7 +21,7 @@ from giveortake.cli.command import Command, terminal
 from giveortake.cli.ledger_paths import require_ledger
 from giveortake.errors import GiveOrTakeError
 from giveortake.exact import shown
-from giveortake.ledger.canonical import canonical
+from giveortake.ledger.entries import canonical
 from giveortake.ledger.promises import promise_from_json
 from giveortake.privacy.events import event_from_json
 
@@ -180,6 +180,8 @@ def _summary(entry: Entry, neighbours: Mapping[str, Neighbours]) -> str:
             return f"{who}{content['dataset']}: {cost}{', ' if asked else ''}{asked}"
         case "settled":
             return f"the answer to entry {content['reservation']}"
+        case "drawn":
+            return f"draw {content['place'] + 1} for entry {content['reservation']}"
         case "population":
             return f"{content['name']}: {promised(promise_from_json(content['budget']))}"
         case "dataset":

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _PATIENCE = 1.0  # seconds
 
@@ -24,6 +24,11 @@ class Progress:
         """From now on this is being done."""
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], description=text)
+
+    def reaches(self, done: int, total: int) -> None:
+        """So many of so many are done."""
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done, total=total)
 
     def advance(self) -> None:
         """One of all is done."""
@@ -63,10 +68,17 @@ def progress(text: str, total: int | None = None) -> Iterator[Progress]:
                 bar.stop()
 
 
+@contextmanager
+def rounds_shown(text: str) -> Iterator[Callable[[int, int], None]]:
+    """The same for rounds of which nobody knows beforehand how many there will be."""
+    with progress(text, 0) as bar:
+        yield bar.reaches
+
+
 def _bar(text: str, total: int | None) -> Any:
     from rich.console import Console  # noqa: PLC0415 (for people only)
-    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-    from rich.progress import Progress as Bar  # noqa: PLC0415
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415 (heavy)
+    from rich.progress import Progress as Bar  # noqa: PLC0415 (heavy)
 
     parts = (SpinnerColumn(),) if total is None else (BarColumn(), MofNCompleteColumn())
     words = TextColumn("{task.description}", markup=False)

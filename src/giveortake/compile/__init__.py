@@ -4,7 +4,7 @@ Everything here is a function of the question, the schema and the custodian's bo
 """
 
 from giveortake.compile.caps import Caps, CustodianCaps
-from giveortake.compile.measurement import Measurement, composed, event_of, measurement
+from giveortake.compile.measurement import Joint, Measurement, composed, event_of, joint, measurement
 from giveortake.compile.outputs import Evaluated, evaluated
 from giveortake.compile.releases import Release, combined
 from giveortake.compile.rules import LATEST, OLDER, Rules
@@ -16,6 +16,7 @@ __all__ = [
     "Caps",
     "CustodianCaps",
     "Evaluated",
+    "Joint",
     "Measurement",
     "Release",
     "Rules",
@@ -25,6 +26,7 @@ __all__ = [
     "composed",
     "evaluated",
     "event_of",
+    "joint",
     "measurement",
     "spend_of",
 ]

@@ -45,8 +45,9 @@ class Acceptance:
     ) -> tuple[Floats, Floats, Floats]:
         """The quotient, and the ends of what is accepted between `low` and `high`; rounding may add `slack`.
 
-        Where what was released as `under` is not above zero, nothing is known but the bounds. `cut_off` judges every r
-        at the same level, as the first rules did.
+        Where what was released as `under` is not above zero, nothing is known but the bounds. Nor is it where the
+        noise took the quotient out of them and all between them is accepted: the middle stands there, because a bound
+        would look like an estimate. `cut_off` judges every r at the same level, as the first rules did.
         """
         known = self._under > 0
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -54,9 +55,11 @@ class Acceptance:
         middle = (low + high) / 2 if np.isfinite(low) and np.isfinite(high) else np.nan
         value = np.clip(np.where(known, quotient, middle), low, high)
         start = np.where(known, value, 0.0)
-        ends = self._ends(start, self._levels(start, outside=known & (quotient != value) & (not cut_off)), low, high)
+        outside = known & (quotient != value) & (not cut_off)
+        ends = self._ends(start, self._levels(start, outside=outside), low, high)
         below, above = np.clip(ends[0] - slack, low, high), np.clip(ends[1] + slack, low, high)
-        return value, np.where(known, below, low), np.where(known, above, high)
+        nothing = outside & (below <= low) & (above >= high) & np.isfinite(middle)
+        return np.where(nothing, middle, value), np.where(known, below, low), np.where(known, above, high)
 
     def _levels(self, start: Floats, *, outside: npt.NDArray[np.bool_]) -> Floats:
         """The level of every key's tests: less than `miss` where the quotient lies outside its bounds."""

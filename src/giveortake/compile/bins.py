@@ -23,7 +23,7 @@ from giveortake.privacy import events
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from giveortake.compile.inquiry import Inquiry
+    from giveortake.compile.measures import Inquiry
     from giveortake.compile.stability import Stability
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise

@@ -1,4 +1,4 @@
-"""Caps, from what a custodian and an analyst say to those of one question."""
+"""Caps, from what a custodian and an analyst say to the rows of each person that count in one question."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 from giveortake.answers.caps import Caps
 from giveortake.compile.rules import LATEST, Rules
 from giveortake.errors import InvalidParameter, QueryRefused, meant
-from giveortake.plan.row_caps import with_row_caps
+from giveortake.plan import Scan
+from giveortake.plan.costs import require_few_matches
+from giveortake.plan.relations import Binary, Unary
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from giveortake.compile.stability import Stability
-    from giveortake.plan import Question
+    from giveortake.plan import Question, Relation
 
-__all__ = ["Caps", "CapsRole", "CustodianCaps", "capped", "named", "unbounded"]
+__all__ = ["Caps", "CapsRole", "CustodianCaps", "capped", "named", "nothing_to_cap", "unbounded"]
 
 CapsRole: TypeAlias = Literal["default", "maximum"]
 
@@ -36,9 +38,10 @@ class CustodianCaps:
     caps: Caps
     tables: tuple[str, ...]
     are_maxima: bool = False
+    of_persons: bool = True  # where rows protect themselves, there is nothing to cap
 
     @classmethod
-    def of(cls, caps: Caps, tables: Collection[str], role: object) -> CustodianCaps:
+    def of(cls, caps: Caps, tables: Collection[str], role: object, *, of_persons: bool = True) -> CustodianCaps:
         """Checked against the tables there are."""
         if role not in {"default", "maximum"}:
             raise InvalidParameter("caps", role, "is unknown", hint='caps="default", or caps="maximum"')
@@ -46,7 +49,7 @@ class CustodianCaps:
             raise InvalidParameter(
                 "caps", role, "says that caps are maxima, and none is stated", hint="rows_per_person=4"
             )
-        return cls(_in_tables(caps, tables), tuple(tables), role == "maximum")
+        return cls(_in_tables(caps, tables), tuple(tables), role == "maximum", of_persons)
 
     def __str__(self) -> str:
         if not self.caps.stated:
@@ -59,6 +62,8 @@ class CustodianCaps:
         A table of one row a person stays one if rows are stated for all tables together; by its name it may get more.
         By the first rules a question states nothing, and a custodian who states nothing means four groups of four rows.
         """
+        if said.stated and not self.of_persons:
+            raise nothing_to_cap()
         if rules is Rules.FIRST and not said.stated:
             return _of_the_first_rules(self.caps)
         said = _in_tables(said, self.tables)
@@ -94,6 +99,11 @@ class CustodianCaps:
                 )
 
 
+def nothing_to_cap() -> InvalidParameter:
+    """The refusal of caps where no person is protected."""
+    return InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
+
+
 def _of_the_first_rules(caps: Caps) -> Caps:
     if caps.rows_per_person is None:
         return Caps(caps.groups_per_person or _USUAL, caps.rows_per_group or _USUAL)
@@ -119,8 +129,39 @@ def _in_tables(caps: Caps, tables: Collection[str]) -> Caps:
 
 
 def capped(question: Question, caps: Caps) -> Question:
-    """The question about tables with so many rows of each person."""
-    return with_row_caps(question, caps.rows_in)
+    """The question about tables of which each person keeps as many rows as the caps say.
+
+    Tables that are read whole stay as they are. What follows from the caps, as the bounds of a person's sums, is
+    derived again, and a join that would multiply a person's rows too often is refused.
+    """
+    made: dict[int, Relation] = {}
+
+    def cap(relation: Relation) -> Relation:
+        if id(relation) not in made:
+            made[id(relation)] = _with_sources(relation, cap, caps)
+        return made[id(relation)]
+
+    relation = cap(question.relation)
+    require_few_matches(relation)
+    return question if relation is question.relation else replace(question, relation=relation)
+
+
+def _with_sources(relation: Relation, cap: Callable[[Relation], Relation], caps: Caps) -> Relation:
+    """The same step of capped sources; the very object if nothing changes."""
+    if isinstance(relation, Scan):
+        most = (
+            relation.most_rows_of_person
+            if relation.is_whole or relation.person is None
+            else caps.rows_in(relation.table.name)
+        )
+        return relation if most == relation.most_rows_of_person else replace(relation, most_rows_of_person=most)
+    sources = tuple(map(cap, relation.sources))
+    if all(one is other for one, other in zip(sources, relation.sources, strict=True)):
+        return relation
+    if isinstance(relation, Unary):
+        return replace(relation, source=sources[0])
+    assert isinstance(relation, Binary)  # noqa: S101 (there are no others)
+    return replace(relation, left=sources[0], right=sources[1])
 
 
 def unbounded(what: str) -> QueryRefused:

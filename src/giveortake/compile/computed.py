@@ -9,7 +9,7 @@ missing in truth; if it may, the interval holds the other one too.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.compile.releases import Combined
+    from giveortake.compile.windows import AnswerRows
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -77,6 +78,9 @@ class FunctionOf(Formula):
         if not self.has_interval:
             return "no interval"
         return self.parts[0].margin_in_words(measures, miss) if self.function in _WIDENING else None
+
+    def bound(self, rows: AnswerRows) -> Formula:
+        return replace(self, parts=tuple(part.bound(rows) for part in self.parts))
 
     @property
     def is_whole(self) -> bool:

@@ -14,20 +14,23 @@ import numpy as np
 from giveortake import exact
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.caps import capped, named
-from giveortake.compile.inquiry import Inquiry
 from giveortake.compile.keys import known_values
+from giveortake.compile.measures import Inquiry
 from giveortake.compile.releases import Deciding, Release, arrays_from_json
 from giveortake.compile.rules import LATEST, Rules
-from giveortake.compile.selection_rules import MEAN_OF_PURE, KeySearch
+from giveortake.compile.selection_rules import KeySearch, with_key_delta
+from giveortake.compile.spends import charges_of, require_within
 from giveortake.compile.stability import Stability
 from giveortake.compile.weights import design, plain_design, vectors
 from giveortake.engines import KeyColumn, Keys
+from giveortake.engines.failures import failure
 from giveortake.engines.time_limits import own_work
-from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
+from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.mechanisms import Laplace
 from giveortake.plan import Measured
+from giveortake.plan.descriptions import described
 from giveortake.plan.domains import MOST_KEYS
-from giveortake.privacy import ApproxDP, GaussianDP, events, gaussian_mu
+from giveortake.privacy import ApproxDP, GaussianDP, events
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -61,19 +64,28 @@ _MOST_NUMBERS = 1 << 25  # integers of one answer, where keys are known
 @final
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What will be asked of the engine, with how much noise, at what price. It was made without looking at rows."""
+    """What will be asked of the engine, with how much noise, at what price. It was made without looking at rows.
+
+    `keys` are those of the answer; where there is a `selection`, they are to be found in the data, and have no values.
+    """
 
     question: Question
     caps: Caps
+    spend: Spend
+    keys: Keys
     stability: Stability
     measures: tuple[Measure, ...]
     formulas: tuple[tuple[str, Formula], ...]
     noises: tuple[RoundedNoise, ...]
     selection: Selection | None
-    columns: tuple[KeyColumn, ...]
     rules: Rules
     basis: Basis
     shares: tuple[Fraction, ...]  # of the spend for values, of each vector of measures
+
+    @property
+    def columns(self) -> tuple[KeyColumn, ...]:
+        """The columns of the keys."""
+        return self.keys.columns
 
     @property
     def is_pure(self) -> bool:
@@ -112,11 +124,12 @@ class Measurement:
         decides = None if self.selection is None else self.selection.decides
         return tuple(place for place in range(len(self.measures)) if place != decides)
 
-    def promise(self, spend: Spend, unit: Unit) -> Guarantee:
+    def promise(self, unit: Unit) -> Guarantee:
         """What the whole release promises. Found keys and Gaussian values meet in (ε, δ), at the δ of the spend.
 
         Where keys are found by Gaussian noise, μ² of it adds to that of the values before they meet.
         """
+        spend = self.spend
         terms: Any = {"unit": unit, "neighbours": self.stability.neighbours}
         if self.selection is None or spend.is_pure:
             return self.event.guarantee(**terms)
@@ -124,7 +137,7 @@ class Measurement:
         left = spend.delta - keys if spend.delta is not None else keys
         found = self.selection.event()
         if isinstance(found, events.GaussianKeys):
-            square = _charges(self.event).squares
+            square = charges_of(self.event).squares
             return (
                 GaussianDP(exact.sqrt_up(square), **terms).approximate(left).compose(ApproxDP(0, found.delta, **terms))
             )
@@ -144,21 +157,17 @@ class Measurement:
         ]
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
-    def named(self, spend: Spend) -> list[Any]:
-        """What names the question at a price."""
-        return [self.digest(), spend.to_json()]
+    def named(self) -> list[Any]:
+        """What names the question at its price."""
+        return [self.digest(), self.spend.to_json()]
 
     # -- running it ---------------------------------------------------------------------------------------------
-
-    def keys(self) -> Keys:
-        """All keys, where they are known."""
-        return Keys(self.columns)
 
     def asked(self) -> Iterator[Asked]:
         """Everything that an engine will be asked for, with the keys that are known."""
         if self.selection is not None:
-            yield self.selection.question(self.question.relation, Keys(self.columns))
-        yield from self._inquiry(self.keys()).questions()
+            yield self.selection.question(self.question.relation, self.keys)
+        yield from self._inquiry(self.keys).questions()
 
     def _inquiry(self, keys: Keys) -> Inquiry:
         inquiry = Inquiry(self.question.relation, keys, self.stability.bounding)
@@ -169,7 +178,7 @@ class Measurement:
     def units(self, engine: Engine) -> Iterator[Sensitive[FoundUnits]]:
         """The keys that occur and the units of each, some at a time: what decides which of them are shown."""
         assert self.selection is not None  # noqa: S101 (asked only then)
-        return engine.persons(self.selection.question(self.question.relation, Keys(self.columns)))
+        return engine.persons(self.selection.question(self.question.relation, self.keys))
 
     def find_keys(self, engine: Engine, entropy: Entropy | None = None) -> Iterator[list[tuple[Value, ...]]]:
         """The keys that enough units have, some at a time; if the number that decides is an answer, with that."""
@@ -206,7 +215,8 @@ class Measurement:
     ) -> Iterator[Release]:
         """The same for so many keys at a time. Each part is drawn when it is taken, once.
 
-        `counted` are the numbers that decided about these keys, if they are an answer.
+        `counted` are the numbers that decided about these keys, if they are an answer. After the last part, what was
+        drawn from a table that changed meanwhile is refused.
         """
         nothing: Iterator[Any] = repeat({}, -(-max(keys.size, 1) // size))
         start = 0
@@ -216,6 +226,8 @@ class Measurement:
             drawn = {place: self._noisy(place, exact, length, entropy) for place, exact in parts.items()} | decided
             start += length
             yield self.released(tuple(drawn[place] for place in range(len(self.measures))))
+        if not engine.unchanged():
+            raise failure("changed")
 
     def _noisy(self, place: int, exactly: Sensitive[Any], length: int, entropy: Entropy | None) -> npt.NDArray[Any]:
         """The integers of so many keys with noise, some at a time: between two portions a question's time may end."""
@@ -249,11 +261,13 @@ def measurement(
     *,
     rules: Rules = LATEST,
     basis: Basis | None = None,
+    key_pot: Fraction | None = None,
 ) -> Measurement:
     """Measures, noise and price of a question; with `known` keys, which are public then, none are looked for.
 
     `caps` are those of this question. A question in which neither they nor its structure bound what a person
-    contributes is refused. With a `basis` it is measured in that, so that releases can be combined.
+    contributes is refused. With a `basis` it is measured in that, so that releases can be combined. Where keys have to
+    be found, and the spend says no δ for it, that is a part of the `key_pot`.
 
     Guarantee: the parts of an answer compose sequentially (seed 000 L1.2; μ² adds [DRS22, Cor. 3.3]) to no more than
     the spend, which is checked again on the event that will be charged.
@@ -262,13 +276,13 @@ def measurement(
     values = known_values(question, rules)
     columns = tuple(KeyColumn(name, key, each) for (name, key), each in zip(question.keys, values, strict=True))
     keys = Keys(columns) if known is None else known
-    columns = keys.columns
-    discovered = keys.found is None and any(column.values is None for column in columns)
+    discovered = keys.found is None and any(column.values is None for column in keys.columns)
     if not discovered and keys.size > MOST_KEYS:
         raise QueryRefused(
             f"the answer would have {keys.size:,} keys, more than {MOST_KEYS:,}",
             hint="group by fewer columns, or by wider buckets",
         )
+    spend = with_key_delta(spend, key_pot, rules) if discovered else replace(spend, keys=None)
     stability = Stability.of(question, caps, neighbours, None if discovered else keys.size, rules)
     chosen = design(question, stability, rules, pure=spend.is_pure, basis=basis)
     if discovered:
@@ -287,15 +301,25 @@ def measurement(
             f"the answer would be computed from {numbers:,} noisy numbers, more than {_MOST_NUMBERS:,}",
             hint="a quantile takes about a thousand for each key: ask for fewer keys",
         )
-    search = KeySearch.of(question, stability, chosen)
-    selection, rest = search.selection(spend, rules) if discovered else (None, spend)
+    selection, rest = KeySearch.of(question, stability, chosen).selection(spend, rules) if discovered else (None, spend)
     noises = _noises(chosen, selection, rest)
     if any(each.scale_in_steps > _MOST_NOISE for each in noises):
         raise InvalidParameter("epsilon", str(spend), "is so small that the noise has no bound", hint="spend more")
     made = Measurement(
-        question, caps, stability, measures, formulas, noises, selection, columns, rules, chosen.basis, chosen.shares
+        question,
+        caps,
+        spend,
+        keys,
+        stability,
+        measures,
+        formulas,
+        noises,
+        selection,
+        rules,
+        chosen.basis,
+        chosen.shares,
     )
-    _require_within(made, spend)
+    require_within(made.event, spend)
     return made
 
 
@@ -328,62 +352,20 @@ def _noises(chosen: Design, selection: Selection | None, rest: Spend | None) -> 
     return tuple(found)
 
 
-def _require_within(made: Measurement, spend: Spend) -> None:
-    """The price of what will be charged, derived anew from the event, is no more than what was to be spent."""
-    charged = _charges(made.event)
-    keys, laplace, squares = charged.keys, charged.laplace, charged.squares
-    if spend.is_pure:
-        within = squares == 0 and keys + laplace <= (spend.epsilon or 0)
-    elif spend.epsilon is not None and spend.delta is not None:
-        left = ApproxDP(spend.epsilon - keys, spend.delta - (spend.keys or 0))
-        within = laplace == 0 and squares <= gaussian_mu(left.epsilon, left.delta) ** 2
-    elif spend.rho is not None:
-        within = laplace == 0 and keys**2 / 2 + squares / 2 <= spend.rho
-    else:
-        within = laplace == 0 and (keys * MEAN_OF_PURE) ** 2 + squares <= (spend.mu or 0) ** 2
-    if not within or charged.delta > (spend.keys or 0):
-        raise Unprovable("the parts of the answer cost more than the whole; this is a defect, and nothing was charged")
-
-
 @final
 @dataclass(frozen=True, slots=True)
-class _Charges:
-    """What an event adds up to: ε of found keys, ε of Laplace noise, μ² of Gaussian noise, and δ of found keys."""
+class Joint:
+    """Measurements that are charged together: all that they release as one event, their names, and what they ask."""
 
-    keys: Fraction
-    laplace: Fraction
-    squares: Fraction
-    delta: Fraction
-
-
-def _charges(event: Event) -> _Charges:
-    keys = laplace = squares = delta = Fraction(0)
-    for each in _single_events(event):
-        match each:
-            case events.DiscoveredKeys():
-                keys, delta = keys + each.epsilon, delta + each.delta
-            case events.GaussianKeys():
-                squares, delta = squares + 1 / each.noise_multiplier**2, delta + each.delta
-            case events.Laplace():
-                laplace += 1 / each.noise_multiplier
-            case events.Gaussian():
-                squares += 1 / each.noise_multiplier**2
-            case _:
-                raise Unprovable(f"an answer holds {type(each).__name__}, which nobody has priced here")
-    return _Charges(keys, laplace, squares, delta)
+    event: Event
+    names: list[Any]
+    words: str
 
 
-def _single_events(event: Event) -> Iterable[Event]:
-    """Every single release in an event, as often as it happens."""
-    match event:
-        case events.Composed():
-            for part in event.events:
-                yield from _single_events(part)
-        case events.Repeated():
-            for _ in range(event.times):
-                yield from _single_events(event.event)
-        case _:
-            yield event
+def joint(asked: Sequence[Measurement]) -> Joint:
+    """What a ledger writes down of measurements."""
+    words = described([each.question for each in asked])
+    return Joint(event_of(asked), [each.named() for each in asked], words)
 
 
 def event_of(asked: Iterable[Measurement]) -> Event:

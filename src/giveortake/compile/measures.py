@@ -1,4 +1,4 @@
-"""The integers that are measured for an answer.
+"""The integers that are measured for an answer, and what an engine is asked for them together.
 
 Each kind of measure knows how an engine is asked for it, how much one unit moves it, what it is called, and how
 releases of it are read.
@@ -16,21 +16,23 @@ import numpy as np
 
 from giveortake import engines
 from giveortake.compile.releases import Combined
-from giveortake.engines import Summand
+from giveortake.engines import Summand, Tally
 from giveortake.engines.questions import Quantum
 from giveortake.errors import QueryRefused
 from giveortake.exact import power_of_two_at_least
 from giveortake.plan import Column, Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
-    from giveortake.compile.inquiry import Inquiry
     from giveortake.compile.stability import Stability
+    from giveortake.engines import Bins, Bounding, Distinct, Engine, Keys
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise
     from giveortake.mechanisms.tails import Tail
-    from giveortake.plan import Domain, Expression
+    from giveortake.plan import Domain, Expression, Relation
     from giveortake.privacy.events import Event
 
     Floats: TypeAlias = npt.NDArray[np.float64]
@@ -164,6 +166,26 @@ class MeasureOfValues(Measure):
         return f"of {self.of.name if isinstance(self.of, Column) else 'an expression'}"
 
 
+@dataclass(frozen=True, slots=True)
+class MeasureOfSteps(MeasureOfValues):
+    """A sum of whole numbers of steps of a lattice, one for each value; a step may count in parts of 1 / `fineness`."""
+
+    quantum: Quantum
+    fineness: int
+
+    @property
+    def granularity(self) -> Fraction:
+        return self.quantum.granularity / self.fineness
+
+    def ask(self, inquiry: Inquiry, index: int) -> None:
+        inquiry.add_summand(index, Summand("sum", self.of, self.quantum, self.fineness))
+
+    def to_json(self) -> list[Any]:
+        quantum = self.quantum
+        lattice = [str(quantum.granularity), str(quantum.low), str(quantum.high), quantum.shift]
+        return self._written(self.of, lattice, self.fineness)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class RowCount(_Counted):
@@ -220,11 +242,8 @@ class PersonCount(_Counted):
 
 @final
 @dataclass(frozen=True, slots=True)
-class ValueSum(MeasureOfValues):
-    """The sum of values, each a whole number of steps of a lattice; a step may count in parts of 1 / `fineness`."""
-
-    quantum: Quantum
-    fineness: int
+class ValueSum(MeasureOfSteps):
+    """The sum of values."""
 
     kind: ClassVar[str] = "sum"
 
@@ -239,10 +258,6 @@ class ValueSum(MeasureOfValues):
         return cls(l1, l2, of, quantum, fine)
 
     @property
-    def granularity(self) -> Fraction:
-        return self.quantum.granularity / self.fineness
-
-    @property
     def centre(self) -> Fraction:
         """The value that counts as zero."""
         return self.quantum.shift * self.quantum.granularity
@@ -252,14 +267,6 @@ class ValueSum(MeasureOfValues):
         quantum = self.quantum
         on_it = quantum.is_whole or (domain.kind is Kind.DECIMAL and domain.step == quantum.granularity)
         return Fraction(0) if on_it else quantum.granularity / 2
-
-    def ask(self, inquiry: Inquiry, index: int) -> None:
-        inquiry.add_summand(index, Summand("sum", self.of, self.quantum, self.fineness))
-
-    def to_json(self) -> list[Any]:
-        quantum = self.quantum
-        lattice = [str(quantum.granularity), str(quantum.low), str(quantum.high), quantum.shift]
-        return self._written(self.of, lattice, self.fineness)
 
 
 @final
@@ -321,3 +328,34 @@ def _too_small(of: Expression) -> QueryRefused:
 def fineness_of(stability: Stability) -> int:
     """Into how many parts a contribution is cut."""
     return FINE if stability.scales else 1
+
+
+@final
+class Inquiry:
+    """Questions about the keys of a relation, which measures add to. Each measure is known by its place."""
+
+    def __init__(self, relation: Relation, keys: Keys, bounding: Bounding | None) -> None:
+        self.relation = relation
+        self.keys = keys
+        self.bounding = bounding
+        self._summands: dict[int, Summand] = {}
+        self._others: dict[int, Bins | Distinct] = {}
+
+    def add_summand(self, index: int, summand: Summand) -> None:
+        """A measure that is a sum over rows or persons."""
+        self._summands[index] = summand
+
+    def add(self, index: int, question: Bins | Distinct) -> None:
+        """A measure that is asked for by itself."""
+        self._others[index] = question
+
+    def questions(self) -> list[Tally | Bins | Distinct]:
+        """What an engine is asked: the tally first, if anything is summed."""
+        tally = Tally(self.relation, self.keys, tuple(self._summands.values()), self.bounding)
+        return [*([tally] if self._summands else []), *self._others.values()]
+
+    def parts(self, engine: Engine, size: int) -> Iterator[dict[int, Sensitive[Any]]]:
+        """The exact integers of all measures, for so many keys at a time."""
+        for parts in zip(*(engine.in_parts(question, size) for question in self.questions()), strict=True):
+            found = {index: parts[0].item(place) for place, index in enumerate(self._summands)}
+            yield found | dict(zip(self._others, parts[-len(self._others) :] if self._others else (), strict=True))

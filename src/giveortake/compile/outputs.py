@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from giveortake.compile.quantiles import Distribution
     from giveortake.compile.releases import Combined
+    from giveortake.compile.windows import AnswerRows
 
 Floats: TypeAlias = "npt.NDArray[np.float64]"
 
@@ -48,6 +49,10 @@ class _Formula(ABC):
     def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str | None:
         """What can be said of it where rows decide it."""
         return None
+
+    def bound(self, rows: AnswerRows) -> Formula:
+        """The same, of the rows that there are; most formulas are of one row, and need no other."""
+        return self
 
     @property
     def counts(self) -> bool:
@@ -188,6 +193,9 @@ class Apply(_Formula):
         parts = [part.evaluate(measures, miss / self.leaves, size) for part in self.parts]
         return _FUNCTIONS[self.function](*map(_floats, parts))
 
+    def bound(self, rows: AnswerRows) -> Formula:
+        return replace(self, parts=tuple(part.bound(rows) for part in self.parts))
+
     @property
     def leaves(self) -> int:
         return sum(part.leaves for part in self.parts)
@@ -253,7 +261,7 @@ def _decided(
     """The interval of a number that was shown because it was large; with later releases, what both leave over.
 
     Each of the two misses with probability miss / 2 at most, given that the number was shown, so that both hold
-    together. Where they have nothing in common, the later one stands.
+    together. Where they have nothing in common, one of them has missed: the one with less noise stands.
     """
     assert combined.decided is not None  # noqa: S101 (asked only then)
     if combined.decided.alone:
@@ -263,10 +271,11 @@ def _decided(
     plain = {**measures, **{index: replace(measures[index], decided=None) for index in formula.weights}}
     later = _undecided(formula, plain, miss / 2, size)
     lows, highs = np.maximum(low, later.low), np.minimum(high, later.high)
-    apart = lows > highs
-    lows, highs = np.where(apart, later.low, lows), np.where(apart, later.high, highs)
     noises = combined.decided.tail.variance, sum(each.variance for each in combined.tails)
     share = noises[1] / (noises[0] + noises[1])
+    surer = (low, high) if share > 0.5 else (later.low, later.high)
+    apart = lows > highs
+    lows, highs = np.where(apart, surer[0], lows), np.where(apart, surer[1], highs)
     average = np.rint(combined.decided.numbers * share + np.asarray(later.values, dtype=np.float64) * (1 - share))
     return Evaluated(np.clip(_integers(average), lows, highs), lows, highs)
 

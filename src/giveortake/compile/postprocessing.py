@@ -1,37 +1,47 @@
-"""From noisy integers to the columns of an answer: all of it is post-processing, and free.
+"""From noisy integers to an answer, and to the words that go with it: all of it is post-processing, and free.
 
-Key columns, the formulas with their intervals, and what HAVING, ORDER BY and LIMIT leave of them.
+Key columns, the formulas with their intervals, and what HAVING, ORDER BY and LIMIT leave of them; then what the answer
+promises, what was done and by whose theorems.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from giveortake.answers import Column
-from giveortake.answers.confidence import miss_of
+from giveortake.answers import Answer, Column
+from giveortake.answers.caps import Caps
+from giveortake.answers.numbers import shown
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.keys import key_rows
-from giveortake.compile.outputs import evaluated
+from giveortake.compile.measures import PersonCount
+from giveortake.compile.outputs import Ratio, evaluated
 from giveortake.compile.releases import combined
-from giveortake.compile.windows import AnswerRows, bound, in_order
+from giveortake.compile.rules import Rules
+from giveortake.compile.windows import AnswerRows, in_order
 from giveortake.exact import exact_decimal
 from giveortake.plan import Column as KeyColumn
 from giveortake.plan import Computed, Kind, Literal, Measured, Quotient
+from giveortake.plan.descriptions import undeclared_values
 from giveortake.plan.questions import Condition, aggregates_in
+from giveortake.privacy.combining import together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from giveortake.answers.caps import LeftOut
     from giveortake.answers.column import Kind as Face
+    from giveortake.answers.confidence import Confidence
     from giveortake.compile.measurement import Measurement
     from giveortake.compile.releases import Combined, Release
     from giveortake.engines import Keys
     from giveortake.plan import Question, Value
+    from giveortake.privacy import Guarantee, Unit
 
-_FACES: dict[Kind, Face] = {
+FACES: dict[Kind, Face] = {
     Kind.INTEGER: "integer",
     Kind.DECIMAL: "decimal",
     Kind.REAL: "float",
@@ -42,8 +52,69 @@ _FACES: dict[Kind, Face] = {
 }
 
 
+ENTROPY = "the operating system's generator; a guarantee assumes ideal coins, which makes it computational"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What an answer says that its releases do not tell."""
+
+    unit: Unit
+    confidence: Confidence
+    release_id: str
+    promised: tuple[Guarantee, ...] = ()  # by the releases that are refined
+    left_out: LeftOut | None = None
+    before: tuple[str, ...] = ()  # notes that come first
+    after: tuple[str, ...] = ()
+
+
+def answer_of(
+    made: Measurement,
+    keys: Keys,
+    releases: Sequence[Release],
+    around: Circumstances,
+    *,
+    limit: int | None = None,
+    refine: Callable[..., Answer] | None = None,
+) -> Answer:
+    """The answer that follows from all releases. Its guarantee is theirs together, its cost the last one's."""
+    cost = made.promise(around.unit)
+    guarantee = cost
+    joint: tuple[str, ...] = ()
+    if around.promised:
+        guarantee = together([*around.promised, cost])
+        numbers, _, _ = str(guarantee).partition(":")  # and the sentence
+        joint = (f"with what it refines it promises {numbers}",)
+    caps = caps_of(made)
+    columns = answer_columns(made, keys, releases, around.confidence, limit)
+    return Answer(
+        columns,
+        refine=refine,
+        guarantee=guarantee,
+        cost=cost,
+        citations=tuple(dict.fromkeys(_citations(made))),
+        recipe=_recipe(made, caps),
+        notes=(
+            *around.before,
+            *undeclared_values(made.question),
+            *joint,
+            *_notes(made, caps),
+            *_empty(made, keys),
+            *_unknown(made, columns),
+            *around.after,
+            *(() if around.left_out is None else (str(around.left_out),)),
+        ),
+        caps=caps,
+        left_out=around.left_out,
+        release_id=around.release_id,
+        confidence=around.confidence,
+        entropy=ENTROPY,
+    )
+
+
 def answer_columns(
-    made: Measurement, keys: Keys, releases: Sequence[Release], confidence: Fraction, limit: int | None = None
+    made: Measurement, keys: Keys, releases: Sequence[Release], confidence: Confidence, limit: int | None = None
 ) -> list[Column]:
     """The columns that follow from all releases of the same measures, keys first or as they were named.
 
@@ -51,7 +122,7 @@ def answer_columns(
     """
     rows = key_rows(keys)
     measures = combined(made.measures, releases)
-    miss = miss_of(confidence, len(rows) * len(made.formulas))
+    miss = confidence.miss(len(rows) * len(made.formulas))
     columns = _key_columns(made.question, keys, rows)
     measured = list(made.measures)
     found = Measures(made.question, made.stability, made.rules, made.is_pure, measured, made.basis)
@@ -63,7 +134,7 @@ def answer_columns(
     by_noise = made.selection is not None or bool(aggregates_in(made.question.having))
     answered = AnswerRows(names, rows, kept, by_noise)
     for name, formula in made.formulas:
-        each = evaluated(bound(formula, answered), measures, miss, len(rows))
+        each = evaluated(formula.bound(answered), measures, miss, len(rows))
         ends = (_listed(each.low), _listed(each.high)) if formula.has_interval else (None, None)
         columns.append(Column(name, _listed(each.values), *ends))
     places = np.flatnonzero(kept).tolist()
@@ -72,7 +143,7 @@ def answer_columns(
             shown = next(column for column in columns if column.name == order.column)
             places = in_order(_present(shown), places, order)
         else:
-            hidden = evaluated(bound(found.formula(order.by), answered), measures, miss, len(rows))
+            hidden = evaluated(found.formula(order.by).bound(answered), measures, miss, len(rows))
             places = in_order(_present(hidden.values.tolist()), places, order)
     for most in (made.question.limit, limit):
         places = places if most is None else places[:most]
@@ -97,7 +168,7 @@ def known_columns(question: Question, keys: Keys) -> list[Column]:
 def _key_columns(question: Question, keys: Keys, rows: list[tuple[Value, ...]]) -> list[Column]:
     schema = question.relation.schema
     return [
-        Column(each.name, [_face(row[i]) for row in rows], kind=_FACES[each.expression.domain(schema).kind])
+        Column(each.name, [face(row[i]) for row in rows], kind=FACES[each.expression.domain(schema).kind])
         for i, each in enumerate(keys.columns)
     ]
 
@@ -122,7 +193,8 @@ def _present(values: Iterable[Any]) -> list[Any]:
     return [None if value != value else value for value in values]  # noqa: PLR0124 (not a number)
 
 
-def _face(value: Value) -> Any:
+def face(value: Value) -> Any:
+    """A key as answers show it."""
     return exact_decimal(value) if isinstance(value, Fraction) else value
 
 
@@ -192,3 +264,96 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "gt": lambda a, b: a > b,
     "ge": lambda a, b: a >= b,
 }
+
+
+# -- where it comes from ---------------------------------------------------------------------------------------------
+
+
+def _citations(made: Measurement) -> list[str]:
+    keys = [] if made.selection is None or made.rules is Rules.FIRST else [made.selection.mechanism.citation]
+    return [*keys, *(noise.citation for noise in made.noises)]
+
+
+def noise_in_words(made: Measurement) -> dict[str, str]:
+    """The noise of every measure, by its name."""
+    return {each.name: each.described(noise) for each, noise in zip(made.measures, made.noises, strict=True)}
+
+
+def caps_of(made: Measurement) -> Caps | None:
+    """The caps that bear on an answer; None if everything counts."""
+    stability, relation = made.stability, made.question.relation
+    read = {each.table.name: each.most_rows_of_person for each in relation.scans()}
+    rows = {name: most for name, most in read.items() if most is not None}
+    total = rows if len(read) > 1 and rows else next(iter(rows.values()), None)
+    groups = rows_in_group = None
+    rows_count = made.caps.rows_per_group and not all(isinstance(each, PersonCount) for each in made.measures)
+    if stability.is_cut and rows_count:
+        groups, rows_in_group = stability.groups if stability.grouped else None, stability.rows_in_group
+    elif stability.is_cut and stability.grouped and (stability.keys is None or stability.touched < stability.keys):
+        groups = stability.groups
+    found = Caps(groups, rows_in_group, total)
+    return found if found.stated else None
+
+
+def caps_in_words(made: Measurement) -> str | None:
+    """How much of one person counts, if anything is capped."""
+    caps = caps_of(made)
+    return None if caps is None else str(caps)
+
+
+def of_units(made: Measurement, text: str) -> str:
+    """What is said of persons, said of rows where these protect themselves; 0.1 did not."""
+    of_persons = made.question.relation.person is not None or made.rules is Rules.FIRST
+    return text if of_persons else text.replace("person", "row")
+
+
+def _recipe(made: Measurement, caps: Caps | None) -> dict[str, object]:
+    """The spend, the caps, how keys are found, and the noise of every measure."""
+    steps: dict[str, object] = {"spend": str(made.spend)}
+    if caps is not None:
+        steps["contributions"] = str(caps)
+    if made.selection is not None:
+        found = f"found in the data: shown if {made.selection.told}, of at most {made.selection.touched} keys of each"
+        steps["keys"] = of_units(made, found)
+    return {**steps, **noise_in_words(made)}
+
+
+def _empty(made: Measurement, keys: Keys) -> list[str]:
+    """What may help where no key was found."""
+    if made.selection is None or keys.size:
+        return []
+    more = "ask for more ε, for more δ for keys or for wider groups, or declare the domain of the grouping columns"
+    return [f"no key was shown: {more}"]
+
+
+def _unknown(made: Measurement, columns: list[Column]) -> list[str]:
+    """Which quotients, as means of hardly any rows, may be anything that they ever could."""
+    by_name = {column.name: column for column in columns}
+    found = []
+    for name, formula in made.formulas:
+        if isinstance(formula, Ratio) and formula.low is not None and formula.high is not None:
+            low, high = float(formula.low), float(formula.high)
+            whole = (each for each in by_name[name].triples() if each[1] == low < high == each[2])
+            if next(whole, None) is not None:
+                ends = f"{shown(low)} to {shown(high)}"
+                found.append(f"where the interval of `{name}` is all of {ends}, nothing is known of it")
+    return found
+
+
+def _notes(made: Measurement, caps: Caps | None) -> tuple[str, ...]:
+    """What a reader of the answer should know about what it leaves out."""
+    found = []
+    if made.selection is not None:
+        least = made.selection.least
+        shared = f"only keys that about {least:,} persons or more share are shown; declared domains show all"
+        found.append(of_units(made, shared))
+        if made.selection.decides is not None:
+            found.append("the number that decided which keys are shown is the answer: it is no number below that")
+    person = made.question.relation.person
+    if person is not None:
+        without = f"rows without a {person} are left out"
+        found.append(without if caps is None else f"{caps}; {without}")
+    bare = [name for name, formula in made.formulas if not formula.has_interval]
+    if bare:
+        found.append(f"no interval is claimed for {', '.join(f'`{name}`' for name in bare)}: the order of rows decides")
+    return tuple(found)

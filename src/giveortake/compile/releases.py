@@ -51,14 +51,14 @@ class Release:
 
     def to_json(self) -> list[Any]:
         """Compact and exact."""
-        return [_packed(array) for array in self.arrays]
+        return [packed(array) for array in self.arrays]
 
 
 def arrays_from_json(content: Any, count: int) -> tuple[npt.NDArray[Any], ...]:
     """What `Release.to_json` wrote, for so many measures."""
     if not isinstance(content, list) or len(content) != count:
         raise LedgerDamaged("a stored answer does not have the measures of its question")
-    return tuple(_unpacked(each) for each in content)
+    return tuple(unpacked(each) for each in content)
 
 
 @final
@@ -132,7 +132,8 @@ def _averaged(measure: Measure, index: int, releases: Sequence[Release]) -> Comb
     return measure.combined(steps, tails, present[0] if len(present) == 1 else None)
 
 
-def _packed(array: npt.NDArray[Any]) -> Any:
+def packed(array: npt.NDArray[Any]) -> Any:
+    """Whole numbers as a ledger stores them: compact, and exact however large they are."""
     if array.dtype == object:
         listed = [str(value) for value in array.ravel().tolist()]
         return listed if array.ndim == 1 else {"shape": list(array.shape), "wide": listed}
@@ -140,7 +141,8 @@ def _packed(array: npt.NDArray[Any]) -> Any:
     return {"shape": list(array.shape), "int64": base64.b64encode(zlib.compress(raw, 1)).decode()}
 
 
-def _unpacked(content: Any) -> npt.NDArray[Any]:
+def unpacked(content: Any) -> npt.NDArray[Any]:
+    """What `packed` wrote."""
     if isinstance(content, list):
         return _wide(content)
     if "wide" in content:

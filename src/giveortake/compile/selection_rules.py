@@ -13,7 +13,7 @@ from giveortake.compile.measures import PersonCount, RowCount
 from giveortake.compile.outputs import Linear, QuantileOf, Ratio
 from giveortake.compile.rules import Rules
 from giveortake.compile.selection import NoisyCounts, NoisyWeights, OptimalChances
-from giveortake.compile.spends import Spend
+from giveortake.compile.spends import MEAN_OF_PURE, Spend
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.mechanisms import DiscoveredHistogram, KeySelection, WeightedKeys
 from giveortake.privacy import gaussian_mu
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 DEGREE = 50  # keys of a person that count when keys are found by weights: fewer ignore more, more raise the threshold
 LENGTH = 1 << 16  # of a person's weights together; each of 50 keys gets 9,268 of it, cut by less than one
-MEAN_OF_PURE = Fraction(12534, 10000)  # μ of an ε-DP release is at most this times ε: √(2π)/2, rounded up
 _TWO_MARGINS = 2 * log(1 / 0.05)  # of Laplace noise of scale one, at 95 %
 _PARTS = 64  # shares of a spend are rounded to
 _DELTAS = tuple(Fraction(part, 16) for part in range(1, 9))  # shares of δ that are tried for finding keys
@@ -224,3 +223,17 @@ def key_delta(spend: Spend, most: Fraction) -> Fraction:
         return NormalDist().inv_cdf(1 - chance) / float(gaussian_mu(epsilon, delta * (1 - part)))
 
     return min(most, min(_DELTAS, key=height) * delta)
+
+
+def with_key_delta(spend: Spend, pot: Fraction | None, rules: Rules) -> Spend:
+    """The spend with a δ for finding keys: the one that it says, else a tenth of the pot.
+
+    Of a δ that is stated it is a part: half at most by the first rules, as much as serves best by the others.
+    """
+    if spend.keys is not None or pot is None:
+        return spend
+    usual = pot / 10
+    if spend.delta is None:
+        return replace(spend, keys=usual)
+    half = min(usual, spend.delta / 2)
+    return replace(spend, keys=half if rules is Rules.FIRST else key_delta(spend, usual))

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from giveortake.compile.measures import MeasureOfValues, fineness_of, quantum_of
+from giveortake.compile.measures import MeasureOfSteps, MeasureOfValues, fineness_of, quantum_of
 from giveortake.engines import Summand
 from giveortake.plan import Call
 from giveortake.plan import Literal as Constant
@@ -35,19 +35,16 @@ FARTHEST = 1 << 62  # steps between the ends; engines compute distances in 64 bi
 _NEAREST = Fraction(1, 2**380)
 
 if TYPE_CHECKING:
-    from giveortake.compile.inquiry import Inquiry
+    from giveortake.compile.measures import Inquiry
     from giveortake.compile.stability import Stability
-    from giveortake.engines.questions import Quantum
     from giveortake.plan import Domain, Expression
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Side(MeasureOfValues):
+class Side(MeasureOfSteps):
     """The distances of values from one end of their bounds, summed; from the upper end they are negative."""
 
-    quantum: Quantum
-    fineness: int
     upper: bool
 
     kind: ClassVar[str] = "side"
@@ -57,20 +54,8 @@ class Side(MeasureOfValues):
         return self.upper
 
     @property
-    def granularity(self) -> Fraction:
-        return self.quantum.granularity / self.fineness
-
-    @property
     def name(self) -> str:
         return f"distances {self.of_what} from its {'greatest' if self.upper else 'least'} value"
-
-    def ask(self, inquiry: Inquiry, index: int) -> None:
-        inquiry.add_summand(index, Summand("sum", self.of, self.quantum, self.fineness))
-
-    def to_json(self) -> list[Any]:
-        quantum = self.quantum
-        lattice = [str(quantum.granularity), str(quantum.low), str(quantum.high), quantum.shift]
-        return self._written(self.of, lattice, self.fineness)
 
 
 @final

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.compile.computed import FunctionOf, OverRows, whole
-from giveortake.compile.outputs import Apply, Evaluated, Formula, Linear
+from giveortake.compile.computed import OverRows, whole
+from giveortake.compile.outputs import Evaluated, Formula, Linear
 from giveortake.compile.row_sums import sum_margins
 from giveortake.plan.computed import RANKED, SHIFTED
 
@@ -70,6 +70,9 @@ class WindowOf(OverRows):
     of: Formula | None
     order: tuple[tuple[Order, Formula | None], ...]
     rows: AnswerRows | None = None
+
+    def bound(self, rows: AnswerRows) -> WindowOf:
+        return replace(self, rows=rows)
 
     @property
     def by_noise(self) -> bool:
@@ -185,6 +188,9 @@ class ShareOf(OverRows):
         first, last = (each * factor for each in (ends if factor >= 0 else reversed(ends)))
         return Evaluated(value * factor, first, last)
 
+    def bound(self, rows: AnswerRows) -> ShareOf:
+        return replace(self, total=self.total.bound(rows))
+
     def could_be_missing(self, measures: Mapping[int, Combined], miss: float, size: int) -> npt.NDArray[np.bool_]:
         """Where all may be zero."""
         return np.asarray(self.total.evaluate(measures, miss, size).low) <= 0
@@ -199,19 +205,6 @@ def _share(part: Floats, rest: Floats, otherwise: float) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         found: Floats = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), otherwise)
         return found
-
-
-def bound(formula: Formula, rows: AnswerRows) -> Formula:
-    """The same formula, of the rows that there are."""
-    match formula:
-        case WindowOf():
-            return replace(formula, rows=rows)
-        case ShareOf():
-            return replace(formula, total=replace(formula.total, rows=rows))
-        case Apply() | FunctionOf():
-            return replace(formula, parts=tuple(bound(part, rows) for part in formula.parts))
-        case _:
-            return formula
 
 
 def _floats(part: Evaluated) -> Evaluated:

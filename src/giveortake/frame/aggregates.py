@@ -51,7 +51,7 @@ class Agg:
 
     output: Output
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # (`==` makes a condition)
 
     def __bool__(self) -> bool:
         raise QueryRefused("an aggregate has no value before it is answered", hint="having(…) filters the answer")
@@ -143,10 +143,10 @@ class Agg:
         """Moved between two others."""
         return self.greatest(low).least(high)
 
-    def __eq__(self, other: Term) -> Check:  # type: ignore[override]
+    def __eq__(self, other: Term) -> Check:  # type: ignore[override]  # (a condition, not a truth)
         return _check("eq", self, other)
 
-    def __ne__(self, other: Term) -> Check:  # type: ignore[override]
+    def __ne__(self, other: Term) -> Check:  # type: ignore[override]  # (a condition, not a truth)
         return _check("ne", self, other)
 
     def __lt__(self, other: Term) -> Check:

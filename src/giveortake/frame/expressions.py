@@ -57,7 +57,7 @@ class Expr:
             hint="write & | ~ instead of and, or, not, with parentheses: (col('a') > 1) & (col('b') < 2)",
         )
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # (`==` makes an expression)
 
     def __add__(self, other: Operand | dt.timedelta) -> Expr:
         return self._later(other) if isinstance(other, dt.timedelta) else _call("add", self, other)
@@ -97,10 +97,10 @@ class Expr:
     def __neg__(self) -> Expr:
         return _call("negate", self)
 
-    def __eq__(self, other: Operand) -> Expr:  # type: ignore[override]
+    def __eq__(self, other: Operand) -> Expr:  # type: ignore[override]  # (an expression, not a truth)
         return _call("eq", self, other)
 
-    def __ne__(self, other: Operand) -> Expr:  # type: ignore[override]
+    def __ne__(self, other: Operand) -> Expr:  # type: ignore[override]  # (an expression, not a truth)
         return _call("ne", self, other)
 
     def __lt__(self, other: Operand) -> Expr:
@@ -294,7 +294,7 @@ class Expr:
         return _call("add_seconds", self, seconds)
 
     def date_diff(self, later: Operand, unit: str = "day") -> Expr:
-        """How many days, weeks, months, quarters or years begin from this date to a later one."""
+        """How many days, weeks, months, quarters, years, hours or minutes begin from this time to a later one."""
         return _call("date_diff", unit, self, later)
 
     def date_trunc(self, part: str) -> Expr:

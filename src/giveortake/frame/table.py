@@ -250,7 +250,7 @@ class Grouped:
         match node:
             case Literal():
                 number = isinstance(node.value, int | Fraction) and not isinstance(node.value, bool)
-                return Fraction(node.value) if number else node.value  # type: ignore[arg-type]
+                return Fraction(node.value) if number else node.value  # type: ignore[arg-type]  # (a number, as was asked)
             case Column() if node.name in outputs:
                 return outputs[node.name]
             case Column() if node.name in dict(self.keys):

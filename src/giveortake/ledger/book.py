@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from giveortake.errors import AccessDenied, LedgerDamaged, LedgerRolledBack, LedgerTooNew, NotFound
 from giveortake.ledger.allotments import larger
-from giveortake.ledger.canonical import canonical, digest
-from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, UPGRADE, Entry, Point
+from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, UPGRADE, Entry, Point, canonical, digest
 from giveortake.ledger.levels import FAILURES, DataSet, Grant, Level, Paid, Reserved
 from giveortake.ledger.promises import promise_from_json
 from giveortake.privacy import Unit
@@ -256,6 +255,12 @@ class Book:
             if self.unsettled.get((reserved.analyst, reserved.question)) == reserved.number:
                 del self.unsettled[reserved.analyst, reserved.question]
 
+    def _drawn(self, number: int, content: dict[str, Any]) -> None:
+        reserved = self.reservations.get(content["reservation"])
+        if reserved is None or reserved.answer is not None or content["place"] != len(reserved.drawn):
+            raise LedgerDamaged(f"entry {number} was drawn for what is not waiting for it", hint=RESTORE)
+        reserved.drawn.append(number)
+
     def _failed(self, _number: int, content: dict[str, Any]) -> None:
         reserved = self.reservations[content["reservation"]]
         reserved.failed = True
@@ -332,6 +337,7 @@ KINDS = frozenset(
         "budget",
         "dataset",
         "declared",
+        "drawn",
         "failed",
         "forgiven",
         "ledger",

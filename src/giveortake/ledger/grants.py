@@ -8,7 +8,7 @@ from giveortake.accounting.filters import filter as filter_of
 from giveortake.errors import BudgetExceeded
 from giveortake.ledger.allotments import filter_of_rest, larger, require_addable, rest
 from giveortake.ledger.book import charges
-from giveortake.ledger.canonical import Json, plain
+from giveortake.ledger.entries import Json, plain
 from giveortake.ledger.events import event_from_dict
 from giveortake.ledger.promises import promise_to_json, restated
 from giveortake.privacy import ApproxDP
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from giveortake.accounting.filters import Filter
-    from giveortake.ledger.draft import Draft
+    from giveortake.ledger.chain import Draft
     from giveortake.ledger.levels import Level
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 from giveortake.errors import ApprovalRequired, InvalidParameter, NotFound
 from giveortake.exact import whole
-from giveortake.ledger import registering, spending
-from giveortake.ledger.canonical import canonical, digest, plain
+from giveortake.ledger import draws, registering, spending
+from giveortake.ledger.budgets import change_budget
+from giveortake.ledger.entries import canonical, digest, plain
 from giveortake.ledger.failures import Allowance, allowance
-from giveortake.ledger.profiles import profiles
 from giveortake.ledger.spending import Reservation, Waiting
 from giveortake.ledger.standings import Standing, Standings, meant, standing_of
 from giveortake.ledger.tables import Registered, people_of, put
@@ -186,7 +186,7 @@ class Ledger:
     def change_budget(self, level: Standing, budget: Guarantee, *, reason: str) -> Standing:
         """A new promise to the same people: all history is run again under it, and refused if it does not fit."""
         with self.chain.changing() as draft:
-            spending.change_budget(draft, meant(draft.book, level), budget, reason)
+            change_budget(draft, meant(draft.book, level), budget, reason)
         return self._standing(lambda book: book.levels[level.number])
 
     def affordable(self, level: Standing) -> Fraction | None:
@@ -290,6 +290,29 @@ class Ledger:
         with self.chain.changing() as draft:
             return spending.settle(draft, number, answer)
 
+    def keep(self, reservation: Reservation | int, place: int, drawn: object) -> Any:
+        """Keep one draw of several for a reservation, durably, unless there is one at its place; return the kept one.
+
+        Call it before anything is made of the draw: what is kept is what was drawn, however often a run is taken up.
+        """
+        number = _number(reservation)
+        with self.chain.changing() as draft:
+            return draws.keep(draft, number, place, drawn)
+
+    def kept(self, reservation: Reservation | int) -> list[Any]:
+        """What was drawn for a reservation before it has an answer, in order."""
+        number = _number(reservation)
+        with self.chain.looking() as draft:
+            return draws.kept(draft, number)
+
+    def pad(self, reservation: Reservation, place: int) -> int:
+        """A secret number of 256 bits for one draw: what is added to it can be kept in the ledger, and not read there.
+
+        It follows from the secret beside the mark. Whoever has both the ledger and that secret can take it off again.
+        """
+        with self.chain.changing() as draft:
+            return int.from_bytes(draft.pad(f"{reservation.id} {place}"), "big")
+
     @contextmanager
     def turn(self, question: str, *, dataset: str, analyst: str | None = None) -> Iterator[None]:
         """Wait until nobody else, in any thread or process, is about to answer this analyst's same question.
@@ -343,7 +366,7 @@ class Ledger:
     def profiles(self, dataset: str, *, version: str, analyst: str | None = None) -> list[tuple[Any, str, Any]]:
         """The request, id and stored answer of each profile that the asker's own levels paid for, the newest first."""
         with self.chain.looking() as draft:
-            return profiles(draft, dataset, analyst, version)
+            return spending.profiles(draft, dataset, analyst, version)
 
     def approve(self, request: int, *, reason: str) -> None:
         """The custodian lets one large spend through, once."""

@@ -86,6 +86,7 @@ class Reserved:
     id: str
     own: tuple[int, ...] = ()  # the levels of the asker alone
     failed: bool = False
+    drawn: list[int] = field(default_factory=list)  # the entries of what is drawn one after the other, before an answer
     lost: int | None = None  # the restoration after which nobody knows whether it was answered
 
 

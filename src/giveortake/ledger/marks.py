@@ -14,8 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Protocol, final
 
 from giveortake.errors import LedgerDamaged, LedgerUnavailable
-from giveortake.ledger.canonical import canonical, digest
-from giveortake.ledger.entries import RESTORE, Point
+from giveortake.ledger.entries import RESTORE, Point, canonical, digest
 from giveortake.ledger.files import content_of, locked, sync, write_once
 from giveortake.ledger.store import silent
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import HIDDEN, InvalidParameter, LedgerForeign, LedgerMissing, LedgerUnavailable, NotFound, shown
-from giveortake.ledger.chain import Chain
-from giveortake.ledger.draft import clock
+from giveortake.ledger.chain import Chain, clock
 from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, Point, entry
 from giveortake.ledger.home import Home
 from giveortake.ledger.ledger import Ledger

@@ -190,7 +190,7 @@ class PostgresStore(_Connected):
         if self._read_only:
             raise LedgerUnavailable(f"{self.name} was opened for reading only")
         with self._begun() as connection:
-            locked = f"SELECT value FROM \"{self.schema}\".about WHERE name = 'schema' FOR UPDATE"  # noqa: S608
+            locked = f"SELECT value FROM \"{self.schema}\".about WHERE name = 'schema' FOR UPDATE"  # noqa: S608 (our own schema, quoted)
             connection.execute(locked.encode())
             yield self._transaction(connection)
 
@@ -248,7 +248,7 @@ class PostgresMark(_Connected):
     def move(self, point: Point) -> None:
         with self._begun() as connection:
             moved = connection.execute(
-                f"UPDATE {self._table} SET number = %s, hash = %s WHERE ledger = %s".encode(),  # noqa: S608
+                f"UPDATE {self._table} SET number = %s, hash = %s WHERE ledger = %s".encode(),  # noqa: S608 (our own schema, quoted)
                 (point.number, point.hash, point.ledger),
             ).rowcount
             if moved != 1:
@@ -273,7 +273,7 @@ class PostgresMark(_Connected):
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATION,))
                 connection.execute(f"CREATE TABLE IF NOT EXISTS {place} (secret BYTEA NOT NULL)".encode())
                 if connection.execute(wanted).fetchone() is None:
-                    connection.execute(f"INSERT INTO {place} VALUES (%s)".encode(), (token_bytes(32),))  # noqa: S608
+                    connection.execute(f"INSERT INTO {place} VALUES (%s)".encode(), (token_bytes(32),))  # noqa: S608 (our own schema, quoted)
             found = connection.execute(wanted).fetchone() if there or create else None
         return None if found is None else bytes(found[0])
 
@@ -281,7 +281,7 @@ class PostgresMark(_Connected):
         self.secret(create=True)
         with self._begun() as connection:
             place = f'"{self.schema}_mark".secret'
-            connection.execute(f"UPDATE {place} SET secret = %s".encode(), (secret,))  # noqa: S608
+            connection.execute(f"UPDATE {place} SET secret = %s".encode(), (secret,))  # noqa: S608 (our own schema, quoted)
 
     @contextmanager
     def turn(self, name: str) -> Iterator[None]:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, final
 
 from giveortake.errors import LedgerDamaged, LedgerMismatch, LedgerMissing, LedgerRolledBack
 from giveortake.ledger.book import Book
-from giveortake.ledger.canonical import Json, canonical, plain
-from giveortake.ledger.draft import Draft, Filters, clock, snapshot_of
-from giveortake.ledger.entries import NOTHING, Point, read_entry
+from giveortake.ledger.chain import Draft, Filters, clock, snapshot_of
+from giveortake.ledger.entries import NOTHING, Json, Point, canonical, plain, read_entry
 from giveortake.ledger.opening import home_of, mark_at, store_at
 from giveortake.ledger.promises import for_group
 from giveortake.ledger.registering import named

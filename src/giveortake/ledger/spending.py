@@ -1,4 +1,4 @@
-"""Reserving and settling: the only way in which a budget is spent and an answer is kept."""
+"""Reserving and settling: the only way in which a budget is spent and an answer is kept, and found again."""
 
 from __future__ import annotations
 
@@ -16,22 +16,17 @@ from giveortake.errors import (
     NotFound,
     PopulationClosed,
 )
-from giveortake.ledger.allotments import filter_of_rest, require_addable
 from giveortake.ledger.book import approval_digest, request_digest
-from giveortake.ledger.canonical import Json, plain
-from giveortake.ledger.draft import new_filter
-from giveortake.ledger.grants import history, own_history, take
-from giveortake.ledger.promises import for_group, promise_to_json, protecting
-from giveortake.ledger.registering import named
-from giveortake.privacy import ApproxDP
+from giveortake.ledger.chain import new_filter
+from giveortake.ledger.entries import plain
+from giveortake.ledger.promises import for_group
 from giveortake.privacy.events import Event
 
 if TYPE_CHECKING:
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.book import Book
-    from giveortake.ledger.draft import Draft
+    from giveortake.ledger.chain import Draft
     from giveortake.ledger.levels import DataSet, Level, Reserved
-    from giveortake.privacy import Guarantee
 
 _LONGEST_KEY = 500
 _REQUESTS = 1 << 47
@@ -184,38 +179,6 @@ def settle(draft: Draft, number: int, answer: object) -> Any:
         draft.add("settled", {"reservation": number, "answer": kept})
         return kept
     return draft.stored(reserved.answer).content["answer"]
-
-
-def change_budget(draft: Draft, level: Level, budget: Guarantee, reason: str) -> None:
-    """A new promise in place of the old one: all of the level's history is run again under the new filter.
-
-    Guarantee: nothing is admitted anew unless everything admitted before fits the new budget, so a cap is never
-    lowered under what is spent. The old promise is void, which is why this is an entry in the chain. What a population
-    has granted stays granted; what a greater allotment takes is taken from the levels above.
-    """
-    promise = protecting("budget", budget, level.unit)
-    if promise.neighbours != level.neighbours:
-        raise LedgerMismatch(f"{level.name!r} counts neighbours as {level.neighbours}, and no budget changes that")
-    set_aside = bool(level.allotments) and isinstance(promise, ApproxDP)
-    for each in level.allotments.values():
-        require_addable(promise, each)
-    guard = filter_of_rest(promise, level.allotments.values()) if set_aside else new_filter(promise)  # type: ignore[arg-type]  # (approximate)
-    content: dict[str, Json] = {
-        "level": level.number,
-        "budget": promise_to_json(promise),
-        "reason": named("reason", reason),
-        "filter": plain("filter", guard.snapshot()),
-    }
-    if set_aside:
-        content["rest"] = promise_to_json(guard.budget)
-    for event in own_history(draft, level) if set_aside else history(draft, level):
-        _rerun(guard, level, event)
-    filters = {level.number: guard}
-    grant = draft.book.grant_of(level)
-    if grant is not None and draft.book.populations[draft.book.datasets[grant.datasets[0]].population].allotted:
-        content["above"], taken = take(draft, level.number, promise, draft.book.capped_above(grant.datasets))
-        filters |= taken
-    draft.add("budget", content, filters)
 
 
 def fail(draft: Draft, number: int) -> None:
@@ -374,18 +337,6 @@ def _admitted(guard: Filter, level: Level, event: Event) -> Filter:
     return after
 
 
-def _rerun(guard: Filter, level: Level, event: Event) -> None:
-    try:
-        guard.charge(event)
-    except BudgetExceeded as refusal:
-        raise BudgetExceeded(
-            f"the {level.kind} {level.name!r} has spent more than the new budget allows: {refusal.message}",
-            cost=refusal.cost,
-            remaining=refusal.remaining,
-            hint="a cap can be raised, or lowered to what is spent",
-        ) from None
-
-
 def _reservation(draft: Draft, number: int, *, fresh: bool) -> Reservation:
     reserved = draft.book.reservations[number]
     answer = None if reserved.answer is None else draft.stored(reserved.answer).content["answer"]
@@ -407,6 +358,28 @@ def released(draft: Draft, release: str, analyst: str | None) -> Reservation:
     if number is None or (analyst is not None and draft.book.reservations[number].analyst != analyst):
         raise NotFound(f"there is no release {release!r}")
     return _reservation(draft, number, fresh=False)
+
+
+def profiles(draft: Draft, dataset: str, analyst: str | None, version: str) -> list[tuple[Any, str, Any]]:
+    """The request, the id and the stored answer of each profile of this version, the newest first.
+
+    Guarantee: one is found only if every level that the asker draws on has paid for it. What is made of a profile is
+    post-processing for those levels, and for no other.
+    """
+    book = draft.book
+    if dataset not in book.profiles:
+        return []
+    asked = book.dataset_for(dataset, analyst)
+    own = {level.number for level in levels_of(book, asked, analyst)}
+    payer = analyst if book.population(asked.population).allotted else None
+    found: dict[int, tuple[Any, str, Any]] = {}
+    for number in reversed(book.profiles[dataset]):
+        reserved = book.reservations[number]
+        paid = None if reserved.question is None else book.paid.get((payer, reserved.question))
+        if reserved.version == version and paid is not None and own <= paid.levels and paid.answer not in found:
+            request = draft.stored(number).content["request"]
+            found[paid.answer] = request, reserved.id, draft.stored(paid.answer).content["answer"]
+    return list(found.values())
 
 
 def _checked_key(key: object) -> str:

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from giveortake.errors import LedgerDamaged, LedgerUnavailable
-from giveortake.ledger.canonical import canonical
-from giveortake.ledger.entries import RESTORE
+from giveortake.ledger.entries import RESTORE, canonical
 from giveortake.ledger.files import CHOOSE, VARIABLE, content_of, write_once, write_over
 from giveortake.ledger.marks import FileMark
 from giveortake.ledger.store import silent

@@ -9,9 +9,8 @@ from giveortake.accounting.filters import filter as filter_of
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, LedgerDamaged, LedgerTooNew
 from giveortake.ledger.allotments import larger, require_addable, require_sound, rest
 from giveortake.ledger.book import Book, charges
-from giveortake.ledger.canonical import digest
-from giveortake.ledger.draft import snapshot_of
-from giveortake.ledger.entries import RESTORE
+from giveortake.ledger.chain import snapshot_of
+from giveortake.ledger.entries import RESTORE, digest
 from giveortake.ledger.events import event_from_dict
 from giveortake.ledger.promises import promise_from_json, restated
 from giveortake.ledger.spending import level_event, levels_of

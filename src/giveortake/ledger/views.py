@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _SHOWN = {
     "analyst": ("datasets", "budget", "approval_above", "failures", "questions"),
     "reserved": ("id", "dataset", "version", "event", "key", "request", "question", "asked"),
+    "drawn": ("place", "drawn"),
     "settled": ("answer",),
     "failed": (),
     "repeated": (),
@@ -23,6 +24,8 @@ _SHOWN = {
     "readmitted": ("reason",),
     "requested": ("id", "dataset", "version", "event", "key", "request", "question", "asked"),
 }
+
+_OF_RESERVATIONS = frozenset({"drawn", "settled", "failed", "repeated"})
 
 
 def of_analyst(entries: Iterable[Entry], book: Book, analyst: str) -> Iterator[Entry]:
@@ -35,7 +38,7 @@ def of_analyst(entries: Iterable[Entry], book: Book, analyst: str) -> Iterator[E
         if (
             (entry.kind == "analyst" and content["name"] == analyst)
             or (entry.kind in {"reserved", "requested", "revoked", "readmitted"} and content["analyst"] == analyst)
-            or (entry.kind in {"settled", "failed", "repeated"} and content["reservation"] in mine)
+            or (entry.kind in _OF_RESERVATIONS and content["reservation"] in mine)
             or (entry.kind in {"budget", "forgiven"} and content["level"] in levels)
         ):
             count += 1
@@ -46,6 +49,6 @@ def _shown(entry: Entry, book: Book) -> dict[str, Any]:
     content = {name: entry.content[name] for name in _SHOWN[entry.kind] if name in entry.content}
     if entry.kind == "reserved":
         content["id"] = book.reservations[entry.number].id
-    if entry.kind in {"settled", "failed", "repeated"}:
+    if entry.kind in _OF_RESERVATIONS:
         content["id"] = book.reservations[entry.content["reservation"]].id
     return content

@@ -41,6 +41,6 @@ def posterior_figure(epsilons: Sequence[Number] = ("0", "0.5", "1", "3", "10")) 
 
 def uncertainty_figure(epsilons: Sequence[Number] = _EPSILONS) -> Any:
     """Figure 2 of seed 002: the margin of a poll against the number of respondents, for several ε."""
-    from giveortake import plot  # noqa: PLC0415
+    from giveortake import plot  # noqa: PLC0415 (heavy)
 
     return plot.uncertainty(margin_curves(epsilons))

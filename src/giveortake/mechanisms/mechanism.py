@@ -13,6 +13,8 @@ from giveortake.mechanisms.trees import nodes_of
 from giveortake.randomness import SYSTEM_ENTROPY
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from giveortake.exact import Number
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
@@ -85,6 +87,13 @@ class Sensitive(Generic[Private]):
         if not isinstance(strategy, PrefixStrategy):
             raise SensitiveValue(f"a {type(strategy).__name__} may not look inside a sensitive value")
         return Sensitive(strategy.transform(self._hidden))
+
+    def summed(self: Sensitive[IntArray], sizes: Sequence[int], kept: Sequence[int]) -> Sensitive[IntArray]:
+        """A table of `sizes` summed over all axes but those kept, in their order; flat, and sensitive as before."""
+        table = np.asarray(self._hidden).reshape(tuple(sizes))
+        others = tuple(axis for axis in range(len(sizes)) if axis not in kept)
+        left = sorted(kept)
+        return Sensitive(table.sum(axis=others).transpose([left.index(axis) for axis in kept]).reshape(-1))
 
     def __repr__(self) -> str:
         return "<sensitive>"

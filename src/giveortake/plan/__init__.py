@@ -6,16 +6,16 @@ A plan is immutable and knows nothing of SQL, engines or budgets. Both front end
 from giveortake.plan.aggregates import Aggregate, AggregateKind
 from giveortake.plan.catalog import (
     Catalog,
+    Origin,
     free_name,
     meet_persons,
     meet_public,
-    require_few_steps,
     require_name,
 )
 from giveortake.plan.computed import Computed, Window
+from giveortake.plan.costs import require_few_steps
 from giveortake.plan.domains import Domain, Kind, Value
 from giveortake.plan.expressions import Call, Column, Expression, Literal
-from giveortake.plan.origin import Origin
 from giveortake.plan.questions import Measured, Question, Quotient
 from giveortake.plan.relations import (
     Derive,

@@ -45,7 +45,7 @@ def require_written(call: Call) -> None:
 
 def literal_number(call: Call, position: int) -> Fraction:
     """An argument that must be a number written out."""
-    value = call.arguments[position].value if isinstance(call.arguments[position], Literal) else None  # type: ignore[attr-defined]
+    value = call.arguments[position].value if isinstance(call.arguments[position], Literal) else None  # type: ignore[attr-defined]  # (mypy narrows no subscript)
     if isinstance(value, int | Fraction) and not isinstance(value, bool):
         return Fraction(value)
     raise QueryRefused(f"{call.name.upper()} needs a number as its argument {position + 1}, written out")
@@ -57,11 +57,6 @@ def literal_text(call: Call, position: int) -> str:
     if isinstance(argument, Literal) and isinstance(argument.value, str):
         return argument.value
     raise QueryRefused(f"{call.name.upper()} needs a text as its argument {position + 1}, written out")
-
-
-def any_nullable(domains: list[Domain]) -> bool:
-    """Whether a value may be missing because an argument may be."""
-    return any(domain.nullable for domain in domains)
 
 
 def is_int(domain: Domain) -> bool:

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 from giveortake.errors import QueryRefused
-from giveortake.plan.arguments import SAFE_INTEGER, Bound, any_nullable, is_int, literal_number, number_between, numbers
-from giveortake.plan.domains import Domain, Kind
+from giveortake.plan.arguments import SAFE_INTEGER, Bound, is_int, literal_number, number_between, numbers
+from giveortake.plan.domains import Domain, Kind, any_nullable
 from giveortake.plan.times import MOMENTS, difference, in_days, moved
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def multiply(call: Call, domains: list[Domain]) -> Domain:
 def divide(call: Call, domains: list[Domain]) -> Domain:
     """A / b, missing where b is zero."""
     a, b = numbers(call, domains)
-    if not (a.is_bounded and b.is_bounded) or b.low <= 0 <= b.high:  # type: ignore[operator]
+    if not (a.is_bounded and b.is_bounded) or b.low <= 0 <= b.high:  # type: ignore[operator]  # (it is bounded)
         return Domain(Kind.REAL, nullable=True)
     corners = [x / y for x in a.ends() for y in b.ends()]
     return number_between(min(corners), max(corners), nullable=any_nullable(domains))
@@ -100,7 +100,7 @@ def power(call: Call, domains: list[Domain]) -> Domain:
     missing = a.nullable or ((exponent < 0 or exponent.denominator != 1) and (a.low is None or a.low <= 0))
     if exponent.denominator != 1:
         return _root_or_power(a, exponent, nullable=missing)
-    if not a.is_bounded or (exponent < 0 and a.low <= 0 <= a.high):  # type: ignore[operator]
+    if not a.is_bounded or (exponent < 0 and a.low <= 0 <= a.high):  # type: ignore[operator]  # (it is bounded)
         return Domain(Kind.REAL, nullable=True)
     low, high = a.ends()
     corners = [end ** int(exponent) for end in (low, high)]

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from giveortake.errors import QueryRefused
-from giveortake.plan.arguments import CSV_HINT, any_nullable, kinds_only, literal_text
-from giveortake.plan.domains import Domain, Kind, Value
+from giveortake.plan.arguments import CSV_HINT, kinds_only, literal_text
+from giveortake.plan.domains import Domain, Kind, Value, any_nullable
 from giveortake.plan.expressions import is_missing
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ def _hull(call: Call, parts: list[Expression] | tuple[Expression, ...], values: 
     if not all(kind.is_number for kind in kinds):
         listed = _union(present, missing=len(present) < len(values))
         return Domain(present[0].kind, categories=listed, nullable=nullable, made=_longest(present))
-    low = None if any(domain.low is None for domain in present) else min(domain.low for domain in present)  # type: ignore[type-var]
-    high = None if any(domain.high is None for domain in present) else max(domain.high for domain in present)  # type: ignore[type-var]
+    low = None if any(domain.low is None for domain in present) else min(domain.low for domain in present)  # type: ignore[type-var]  # (none of them is None)
+    high = None if any(domain.high is None for domain in present) else max(domain.high for domain in present)  # type: ignore[type-var]  # (none of them is None)
     whole = kinds == {Kind.INTEGER}
     return Domain(Kind.INTEGER if whole else Kind.REAL, low, high, nullable=nullable)
 

@@ -1,4 +1,4 @@
-"""What one row can make an engine hold or compute: every text is of bounded length, and a question makes few of them.
+"""What a question can make an engine hold or compute: few steps, bounded texts of one row, few rows of one person.
 
 Guarantee (bounded cost of a row): the characters that an engine makes for one row are at most `MOST_MADE`, and those
 that it keeps of it, in keys and distinct values, at most `MOST_KEPT`, whatever the row holds. Of a person's rows that a
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from giveortake.errors import QueryRefused
 from giveortake.plan.domains import Kind
 from giveortake.plan.expressions import Call, Column
-from giveortake.plan.relations import PerPerson, Unary, person_joins
+from giveortake.plan.relations import JoinPersons, PerPerson, Unary, person_joins
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 MOST_MADE = 1 << 16  # characters of all texts that a question makes of one row
 MOST_KEPT = 1 << 14  # of those that it groups by or counts distinct values of
 MOST_JOINED = 1 << 24  # of these, in all rows that a join makes of one person's
+_MOST_STEPS = 200  # relations that one question is built of
+_MOST_MATCHES = 100_000  # rows that a join may make of one person's rows, where both sides bound them
+_MOST_REPEATED = 100  # times that a join may repeat a row, where only the other side bounds a person's rows
 
 
 _SHORTER = "take parts of texts first: SUBSTRING(x, 1, 100); or let the custodian declare a max_length"
@@ -88,3 +91,42 @@ def _made_in(expression: Expression, schema: Schema) -> int:
         return made + expression.arguments[0].domain(schema).width
     domain = expression.domain(schema)
     return made + domain.width if domain.kind is Kind.TEXT else made
+
+
+def require_few_steps(relation: Relation) -> None:
+    """Refuse a relation of many steps. One that stands in two places counts twice, as an engine would compute it."""
+    sizes: dict[int, int] = {}
+
+    def size(node: Relation) -> int:
+        if id(node) not in sizes:
+            sizes[id(node)] = 1 + sum(map(size, node.sources))
+        return sizes[id(node)]
+
+    if size(relation) > _MOST_STEPS:
+        raise QueryRefused(f"the question takes more than {_MOST_STEPS} steps", hint="ask a simpler one")
+
+
+def require_few_matches(relation: Relation) -> None:
+    """Refuse joins that would let one person with many rows make as many as the square of them."""
+    for source in relation.sources:
+        require_few_matches(source)
+    if not isinstance(relation, JoinPersons):
+        return
+    one, other = relation.left.most_rows, relation.right.most_rows
+    if one is None and other is None:
+        raise QueryRefused(
+            "a person may have any number of rows on both sides of the join, and all pairs of them would be made",
+            hint="answer(…, rows_per_person=10), or gt.protect(…, rows_per_person=10) for all questions; or make one "
+            "row for each person first (GROUP BY the person in a subquery)",
+        )
+    most = _MOST_REPEATED if one is None or other is None else _MOST_MATCHES
+    if (one or 1) * (other or 1) > most:
+        raise QueryRefused(
+            f"a join of {_rows_in_words(one)} and {_rows_in_words(other)} of a person multiplies them by more than "
+            f"{most:,}",
+            hint="state a smaller rows_per_person, or make one row for each person first",
+        )
+
+
+def _rows_in_words(most: int | None) -> str:
+    return "any number of rows" if most is None else f"up to {most:,} rows"

@@ -1,21 +1,26 @@
-"""What was asked, in a few words for the ledger: aggregates, keys, tables and columns, and no value."""
+"""What can be said of a question without asking it: what it is about, and which values it looks for in vain.
+
+Questions and domains are public: nothing that is said here depends on a row.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from giveortake.plan import Filter
+from giveortake.errors import meant
+from giveortake.plan import Call, Column, Filter, Literal
+from giveortake.plan.relations import Unary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from giveortake.plan import Aggregate, Question, Relation
+    from giveortake.plan import Aggregate, Domain, Expression, Question, Relation
 
 _LONGEST = 300
 
 
 def described(questions: Sequence[Question]) -> str:
-    """The questions of one charge, for whoever reads the ledger.
+    """The questions of one charge, for whoever reads the ledger: aggregates, keys, tables and columns.
 
     It is made of the questions alone. Constants in them are left out: the ledger need not know what somebody looked
     for, and the question's name tells apart what differs in them.
@@ -43,3 +48,45 @@ def _filters(relation: Relation) -> Iterator[Filter]:
         yield relation
     for source in relation.sources:
         yield from _filters(source)
+
+
+_LOOKING = frozenset({"eq", "ne", "in"})
+
+
+def undeclared_values(question: Question) -> tuple[str, ...]:
+    """A sentence for each value that a column is compared with and its declared categories lack: most are misspelt."""
+    found = dict.fromkeys(_of_relation(question.relation))
+    schema = question.relation.schema
+    for _, key in question.keys:
+        found |= dict.fromkeys(_of_expression(key, schema))
+    for aggregate in question.aggregates():
+        for expression in aggregate.expressions:
+            found |= dict.fromkeys(_of_expression(expression, schema))
+    return tuple(found)
+
+
+def _of_relation(relation: Relation) -> Iterator[str]:
+    if isinstance(relation, Unary):
+        for expression in relation.computed():
+            yield from _of_expression(expression, relation.source.schema)
+    for source in relation.sources:
+        yield from _of_relation(source)
+
+
+def _of_expression(expression: Expression, schema: Mapping[str, Domain]) -> Iterator[str]:
+    if not isinstance(expression, Call):
+        return
+    if expression.name in _LOOKING:
+        columns = [each for each in expression.arguments if isinstance(each, Column)]
+        values = [each.value for each in expression.arguments if isinstance(each, Literal) and each.value is not None]
+        for column in columns:
+            known = schema[column.name].categories or ()
+            for value in values if known else ():
+                if value not in known:
+                    close = meant(str(value), [each for each in known if isinstance(each, str)]).rstrip()
+                    yield (
+                        f"{str(value)!r} is none of the declared categories of `{column.name}`: no row has it"
+                        f"{f'; {close}' if close else ''}"
+                    )
+    for argument in expression.arguments:
+        yield from _of_expression(argument, schema)

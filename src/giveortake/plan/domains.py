@@ -295,7 +295,7 @@ def _categorical(name: str, said: Any, physical: Domain) -> Domain:
         )
     low = high = None
     if kind.is_number:
-        numbers = [Fraction(each) for each in present]  # type: ignore[arg-type]
+        numbers = [Fraction(each) for each in present]  # type: ignore[arg-type]  # (numbers, by their kind)
         low, high = min(numbers), max(numbers)
         _require_storable(name, numbers, physical)
     if len(present) < len(listed):
@@ -379,3 +379,8 @@ def _moment(name: str, value: object, kind: Kind) -> dt.date:
 
 def _is_number(value: object) -> bool:
     return not isinstance(value, bool | str) and isinstance(value, int | float | Fraction | Decimal)
+
+
+def any_nullable(domains: list[Domain]) -> bool:
+    """Whether a function's value may be missing because one of its arguments may be."""
+    return any(domain.nullable for domain in domains)

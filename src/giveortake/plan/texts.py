@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import get_args
 
 from giveortake.errors import QueryRefused
-from giveortake.plan.arguments import CSV_HINT, any_nullable, kinds_only, literal_number, literal_text, require_written
+from giveortake.plan.arguments import CSV_HINT, kinds_only, literal_number, literal_text, require_written
 from giveortake.plan.arithmetic import Rule, half_up, rounded
-from giveortake.plan.domains import MOST_CHARACTERS, Domain, Kind, Period
+from giveortake.plan.domains import MOST_CHARACTERS, Domain, Kind, Period, any_nullable
 from giveortake.plan.expressions import Call
 
 _FIRST_WEEK = 7  # days since the year 1: before that, a week may begin where there are no dates

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from giveortake.errors import QueryRefused
-from giveortake.plan.arguments import CSV_HINT, any_nullable, kinds_only, literal_number, literal_text, require_written
-from giveortake.plan.domains import Domain, Kind, Value
+from giveortake.plan.arguments import CSV_HINT, kinds_only, literal_number, literal_text, require_written
+from giveortake.plan.domains import Domain, Kind, Value, any_nullable
 from giveortake.plan.expressions import Call, Literal
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ UNITS = {  # the function that moves by a unit, and by how much
     "minute": ("add_seconds", 60),
     "second": ("add_seconds", 1),
 }
-DIFFERENCES = ("day", "week", "month", "quarter", "year")
+IN_A_DAY = {"hour": 24, "minute": 1_440}  # units of a clock
+DIFFERENCES = ("day", "week", "month", "quarter", "year", *IN_A_DAY)
 _FIRST, _LAST = dt.date.min.toordinal(), dt.date.max.toordinal()
 _MOST = {  # by which something between the years 1 and 9999 can be moved and stay there
     "add_days": _LAST - _FIRST,
@@ -77,7 +78,7 @@ def moved(call: Call, domains: list[Domain]) -> Domain:
         return Domain(Kind.TIMESTAMP, nullable=True)
     by = int(step)
     if a.categories is not None:
-        known = [None if each is None else _moved(call.name, each, by) for each in a.categories]  # type: ignore[arg-type]
+        known = [None if each is None else _moved(call.name, each, by) for each in a.categories]  # type: ignore[arg-type]  # (days, by their kind)
         return Domain(Kind.DATE, categories=tuple(dict.fromkeys(known)), nullable=a.nullable or None in known)
     if a.low is None or a.high is None:
         return Domain(Kind.DATE, nullable=True)
@@ -121,7 +122,7 @@ def before_moving(name: str, by: int, kind: Kind) -> tuple[dt.date, dt.date]:
 
 
 def difference(call: Call, domains: list[Domain]) -> Domain:
-    """How many days, weeks, months, quarters or years begin between two dates; bounded if both dates are."""
+    """How many units of the calendar or of the clock begin between two times; bounded if the days of both are."""
     require_written(call)
     unit = literal_text(call, 0)
     if unit not in DIFFERENCES:
@@ -133,7 +134,10 @@ def difference(call: Call, domains: list[Domain]) -> Domain:
     nullable = any_nullable(domains)
     if ends[0] is None or ends[1] is None:
         return Domain(Kind.INTEGER, nullable=nullable)
-    (first, last), (least, greatest) = (tuple(_place(unit, end) for end in pair) for pair in (ends[0], ends[1]))
+    (first, last), (least, greatest) = (
+        tuple(_place(unit, end) + more for end, more in zip(pair, (0, _later(unit, domain)), strict=True))
+        for pair, domain in zip((ends[0], ends[1]), domains[1:], strict=True)
+    )
     return Domain(Kind.INTEGER, Fraction(least - last), Fraction(greatest - first), nullable=nullable)
 
 
@@ -146,9 +150,16 @@ def _ends(domain: Domain) -> tuple[dt.date, dt.date] | None:
     return dt.date.fromordinal(int(domain.low)), dt.date.fromordinal(int(domain.high))
 
 
+def _later(unit: str, domain: Domain) -> int:
+    """How many units of a clock may lie between the beginning of the last day and a moment in it."""
+    return IN_A_DAY.get(unit, 1) - 1 if domain.kind is Kind.TIMESTAMP else 0
+
+
 def _place(unit: str, day: dt.date) -> int:
-    """The number of the day's unit, counted from any beginning."""
+    """The number of the day's unit, counted from any beginning; of a clock, that of the day's first one."""
     match unit:
+        case "hour" | "minute":
+            return IN_A_DAY[unit] * day.toordinal()
         case "day":
             return day.toordinal()
         case "week":
@@ -176,7 +187,7 @@ def in_days(call: Call, domains: list[Domain]) -> Call | None:
             "to a date, whole days that are written out are added",
             hint="day + 7, day - INTERVAL 1 MONTH, DATE_DIFF('day', a, b)",
         )
-    by = int(Fraction(other.value))  # type: ignore[arg-type]
+    by = int(Fraction(other.value))  # type: ignore[arg-type]  # (a whole number, as was asked)
     return Call("add_days", (one, Literal(by if call.name == "add" else -by)))
 
 

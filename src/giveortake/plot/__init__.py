@@ -6,6 +6,7 @@ from giveortake.plot.explaining import accuracy, composition, groups, posterior,
 from giveortake.plot.intervals import intervals
 from giveortake.plot.polling import poll_beliefs, uncertainty
 from giveortake.plot.saving import save
+from giveortake.plot.workloads import workloads
 
 __all__ = [
     "accuracy",
@@ -21,4 +22,5 @@ __all__ = [
     "save_explanation",
     "tradeoff",
     "uncertainty",
+    "workloads",
 ]

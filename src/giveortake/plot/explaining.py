@@ -115,8 +115,8 @@ def composition(epsilon: Number = "0.1", *, delta: Number = "1e-6", releases: Se
     rows = []
     for times in counts:
         for method, words in METHODS.items():
-            found = accounting.compose([event] * times, delta=delta, method=method)  # type: ignore[arg-type]
-            total = found.epsilon  # type: ignore[attr-defined]
+            found = accounting.compose([event] * times, delta=delta, method=method)  # type: ignore[arg-type]  # (one of the names there are)
+            total = found.epsilon  # type: ignore[attr-defined]  # (at a δ, it has an ε)
             rows.append({"releases": times, "epsilon": float(total), "method": words, "side": "one"})
     return lines(
         rows,
@@ -227,5 +227,5 @@ def _kink(promise: Guarantee) -> Fraction:
 
 def _promises(given: Promises) -> list[Guarantee]:
     one = isinstance(given, Guarantee | str) or not isinstance(given, Iterable)
-    listed: list[Any] = [given] if one else list(given)  # type: ignore[arg-type]
+    listed: list[Any] = [given] if one else list(given)  # type: ignore[arg-type]  # (not one, so several)
     return [each if isinstance(each, Guarantee) else PureDP(each) for each in listed]

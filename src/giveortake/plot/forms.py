@@ -152,10 +152,14 @@ class _Along(Form):
             area = base.mark_area(opacity=0.25 if several else 0.45, color=_BAND)
             band = area.encode(y=self.quantity(rows, "band_low"), y2="band_high:Q")
             line = base.mark_line(color=_VALUE, strokeWidth=1.5).encode(y=self.quantity(rows, "value"))
+            gaps = len({row["place"] for row in values}) == 1 or any(row["open"] for row in values)
+            bars = self.rows <= _FEW and (
+                gaps or not several
+            )  # bars of several lines hide each other; a band tells all
             drawn = [
                 band,
                 line,
-                *([layers.closed] if self.rows <= _FEW else []),
+                *([layers.closed] if bars else []),
                 *layers.open,
                 *([layers.points] if self.rows <= _MANY else []),
             ]

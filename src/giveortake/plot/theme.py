@@ -19,7 +19,7 @@ _FONT = "DejaVu Sans, Helvetica, Arial, sans-serif"
 def altair() -> Any:
     """The library that draws; it comes with the extra `[plot]` and is loaded by the first chart."""
     try:
-        import altair  # noqa: PLC0415
+        import altair  # noqa: PLC0415 (heavy, and optional)
     except ImportError:
         raise NotFound("charts need altair and vl-convert", hint="pip install 'giveortake[plot]'") from None
     return altair

@@ -74,7 +74,7 @@ def integer(entropy: Entropy, bits: int) -> int:
 
 def _expanded(key: bytes, count: int) -> bytearray:
     # Imported here: the library loads in tens of milliseconds, and small requests never need it.
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415 (heavy)
 
     # A counter that starts at zero is safe because the key is used for this one stream.
     stream = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()

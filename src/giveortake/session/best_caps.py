@@ -5,21 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from giveortake.answers.left_out import LeftOut
+from giveortake.answers.caps import LeftOut
 from giveortake.compile import Caps
 from giveortake.compile.measures import PersonCount
-from giveortake.compile.provenance import caps_of
+from giveortake.compile.postprocessing import caps_of
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan import Derive, Filter, JoinPublic, Scan
 from giveortake.plan.relations import Unary
+from giveortake.session import stored_answers
 from giveortake.session.cap_candidates import Candidates, key_columns, left_out_by
-from giveortake.session.profile_releases import paid_profiles
+from giveortake.session.profile_releases import FORMAT, ProfileRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from giveortake.answers.left_out import CapLine
+    from giveortake.answers.caps import CapLine
     from giveortake.compile import Measurement, Rules, Terms
     from giveortake.plan import Question, Relation
     from giveortake.session.mechanism import InteractiveMechanism
@@ -47,7 +48,11 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
     stated = replace(terms, best_caps=False)
     table, why = profiled_table(question.relation)
     if table is None:
-        raise QueryRefused(f'caps="best" takes caps from a profile of one table: {why}', hint="state the caps")
+        caps = ", ".join(f'"{name}": 10' for name in dict.fromkeys(_tables(question.relation)))
+        raise QueryRefused(
+            f'caps="best" takes caps from a profile of one table: {why}',
+            hint=f"state them, a profile of each table tells which: rows_per_person={{{caps}}}",
+        )
     profile = profile_for(paid_profiles(mechanism, table), question)
     if profile is None or profile.rows is None:
         raise QueryRefused(
@@ -86,6 +91,23 @@ def left_out_of(
     return replace(left_out_by(profile, question, caps, table, sure), lines=lines)
 
 
+def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
+    """The profiles of a table that the asker's own levels paid for, the newest first; none in a part of the table.
+
+    Guarantee: they are read from the ledger alone. Whatever is chosen by them is post-processing for these levels.
+    """
+    if mechanism.part is not None:
+        return []
+    found = []
+    stored = mechanism.ledger.profiles(mechanism.dataset, version=mechanism.version, analyst=mechanism.analyst)
+    for request, release_id, content in stored:
+        said = dict(request["profile"])
+        if said.pop("format") == FORMAT and said["table"] == table:
+            again = ProfileRequest.of(mechanism, **said)
+            found.append(again.read(stored_answers.parts_of(content, len(again.dimensions)), release_id))
+    return found
+
+
 def profiled_table(relation: Relation) -> tuple[str | None, str]:
     """The table that a relation is made of, and why a profile of it says nothing about the relation, if it does not.
 
@@ -103,8 +125,17 @@ def profiled_table(relation: Relation) -> tuple[str | None, str]:
     return relation.table.name, why
 
 
+def _tables(relation: Relation) -> list[str]:
+    """The private tables that a relation is made of."""
+    if isinstance(relation, Scan):
+        return [relation.table.name]
+    return [name for source in relation.sources for name in _tables(source)]
+
+
 def profile_for(profiles: Sequence[Profile], question: Question) -> Profile | None:
     """The profile that knows the question's groups, else any; of several, the one with the least noise."""
-    keys = key_columns(question)
     known = [each for each in profiles if each.rows is not None]
-    return min(known, key=lambda each: (set(each.by) != keys, each.noise_scale), default=None)
+    if not known:
+        return None
+    keys = key_columns(question)
+    return min(known, key=lambda each: (set(each.by) != keys, each.noise_scale))

@@ -253,7 +253,7 @@ def _histogram(relation: Relation, column: str, powers: range) -> Question:
 
 def _power(answer: Answer, share: Fraction) -> int:
     """The least power up to which that share of the noisy total lies."""
-    powers = [int(power) for power in answer["power"].values]  # type: ignore[arg-type]
+    powers = [int(power) for power in answer["power"].values]  # type: ignore[arg-type]  # (whole numbers: its keys)
     seen = _beyond_noise(answer)
     needed, reached = share * sum(seen), 0
     for power, count in zip(powers, seen, strict=True):
@@ -265,6 +265,6 @@ def _power(answer: Answer, share: Fraction) -> int:
 
 def _beyond_noise(answer: Answer) -> list[int]:
     """Noisy numbers of people, zero where they are nothing but noise: three margins, exceeded once in 16,000 times."""
-    counts = [int(count) for count in answer["people"].values]  # type: ignore[arg-type]
-    margin = int(answer["people"].high[0]) - counts[0]  # type: ignore[index, arg-type]
+    counts = [int(count) for count in answer["people"].values]  # type: ignore[arg-type]  # (whole numbers: a count)
+    margin = int(answer["people"].high[0]) - counts[0]  # type: ignore[index, arg-type]  # (a count has an interval)
     return [count if count > 3 * margin else 0 for count in counts]

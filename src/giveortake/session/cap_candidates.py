@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, final
 
 from giveortake import exact
-from giveortake.answers.left_out import CapLine, LeftOut
+from giveortake.answers.caps import CapLine, LeftOut
 from giveortake.compile import Caps
 from giveortake.compile.measures import RowCount
-from giveortake.compile.provenance import caps_of
+from giveortake.compile.postprocessing import caps_of
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Gaussian
 from giveortake.mechanisms.tails import quantile
@@ -240,15 +240,14 @@ class Candidates:
         """
         if self.terms.n is not None:
             return float(exact.positive("n", self.terms.n))
-        keys = made.keys().size if made.selection is None else self._least_keys
+        keys = made.keys.size if made.selection is None else self._least_keys
         return total / math.sqrt(max(keys, 1))
 
     def _measured(self, caps: Caps) -> Measurement:
         resolved = self.mechanism.resolve_caps(replace(self.terms, caps=caps))
         if self.terms.spend is None:
             return self.mechanism.price(self.question, replace(self.terms, caps=caps), self.rules).made
-        spend = self.mechanism.with_key_delta(self.question, self.terms.spend, self.rules)
-        return self.mechanism.measure(self.question, resolved, spend, rules=self.rules)
+        return self.mechanism.measure(self.question, resolved, self.terms.spend, rules=self.rules)
 
     @cached_property
     def _least_keys(self) -> int:

@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from giveortake import accounting, exact
-from giveortake.answers.confidence import miss_of
 from giveortake.compile.outputs import QuantileOf
 from giveortake.compile.releases import without_data
 from giveortake.compile.weights import parts_of
@@ -17,6 +16,7 @@ from giveortake.errors import BudgetExceeded, QueryRefused
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from giveortake.answers.confidence import Confidence
     from giveortake.compile import Measurement, Spend, Terms
     from giveortake.compile.outputs import Formula
     from giveortake.compile.releases import Combined
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _FINEST, _COARSEST = Fraction(1, 2**40), Fraction(2**10)
 
 
-def column_margins(made: Measurement, confidence: Fraction, n: Number | None) -> dict[str, float | None]:
+def column_margins(made: Measurement, confidence: Confidence, n: Number | None) -> dict[str, float | None]:
     """The margin of every column where no row decides it; of a mean only if n is known; None where it stays open."""
     measures = without_data(made.measures, made.noises)
     miss = quoted_miss(made, confidence)
@@ -37,14 +37,14 @@ def column_margins(made: Measurement, confidence: Fraction, n: Number | None) ->
     return {name: formula.margin(measures, miss, number) for name, formula in made.formulas}
 
 
-def quoted_miss(made: Measurement, confidence: Fraction) -> float | None:
+def quoted_miss(made: Measurement, confidence: Confidence) -> float | None:
     """With which probability an interval may miss; None if all shall hold and nobody knows how many there are."""
-    if made.selection is not None and getattr(confidence, "over", "cell") == "answer":
+    if made.selection is not None and confidence.over == "answer":
         return None
-    return miss_of(confidence, made.keys().size * len(made.formulas) if made.selection is None else 1)
+    return confidence.miss(made.keys.size * len(made.formulas) if made.selection is None else 1)
 
 
-def typical_width(made: Measurement, confidence: Fraction, n: Number | None) -> float:
+def typical_width(made: Measurement, confidence: Confidence, n: Number | None) -> float:
     """How wide the intervals of a measurement are, all columns taken together: the geometric mean of what is known.
 
     Means count as if there were `n` rows, one if that is not known: the same for all noise that is compared.

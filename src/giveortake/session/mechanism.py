@@ -10,46 +10,36 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers import Stream
 from giveortake.answers.confidence import Confidence
-from giveortake.compile import LATEST, Rules, composed, event_of, measurement
-from giveortake.compile.keys import finds_keys, in_order, listed_keys, with_keys
-from giveortake.compile.selection_rules import key_delta
-from giveortake.engines import Found
-from giveortake.engines.duckdb.key_order import ordered
-from giveortake.engines.failures import failure
-from giveortake.engines.time_limits import in_own_time, one_question
+from giveortake.compile import LATEST, Rules, composed, event_of, joint, measurement
 from giveortake.errors import (
     BudgetExceeded,
-    GiveOrTakeError,
     InvalidParameter,
     LedgerMismatch,
     QueryFailed,
     QueryRefused,
 )
-from giveortake.plan import Domain, Kind
-from giveortake.plan.descriptions import described
 from giveortake.privacy import ApproxDP
-from giveortake.privacy.events import InPart
 from giveortake.session import stored_answers
 from giveortake.session.best_caps import with_best_caps
 from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by_share
+from giveortake.session.found_keys import FoundDraw
 from giveortake.session.paid_releases import PaidRelease
 from giveortake.session.refusals import no_share, too_dear
+from giveortake.session.sealed_draws import Drawn, sealed_question
+from giveortake.session.stored_answers import DrawnPart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from giveortake.answers import Answer
     from giveortake.compile import Caps, CustodianCaps, Measurement, Spend, Terms
-    from giveortake.compile.bases import Basis
     from giveortake.engines import Engine, Keys
     from giveortake.ledger import Ledger, Reservation, Standing, Trial
     from giveortake.plan import Origin, Question
@@ -63,17 +53,40 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Priced:
-    """A question with its price: the measurement that a spend buys, and its keys unless they have to be found.
+    """A question with its price: the measurement that a spend buys.
 
     `question` is as it was asked, and the measurement's own is about the rows that count.
     """
 
     question: Question
     made: Measurement
-    spend: Spend
-    keys: Keys | None
     why: str | None = None  # this noise, if it was chosen here
     refusal: str | None = None  # what would be charged is more than the terms allow
+
+    @property
+    def spend(self) -> Spend:
+        """What it costs."""
+        return self.made.spend
+
+    @property
+    def keys(self) -> Keys | None:
+        """The keys of the answer, unless they have to be found."""
+        return self.made.keys if self.made.selection is None else None
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Charge:
+    """What the ledger is told of questions that are asked together: the event, what names it, and words for people."""
+
+    event: Event
+    request: dict[str, Any]
+    words: str
+
+    @property
+    def question(self) -> str:
+        """The name under which what was paid for is found again."""
+        return json.dumps(self.request, sort_keys=True)
 
 
 @final
@@ -104,7 +117,7 @@ class InteractiveMechanism:
     def answer(
         self,
         asked: Sequence[Priced],
-        confidence: Fraction,
+        confidence: Confidence,
         key: str | None,
         profile: Mapping[str, Any] | None = None,
     ) -> list[Answer]:
@@ -115,14 +128,14 @@ class InteractiveMechanism:
             for each, part in zip(asked, stored, strict=True)
         ]
 
-    def stream(self, asked: Priced, confidence: Fraction, key: str | None) -> Stream:
+    def stream(self, asked: Priced, confidence: Confidence, key: str | None) -> Stream:
         """The same for one question, whose answer is read from where it is stored, some keys at a time."""
         if asked.made.question.order:
             raise QueryRefused("ORDER BY needs the whole table at once", hint="sort where the stream is written to")
         if asked.made.question.has_windows:
             raise QueryRefused("OVER needs the whole table at once", hint="compute it where the stream is written to")
         reservation, (part,) = self.reserve_and_draw([asked], key)
-        if "spool" in part and getattr(confidence, "over", "cell") == "answer":  # of which a portion is not all
+        if "spool" in part and confidence.over == "answer":  # of which a portion is not all
             keys = sum(len(line["keys"]) for line in self.spool.read(part["spool"]))
             confidence = Confidence(confidence, cells=keys * len(asked.made.formulas))
 
@@ -146,24 +159,36 @@ class InteractiveMechanism:
         portion: int | None = None,
         profile: Mapping[str, Any] | None = None,
     ) -> tuple[Reservation, list[Stored]]:
-        """Charge, and draw what was not drawn before. Who asks the same at the same moment waits, and gets the same.
+        """Charge, and draw what was not drawn before: one part for each question."""
+        charge = self.charge(asked, refines, portion, profile)
+
+        def draw(reservation: Reservation) -> list[Stored]:
+            return self.settle(reservation, [self.draw(each, reservation, place) for place, each in enumerate(asked)])
+
+        reservation, parts = self.draw_once(charge, lambda: self.reserve(asked, key, charge), draw)
+        return reservation, stored_answers.parts_of(reservation.answer, len(asked)) if parts is None else parts
+
+    def draw_once(
+        self, charge: Charge, reserve: Callable[[], Reservation], draw: Callable[[Reservation], Drawn]
+    ) -> tuple[Reservation, Drawn | None]:
+        """Charge, and draw and settle unless that was done before; then None, and the reservation has what is stored.
+
+        Who asks the same at the same moment waits, and gets the same.
 
         Guarantee: a failure that the asker is told of, and every execution but the first, is counted in the ledger
         before anybody can notice it.
         """
-        request = self.request(asked, refines, portion, profile)
-        with self.ledger.turn(_written(request), dataset=self.dataset, analyst=self.analyst):
-            reservation = self.reserve(asked, key, request)
+        with self.ledger.turn(charge.question, dataset=self.dataset, analyst=self.analyst):
+            reservation = reserve()
             if reservation.settled:
-                return reservation, stored_answers.parts_of(reservation.answer, len(asked))
+                return reservation, None
             if not reservation.fresh:
                 self.ledger.begin_again(reservation)
             try:
-                drawn = [self.draw(each, reservation, place) for place, each in enumerate(asked)]
+                return reservation, draw(reservation)
             except QueryFailed:
                 self.ledger.fail(reservation)
                 raise
-            return reservation, self.settle(reservation, drawn)
 
     # -- 1. price -----------------------------------------------------------------------------------------------
 
@@ -187,8 +212,6 @@ class InteractiveMechanism:
     def resolve_caps(self, terms: Terms, rules: Rules = LATEST) -> Caps:
         """The caps of a question: those that it states, and the custodian's where it states none."""
         assert not terms.best_caps  # noqa: S101 (`with_best_caps` was asked before)
-        if terms.caps.stated and self.budget.unit.column is None:
-            raise InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
         return self.caps.of_question(terms.caps, rules)
 
     def price_as_before(self, price: Callable[[Rules], list[Priced]], key: str | None) -> list[Priced]:
@@ -204,61 +227,34 @@ class InteractiveMechanism:
 
     def knows(self, asked: Sequence[Priced], key: str | None) -> bool:
         """Whether this was asked before, under this key or by the same name."""
-        request = self.request(asked)
+        charge = self.charge(asked)
         named: Any = {"dataset": self.dataset, "analyst": self.analyst, "key": key}
-        return self.ledger.knows(self.event(asked), request=request, question=_written(request), **named)
+        return self.ledger.knows(charge.event, request=charge.request, question=charge.question, **named)
 
-    def price_at(
-        self,
-        question: Question,
-        caps: Caps,
-        spend: Spend,
-        known: Keys | None = None,
-        *,
-        rules: Rules = LATEST,
-        basis: Basis | None = None,
-    ) -> Priced:
-        """The same for caps and a spend. With `known` keys, which are public then, none are looked for.
+    def price_at(self, question: Question, caps: Caps, spend: Spend, *, rules: Rules = LATEST) -> Priced:
+        """The same for caps and a spend.
 
-        With a `basis` it is measured in that, as what it is to be combined with was.
-
-        This is the one gate: a question that is not made of this session's own tables, or that the engine cannot run,
-        has no price.
+        This, and `price_again`, is the one gate: a question that is not made of this session's own tables, or that the
+        engine cannot run, has no price.
         """
         self.origin.require(question)
-        if known is None:
-            spend = self.with_key_delta(question, spend, rules)
-        made = self.measure(question, caps, spend, known, rules=rules, basis=basis)
+        made = self.measure(question, caps, spend, rules=rules)
         self.engine.require_runnable(made.asked())
-        return Priced(question, made, spend, made.keys() if known is None and made.selection is None else known)
+        return Priced(question, made)
 
-    def measure(
-        self,
-        question: Question,
-        caps: Caps,
-        spend: Spend,
-        known: Keys | None = None,
-        *,
-        rules: Rules = LATEST,
-        basis: Basis | None = None,
-    ) -> Measurement:
-        """The measurement that a spend buys."""
-        return measurement(question, caps, self.budget.neighbours, spend, known, rules=rules, basis=basis)
+    def price_again(self, asked: Priced, spend: Spend, keys: Keys) -> Priced:
+        """A question that was answered, once more: at keys that are public now, measured so that releases combine."""
+        question, before = asked.question, asked.made
+        self.origin.require(question)
+        made = measurement(
+            question, before.caps, self.budget.neighbours, spend, keys, rules=before.rules, basis=before.basis
+        )
+        self.engine.require_runnable(made.asked())
+        return Priced(question, made)
 
-    def with_key_delta(self, question: Question, spend: Spend, rules: Rules) -> Spend:
-        """The δ for finding keys, a tenth of the pot unless said otherwise; none if all keys are known.
-
-        Of a δ that is stated it is a part: half at most by the first rules, as much as serves best by the others.
-        """
-        if not finds_keys(question, rules):
-            return replace(spend, keys=None)
-        if spend.keys is not None or self.key_pot is None:
-            return spend
-        usual = self.key_pot / 10
-        if spend.delta is None:
-            return replace(spend, keys=usual)
-        half = min(usual, spend.delta / 2)
-        return replace(spend, keys=half if rules is Rules.FIRST else key_delta(spend, usual))
+    def measure(self, question: Question, caps: Caps, spend: Spend, *, rules: Rules = LATEST) -> Measurement:
+        """The measurement that a spend buys. The δ for finding keys is a tenth of the pot unless said otherwise."""
+        return measurement(question, caps, self.budget.neighbours, spend, rules=rules, key_pot=self.key_pot)
 
     @property
     def key_pot(self) -> Fraction | None:
@@ -267,57 +263,67 @@ class InteractiveMechanism:
 
     def event(self, asked: Sequence[Priced]) -> Event:
         """What is charged for these questions together."""
-        whole = event_of(each.made for each in asked)
+        return self._of_part(event_of(each.made for each in asked), asked)
+
+    def _of_part(self, whole: Event, asked: Sequence[Priced]) -> Event:
+        """An event as it is charged where only a part of the data is seen."""
         if self.part is None:
             return whole
-        added = composed([each.made.event_if_added() for each in asked])
         (partition,) = {self.part.partition(each.made.caps) for each in asked}  # what is asked together has one
-        return InPart(whole, added, partition, self.part.number, self.part.touched)
+        return self.part.event(whole, composed([each.made.event_if_added() for each in asked]), partition)
 
     # -- 2. reserve ---------------------------------------------------------------------------------------------
 
-    def request(
+    def charge(
         self,
         asked: Sequence[Priced],
         refines: tuple[str, ...] = (),
         portion: int | None = None,
         profile: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        """What names a charge: what is asked, what that refines, and which portion of that, if it is not all.
+    ) -> Charge:
+        """What is charged, by the name of what is asked, of what that refines, and of its portion if it is not all.
 
         A profile says so, by which it is found again.
         """
-        return {
-            "questions": [each.made.named(each.spend) for each in asked],
+        together = joint([each.made for each in asked])
+        request = {
+            "questions": together.names,
             "refines": list(refines),
             "part": None if self.part is None else self.part.name(asked[0].made.caps),
             **({} if portion is None else {"portion": portion}),
             **({} if profile is None else {"profile": dict(profile)}),
         }
+        return Charge(self._of_part(together.event, asked), request, together.words)
 
-    def reserve(self, asked: Sequence[Priced], key: str | None, request: dict[str, Any]) -> Reservation:
+    def reserve(self, asked: Sequence[Priced], key: str | None, charge: Charge) -> Reservation:
         """Charge, durably, before a row is read. A table that changed is refused first, at no cost."""
         for each in asked:
             if each.refusal is not None:
                 raise no_share(self, each, each.refusal)
+        try:
+            return self.reserve_charge(charge, key)
+        except BudgetExceeded as refusal:
+            deltas = [each.made.selection.event().delta for each in asked if each.made.selection is not None]
+            costs = " and ".join(str(each.spend) for each in asked)
+            raise too_dear(self, costs, charge.event, sum(deltas, Fraction(0)), refusal) from None
+
+    def reserve_charge(self, charge: Charge, key: str | None) -> Reservation:
+        """The same for whatever is charged; what does not fit is refused in the words of the ledger."""
         if not self.engine.unchanged():
             raise LedgerMismatch(
                 f"the table {self.dataset!r} has changed since it was protected",
                 hint="call gt.protect again: what changed is a new version",
             )
-        try:
-            return self.ledger.reserve(
-                self.event(asked),
-                dataset=self.dataset,
-                analyst=self.analyst,
-                key=key,
-                request=request,
-                question=_written(request),
-                version=self.version,
-                asked=described([each.made.question for each in asked]),
-            )
-        except BudgetExceeded as refusal:
-            raise too_dear(self, asked, refusal) from None
+        return self.ledger.reserve(
+            charge.event,
+            dataset=self.dataset,
+            analyst=self.analyst,
+            key=key,
+            request=charge.request,
+            question=charge.question,
+            version=self.version,
+            asked=charge.words,
+        )
 
     def standing(self) -> Standing:
         """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
@@ -338,8 +344,8 @@ class InteractiveMechanism:
 
     def is_paid(self, asked: Sequence[Priced]) -> bool:
         """Whether the asker paid for exactly this before, and will get it again at no cost."""
-        question = _written(self.request(asked))
-        return self.ledger.is_paid(self.event(asked), dataset=self.dataset, analyst=self.analyst, question=question)
+        charge = self.charge(asked)
+        return self.ledger.is_paid(charge.event, dataset=self.dataset, analyst=self.analyst, question=charge.question)
 
     def admits(self, event: Event) -> bool:
         """Whether every level would admit an event now."""
@@ -347,91 +353,19 @@ class InteractiveMechanism:
 
     # -- 3. draw ------------------------------------------------------------------------------------------------
 
-    def draw(self, asked: Priced, reservation: Reservation, place: int) -> _Drawn:
-        """Ask the engine and add the noise, once to each integer.
+    def draw(self, asked: Priced, reservation: Reservation, place: int) -> DrawnPart:
+        """Ask the engine and add the noise, once to each integer. Where keys have to be found, that comes first."""
 
-        What goes wrong from here on is told by an error of our own alone, without what led to it: other errors, and
-        the variables in a trace, may hold keys and exact counts.
-        """
-        try:
-            with one_question():
-                if asked.keys is not None:
-                    release = asked.made.release(self.engine, asked.keys)
-                    self._require_unchanged()
-                    return _Drawn(stored_answers.part_to_json(None, release))
-                return self._draw_found(asked.made, f"{reservation.reference}-{place}")
-        except GiveOrTakeError as error:
-            failed = error
-        except MemoryError as error:
-            failed = failure("memory", type(error))
-        except Exception as error:  # noqa: BLE001 (raised below, without a trace of what was drawn)
-            failed = failure("other", type(error))
-        failed.__context__ = None
-        raise failed.with_traceback(None) from None
+        def drawn() -> DrawnPart:
+            if asked.keys is not None:
+                return DrawnPart(stored_answers.part_to_json(None, asked.made.release(self.engine, asked.keys)))
+            return FoundDraw(self, asked.made, f"{reservation.reference}-{place}").draw()
 
-    def _draw_found(self, made: Measurement, charge: str) -> _Drawn:
-        """Find keys, and draw the values at these.
-
-        Keys are kept as soon as they are drawn: whoever asks again after a failure, or at the same time, gets no other
-        draw of them.
-        """
-        scratch = self._scratch_name(made, charge)
-        found = stored_answers.FoundKeys(self.spool.first(scratch, lambda: in_own_time(self._draw_keys(made))))
-        count = found.count()
-        if count > stored_answers.MANY:
-            return _Drawn(self._draw_many_values(made, found, count), scratch)
-        rows, counted = made.parted([row for rows in found.lists() for row in rows])
-        release = made.release(self.engine, with_keys(made, rows), counted=counted)
-        self._require_unchanged()
-        return _Drawn(stored_answers.part_to_json(stored_answers.keys_to_json(rows), release), scratch)
-
-    def _draw_keys(self, made: Measurement) -> Iterator[Any]:
-        """The keys that are found, `MANY` to a line, in the order of their values: the engine's would tell of rows."""
-        lists = made.find_keys(self.engine)
-        first: stored_answers.Rows = []
-        for rows in lists:
-            first.extend(rows)
-            if len(first) > stored_answers.MANY:
-                break
-        if len(first) <= stored_answers.MANY:
-            yield stored_answers.keys_to_json(in_order(first))
-            return
-        schema = made.question.relation.schema
-        domains = [column.expression.domain(schema) for column in made.columns]
-        if made.selection is not None and made.selection.decides is not None:
-            domains.append(Domain(Kind.INTEGER))  # the number that decided comes with each key
-        for rows in ordered(chain([first], lists), domains, self.spool.place(), stored_answers.MANY):
-            yield stored_answers.keys_to_json(rows)
-
-    def _draw_many_values(self, made: Measurement, found: stored_answers.FoundKeys, count: int) -> Stored:
-        """The same with keys and values in files: one line of them is held at a time."""
-        keys = listed_keys(made, Found(count, lambda: (made.parted(rows)[0] for rows in found.lists())))
-        counted = (made.parted(rows)[1] or {} for rows in found.lists())
-        releases = made.releases(self.engine, keys, stored_answers.MANY, counted=counted)
-        listed = (stored_answers.keys_to_json(made.parted(rows)[0]) for rows in found.lists())
-        lines = zip(listed, releases, strict=True)
-        parts = (stored_answers.part_to_json(line, release) for line, release in lines)
-        kept = self.spool.write(in_own_time(parts))
-        self._require_unchanged()
-        return {"spool": kept}
-
-    def _require_unchanged(self) -> None:
-        if not self.engine.unchanged():
-            raise failure("changed")
-
-    def _scratch_name(self, made: Measurement, charge: str) -> str:
-        """Where found keys are kept until they are settled: a name for this charge and this question alone.
-
-        It tells nobody who lists the folder what it is about, nor how many charges there were.
-        """
-        assert made.selection is not None  # noqa: S101 (keys were found)
-        part = None if self.part is None else self.part.name(made.caps)
-        named = [self.population, self.dataset, self.version, part, made.digest(), made.selection.scratch_name]
-        return f"{charge}-{hashlib.sha256(json.dumps(named).encode()).hexdigest()[:24]}.keys"
+        return sealed_question(drawn)
 
     # -- 4. settle ----------------------------------------------------------------------------------------------
 
-    def settle(self, reservation: Reservation, drawn: Sequence[_Drawn]) -> list[Stored]:
+    def settle(self, reservation: Reservation, drawn: Sequence[DrawnPart]) -> list[Stored]:
         """Store what was drawn, unless somebody was faster: then theirs is the answer, and ours is forgotten."""
         content = self.ledger.settle(reservation, stored_answers.content_of([each.part for each in drawn]))
         parts = stored_answers.parts_of(content, len(drawn))
@@ -441,16 +375,3 @@ class InteractiveMechanism:
             if "spool" in ours.part and ours.part != part:
                 self.spool.forget(ours.part["spool"]["file"])
         return parts
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class _Drawn:
-    """What was drawn for one question, as it will be stored, and the file of its keys until then."""
-
-    part: Stored
-    scratch: str | None = None
-
-
-def _written(request: dict[str, Any]) -> str:
-    return json.dumps(request, sort_keys=True)

@@ -5,28 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Unpack, final
 
-from giveortake.answers import Answer
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.compile import Terms
-from giveortake.compile.postprocessing import answer_columns
-from giveortake.compile.provenance import provenance
+from giveortake.compile.postprocessing import Circumstances, answer_of
 from giveortake.errors import InvalidParameter, Unprovable
-from giveortake.plan.undeclared_values import undeclared_values
 from giveortake.session import stored_answers
 from giveortake.session.best_caps import left_out_of
-from giveortake.session.promises import together
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
+    from giveortake.answers import Answer
+    from giveortake.answers.confidence import Confidence
     from giveortake.answers.spend_terms import SpendTerms
     from giveortake.compile import Release
     from giveortake.engines import Keys
     from giveortake.ledger import Reservation
     from giveortake.privacy import Guarantee
     from giveortake.session.mechanism import InteractiveMechanism, Priced
-
-ENTROPY = "the operating system's generator; a guarantee assumes ideal coins, which makes it computational"
 
 
 @final
@@ -42,38 +36,27 @@ class PaidRelease:
     keys: Keys
     last: Release
     reservation: Reservation
-    confidence: Fraction
+    confidence: Confidence
     portion: int | None = None
     earlier: tuple[Release, ...] = ()
     refines: tuple[str, ...] = ()
     promised: tuple[Guarantee, ...] = ()  # by the earlier ones
 
     def read(self, limit: int | None = None) -> Answer:
-        """The answer that follows from all releases. Its guarantee is theirs together, its cost the last one's."""
+        """The answer that follows from all releases."""
         mechanism, made = self.mechanism, self.asked.made
-        said = provenance(made, self.asked.spend, mechanism.budget.unit)
-        said["guarantee"] = together([*self.promised, said["cost"]])
-        free = () if self.reservation.charged else ("asked before at this price: nothing was charged",)
+        free = None if self.reservation.charged else "asked before at this price: nothing was charged"
         part = None if mechanism.part is None else mechanism.part.left_out
-        told = left_out_of(mechanism, self.asked.question, made, self.confidence)
-        said["notes"] = (
-            *free,
-            *(() if self.asked.why is None else (self.asked.why,)),
-            *undeclared_values(self.asked.question),
-            *(() if not self.promised else (f"with what it refines it promises {_short(said['guarantee'])}",)),
-            *said["notes"],
-            *(() if part is None else (part,)),
-            *(() if told is None else (str(told),)),
-        )
-        return Answer(
-            answer_columns(made, self.keys, (*self.earlier, self.last), self.confidence, limit),
-            **said,
-            left_out=told,
-            release_id=self.reservation.id,
+        around = Circumstances(
+            unit=mechanism.budget.unit,
             confidence=self.confidence,
-            entropy=ENTROPY,
-            refine=self.refine,
+            release_id=self.reservation.id,
+            promised=self.promised,
+            left_out=left_out_of(mechanism, self.asked.question, made, self.confidence),
+            before=tuple(note for note in (free, self.asked.why) if note is not None),
+            after=() if part is None else (part,),
         )
+        return answer_of(made, self.keys, (*self.earlier, self.last), around, limit=limit, refine=self.refine)
 
     def refine(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Answer:
         """Ask once more, and combine all answers; keys that were found are public now."""
@@ -82,10 +65,7 @@ class PaidRelease:
         said = Terms.of(terms, confidence=self.confidence, without=("margin", "share", "key_delta", "n", *CAP_TERMS))
         if said.spend is None:
             raise InvalidParameter("epsilon", None, "is missing", hint='answer.refine(epsilon="0.1")')
-        made = self.asked.made  # releases are combined that were drawn by the same rules
-        again = self.mechanism.price_at(
-            self.asked.question, made.caps, said.spend, self.keys, rules=made.rules, basis=made.basis
-        )
+        again = self.mechanism.price_again(self.asked, said.spend, self.keys)
         refines = (*self.refines, self.reservation.reference)
         reservation, (part,) = self.mechanism.reserve_and_draw([again], key, refines, self.portion)
         keys, release = stored_answers.whole(self.mechanism.spool, again, part)
@@ -99,10 +79,5 @@ class PaidRelease:
             self.portion,
             (*self.earlier, self.last),
             refines,
-            (*self.promised, made.promise(self.asked.spend, self.mechanism.budget.unit)),
+            (*self.promised, self.asked.made.promise(self.mechanism.budget.unit)),
         ).read()
-
-
-def _short(promise: Guarantee) -> str:
-    """The numbers of a promise, without its sentence."""
-    return str(promise).partition(":")[0]

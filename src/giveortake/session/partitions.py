@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.errors import InvalidParameter
 from giveortake.exact import whole
 from giveortake.plan import Call, Column, Filter, KeepParts, Literal
+from giveortake.privacy.events import InPart
 
 if TYPE_CHECKING:
     from giveortake.compile import Caps
     from giveortake.plan import Relation, Value
+    from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.session import Session
 
@@ -49,6 +51,10 @@ class Part:
     def name(self, caps: Caps) -> str:
         """What tells it from other parts, for a question with such caps."""
         return f"{self.partition(caps)}/{self.number}"
+
+    def event(self, whole: Event, added: Event, partition: int) -> InPart:
+        """What is charged for a release from this part; `added` is how it looks when a unit is added or removed."""
+        return InPart(whole, added, partition, self.number, self.touched)
 
     @property
     def left_out(self) -> str | None:

@@ -1,4 +1,4 @@
-"""Profiles: released once, on the way of every question, and found again for whoever's level paid for them."""
+"""Profiles: released once, on the way of every question."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from giveortake.compile.releases import arrays_from_json
 from giveortake.errors import InvalidParameter
 from giveortake.exact import spendable, whole
 from giveortake.mechanisms import Laplace
-from giveortake.session import stored_answers
 from giveortake.session.batches import share_of_each
 from giveortake.session.dimensions import dimensions_of
 from giveortake.session.profile import Profile
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from giveortake.session.mechanism import InteractiveMechanism, Priced
     from giveortake.session.stored_answers import Stored
 
-_FORMAT = 1  # of the bins; others are another format, and these stay readable
+FORMAT = 1  # of the bins; others are another format, and these stay readable
 
 
 @final
@@ -56,7 +55,7 @@ class ProfileRequest:
                 raise InvalidParameter(name, listed, "is a text, not a list", hint=f"{name}=[{listed!r}]")
         most = None if most_rows is None else whole("most_rows", most_rows)
         said = {
-            "format": _FORMAT,
+            "format": FORMAT,
             "table": table,
             "by": list(by),
             "columns": list(columns),
@@ -101,20 +100,3 @@ class ProfileRequest:
             tuple(counts),
             float(self.noise.scale),
         )
-
-
-def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
-    """The profiles of a table that the asker's own levels paid for, the newest first; none in a part of the table.
-
-    Guarantee: they are read from the ledger alone. Whatever is chosen by them is post-processing for these levels.
-    """
-    if mechanism.part is not None:
-        return []
-    found = []
-    stored = mechanism.ledger.profiles(mechanism.dataset, version=mechanism.version, analyst=mechanism.analyst)
-    for request, release_id, content in stored:
-        said = dict(request["profile"])
-        if said.pop("format") == _FORMAT and said["table"] == table:
-            again = ProfileRequest.of(mechanism, **said)
-            found.append(again.read(stored_answers.parts_of(content, len(again.dimensions)), release_id))
-    return found

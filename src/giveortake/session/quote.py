@@ -9,17 +9,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
-from giveortake.compile.provenance import caps_in_words, noise_in_words, of_units
+from giveortake.compile.postprocessing import caps_in_words, noise_in_words, of_units
 from giveortake.compile.releases import without_data
-from giveortake.plan.undeclared_values import undeclared_values
+from giveortake.plan.descriptions import undeclared_values
 from giveortake.privacy import events
 from giveortake.session.best_caps import left_out_of
 from giveortake.session.margins import column_margins, quoted_miss, share_of_budget
 from giveortake.session.pages import quote_page
-from giveortake.session.worthless import worthless
+from giveortake.session.worthless import doubt_about_keys, worthless
 
 if TYPE_CHECKING:
-    from giveortake.answers.left_out import LeftOut
+    from giveortake.answers.caps import LeftOut
     from giveortake.compile import Measurement, Terms
     from giveortake.exact import Number
     from giveortake.privacy import Guarantee
@@ -109,7 +109,7 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
         if margins[name] is None and miss is not None:
             margins[name] = formula.margin_in_words(measures, miss)
     return Quote(
-        cost=made.promise(asked.spend, mechanism.budget.unit),
+        cost=made.promise(mechanism.budget.unit),
         spend=str(asked.spend),
         share=share_of_budget(mechanism.budget, made.event),
         margins=margins,
@@ -124,6 +124,7 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
             *(each for each in (asked.why, asked.refusal) if each is not None),
             *undeclared_values(asked.question),
             *_remarks(made, margins, n),
+            *([] if (doubt := doubt_about_keys(mechanism, asked.question, made, terms)) is None else [doubt]),
         ),
         left_out=left_out_of(
             mechanism, asked.question, made, sure, replace(terms, spend=asked.spend, margin=None, share=None)
@@ -136,7 +137,7 @@ def _keys(made: Measurement) -> str:
     if made.selection is not None:
         shown = of_units(made, f"shown when {made.selection.told}")
         return f"found in the data; {shown} ({_price_of_keys(made.selection.event())})"
-    size = made.keys().size
+    size = made.keys.size
     return f"{size:,} known beforehand, all answered" if made.columns else "none"
 
 

@@ -10,23 +10,21 @@ from giveortake.exact import shown
 from giveortake.session.margins import share_of_budget
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism, Priced
 
 
-def too_dear(mechanism: InteractiveMechanism, asked: Sequence[Priced], refusal: BudgetExceeded) -> BudgetExceeded:
-    """The refusal of a charge by the ledger, in the terms of the questions."""
-    costs = " and ".join(str(each.spend) for each in asked)
+def too_dear(
+    mechanism: InteractiveMechanism, costs: str, event: Event, needed: Fraction, refusal: BudgetExceeded
+) -> BudgetExceeded:
+    """The refusal of a charge by the ledger, in the terms of the questions; `needed` is the δ for finding keys."""
     standing = mechanism.standing()
     left = mechanism.ledger.affordable(standing) or Fraction(0)
-    whole = share_of_budget(standing.budget or mechanism.budget, mechanism.event(asked)) is None
+    whole = share_of_budget(standing.budget or mechanism.budget, event) is None
     does = "is more than the whole budget of" if whole else "does not fit any more into the budget of"
     message = f"{costs} {does} the {mechanism.population}; nothing was charged"
     hint = f"a pure ε of up to {shown(left, 4)} would fit; the owner can raise the budget"
     pot = standing.remaining.get("δ") if isinstance(standing.remaining, dict) else None
-    selections = [each.made.selection for each in asked if each.made.selection is not None]
-    needed = sum((each.event().delta for each in selections), Fraction(0))
     if isinstance(refusal, Unpriced) or mechanism.analyst is not None:  # whose own cap it may be
         message, hint = refusal.message, refusal.hint or ""
     elif pot is not None and needed > pot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
 from giveortake.compile import OLDER, Caps, CustodianCaps
+from giveortake.compile.caps import nothing_to_cap
 from giveortake.engines.registry import HERE, is_address, open_engine, place_of, table_in
 from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, QueryFailed, meant
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
@@ -100,7 +102,7 @@ def protect(
     promise = _budget(budget, whom, neighbours)
     stated = Caps.of(groups_per_person, rows_per_group, rows_per_person)
     if whom == ROW and stated.stated:
-        raise InvalidParameter("unit", "gt.ROW", "leaves nothing to cap: every row is protected by itself")
+        raise nothing_to_cap()
     if seconds is not None and not (_is_plain_number(seconds) and 0 < seconds <= _MOST_SECONDS):
         raise InvalidParameter("seconds", seconds, "is not a positive number of seconds")
     if not isinstance(source, Mapping):
@@ -115,7 +117,7 @@ def protect(
     try:
         private, sources = _private_tables(engine, source, whom, said, name=name, table=table)
         open_tables = _public_tables(engine, public or {}, {each.name for each in private})
-        said_caps = CustodianCaps.of(stated, [each.name for each in private], caps)
+        said_caps = CustodianCaps.of(stated, [each.name for each in private], caps, of_persons=whom != ROW)
         engine.lock()
         origin = Origin.of(private, open_tables, said_caps.caps.rows_in)
         if seconds is not None:
@@ -290,8 +292,6 @@ def _kinds(said: Mapping[str, Any], whom: Unit) -> dict[str, Kind]:
 
 
 def _kind(said: Any) -> Kind:
-    import datetime as dt  # noqa: PLC0415
-
     if isinstance(said, Domain):
         return said.kind
     if isinstance(said, Mapping):
@@ -338,7 +338,7 @@ def _public_domain(physical: Domain, values: Sequence[Any]) -> Domain:
     present = [value for value in values if value is not None]
     nullable = len(present) < len(values)
     if physical.kind.is_number and present:
-        numbers = [Fraction(value) for value in present if value == value and abs(value) < 2**62]  # noqa: PLR0124
+        numbers = [Fraction(value) for value in present if value == value and abs(value) < 2**62]  # noqa: PLR0124 (not a number)
         if numbers:
             physical = replace(physical, low=min(numbers), high=max(numbers))
     if physical.kind not in {Kind.REAL, Kind.DECIMAL, Kind.TIMESTAMP} and 0 < len(present) <= _MOST_PUBLIC_KEYS:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, final
 from giveortake import exact
 from giveortake.compile.measures import DistinctCount, PersonCount
 from giveortake.compile.outputs import Linear, Ratio
+from giveortake.compile.postprocessing import of_units
 from giveortake.compile.releases import without_data
-from giveortake.session.best_caps import profile_for, profiled_table
+from giveortake.session.best_caps import paid_profiles, profile_for, profiled_table
 from giveortake.session.cap_candidates import key_columns
-from giveortake.session.profile_releases import paid_profiles
 from giveortake.session.size_estimates import mean_size
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 _HARDLY = "hardly any key would be shown: that takes about"
+_EMPTY = "an empty answer costs as much as a full one"
 
 
 def worthless(
@@ -46,6 +47,19 @@ def worthless(
     known = profile_for(profiles, question)
     told = None if known is None else _Told(known, question, float(1 - terms.confidence), whole=not changed)
     return _no_key(made, n, told) or _no_count(made, margins, n, told) or _no_mean(made, margins, n, terms)
+
+
+def doubt_about_keys(
+    mechanism: InteractiveMechanism, question: Question, made: Measurement, terms: Terms
+) -> str | None:
+    """That nobody knows whether any key would be shown, where keys are found and nothing tells how many persons are."""
+    if made.selection is None or terms.n is not None:
+        return None
+    table, _ = profiled_table(question.relation)
+    if table is not None and profile_for(paid_profiles(mechanism, table), question) is not None:
+        return None
+    least = f"{made.selection.least:,} persons"
+    return of_units(made, f"whether any key has about {least} is not known: n=… or a profile tells, and {_EMPTY}")
 
 
 @final
@@ -139,7 +153,7 @@ def _limits(
     if isinstance(measure, PersonCount):
         yield told.persons, f"the number of persons, at most {told.persons:,.0f} (by the profile)"
     elif told.whole and told.rows is not None and n is None:
-        keys = made.keys().size if made.selection is None else told.keys
+        keys = made.keys.size if made.selection is None else told.keys
         rows = told.rows / max(keys, 1)
         yield rows, f"the {rows:,.0f} rows of a group (by the profile, if all groups are alike)"
 

@@ -1,4 +1,4 @@
-"""Aggregates of rows."""
+"""Aggregates of rows, and what rows are grouped by."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sqlglot import exp
 
 from giveortake.errors import QueryRefused
 from giveortake.plan import Aggregate, AggregateKind, Column, Expression, Literal
-from giveortake.sql.expressions import number
+from giveortake.sql.expressions import Rows, number, unaliased
 from giveortake.sql.functions import AGGREGATES, OUR_OWN_AGGREGATES, QUANTILES
 from giveortake.sql.refusals import allow, refuse
 
 if TYPE_CHECKING:
-    from giveortake.sql.expressions import Rows
+    from giveortake.sql.scope import Scope
 
 
 def is_aggregate(node: exp.Expr) -> bool:
@@ -116,3 +116,38 @@ def _fraction(node: exp.Expr) -> Fraction:
     if isinstance(node, exp.Literal) and not node.is_string:
         return Fraction(number(str(node.this)))
     raise QueryRefused("a quantile's fraction is a number from 0 to 1, written out", hint="QUANTILE(x, 0.9)")
+
+
+def group_keys(node: exp.Expr) -> list[exp.Expr]:
+    """What a SELECT groups by, as it is written; DISTINCT groups by everything."""
+    distinct, group = node.args.get("distinct"), node.args.get("group")
+    if distinct is not None:
+        allow(distinct)
+        if group is not None or any(has_aggregate(item) for item in node.expressions):
+            raise QueryRefused("DISTINCT together with aggregates is not answered", hint="GROUP BY alone")
+        return [unaliased(item)[1] for item in node.expressions]
+    if group is None:
+        return []
+    allow(group, "expressions")
+    return [_by_position(each, node) for each in group.expressions]
+
+
+def _by_position(key: exp.Expr, node: exp.Expr) -> exp.Expr:
+    """A number in GROUP BY means that column of SELECT."""
+    if not isinstance(key, exp.Literal) or key.is_string:
+        return key
+    text = str(key.this)
+    if not text.isdecimal() or len(text) > 6 or not 1 <= int(text) <= len(node.expressions):
+        raise QueryRefused(f"GROUP BY {text[:20]} is no column of SELECT", hint="name the column")
+    return unaliased(node.expressions[int(text) - 1])[1]
+
+
+def key_expression(node: exp.Expr, scope: Scope, aliases: dict[str, exp.Expr]) -> Expression:
+    """What a key means: a column, one of the aliases of SELECT, or an expression over columns."""
+    if isinstance(node, exp.Column) and not node.table and not scope.matches(str(node.name)):
+        node = aliases.get(str(node.name).casefold(), node)
+    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+        raise QueryRefused("`*` is not answered here", hint="name the columns to group by")
+    if has_aggregate(node):
+        raise QueryRefused("an aggregate in GROUP BY is not answered", hint="group by columns")
+    return Rows(scope).expression(node)

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import rational
-from giveortake.plan import Call, Column, Expression, Kind, Literal
+from giveortake.plan import Call, Column, Expression, Kind, Literal, require_name
 from giveortake.plan.functions import CASTS
 from giveortake.sql import times
 from giveortake.sql.functions import COMPARISONS, OUR_OWN, PARTS, SCALARS
@@ -55,7 +55,7 @@ class Rows:
     def call(self, name: str, arguments: list[Expression]) -> Expression:
         """A call, in which texts that are compared with dates are dates."""
         if name == "negate" and isinstance(arguments[0], Literal) and _is_number(arguments[0].value):
-            return Literal(-arguments[0].value)  # type: ignore[operator]
+            return Literal(-arguments[0].value)  # type: ignore[operator]  # (a number, as was asked)
         if name in COMPARISONS and any(isinstance(each, Literal) and isinstance(each.value, str) for each in arguments):
             kinds = {each.domain(self.schema).kind for each in arguments}
             if kinds & {Kind.DATE, Kind.TIMESTAMP}:
@@ -309,3 +309,11 @@ _SPECIAL: dict[type, Callable[[Rows, exp.Expr], Expression]] = {
     exp.DateDiff: times.difference,
     exp.Anonymous: _own,
 }
+
+
+def unaliased(item: exp.Expr) -> tuple[str | None, exp.Expr]:
+    """The name that AS gives, and what it names."""
+    if isinstance(item, exp.Alias):
+        allow(item, "this", "alias")
+        return require_name(str(item.alias)), item.this
+    return None, item

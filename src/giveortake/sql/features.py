@@ -8,10 +8,10 @@ from sqlglot import exp
 
 from giveortake.errors import QueryRefused
 from giveortake.plan import Column, Derive, Expression, Filter, PerPerson, Relation, free_name
-from giveortake.sql.aggregates import aggregate, has_aggregate, is_aggregate
-from giveortake.sql.expressions import Rows
+from giveortake.sql.aggregates import aggregate, group_keys, has_aggregate, is_aggregate, key_expression
+from giveortake.sql.expressions import Rows, unaliased
 from giveortake.sql.refusals import allow
-from giveortake.sql.relations import projected, require_distinct, require_not_person, source, unaliased
+from giveortake.sql.relations import projected, require_distinct, require_not_person, source
 from giveortake.sql.scope import Scope, View
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def per_person(node: exp.Expr, tables: Tables) -> View:
     scope = source(node, tables)
     items = [unaliased(item) for item in node.expressions]
     aliases = {name.casefold(): inside for name, inside in items if name is not None}
-    keys = [_key(each, scope, aliases) for each in _group(node)]
+    keys = [key_expression(each, scope, aliases) for each in group_keys(node)]
     person = scope.relation.person
     if person is None or Column(person) not in keys:
         raise QueryRefused(
@@ -99,43 +99,6 @@ def per_person(node: exp.Expr, tables: Tables) -> View:
     if all(isinstance(each, Column) for _, each in chosen):
         return View(relation, {name: each.name for name, each in chosen if isinstance(each, Column)})
     return projected(relation, chosen)
-
-
-def _group(node: exp.Expr) -> list[exp.Expr]:
-    distinct, group = node.args.get("distinct"), node.args.get("group")
-    if distinct is not None:
-        allow(distinct)
-        if group is not None or any(has_aggregate(item) for item in node.expressions):
-            raise QueryRefused("DISTINCT together with aggregates is not answered", hint="GROUP BY alone")
-        return [unaliased(item)[1] for item in node.expressions]
-    if group is None:
-        return []
-    allow(group, "expressions")
-    return [_by_position(each, node) for each in group.expressions]
-
-
-def _by_position(key: exp.Expr, node: exp.Expr) -> exp.Expr:
-    """A number in GROUP BY means that column of SELECT."""
-    if not isinstance(key, exp.Literal) or key.is_string:
-        return key
-    text = str(key.this)
-    if not text.isdecimal() or len(text) > 6 or not 1 <= int(text) <= len(node.expressions):
-        raise QueryRefused(f"GROUP BY {text[:20]} is no column of SELECT", hint="name the column")
-    return unaliased(node.expressions[int(text) - 1])[1]
-
-
-def _key(node: exp.Expr, scope: Scope, aliases: dict[str, exp.Expr]) -> Expression:
-    if isinstance(node, exp.Column) and not node.table and not scope.matches(str(node.name)):
-        node = aliases.get(str(node.name).casefold(), node)
-    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-        raise QueryRefused("`*` is not answered here", hint="name the columns to group by")
-    if has_aggregate(node):
-        raise QueryRefused("an aggregate in GROUP BY is not answered", hint="group by columns")
-    return Rows(scope).expression(node)
-
-
-group_keys = _group
-key_expression = _key
 
 
 def _with_keys(

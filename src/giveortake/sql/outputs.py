@@ -17,7 +17,7 @@ from giveortake.sql.expressions import Rows, column_name, constant_of, number
 from giveortake.sql.refusals import allow, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from giveortake.plan import Expression
     from giveortake.plan.questions import Output
@@ -47,6 +47,16 @@ _WINDOWS: dict[type, str] = {
     exp.Lead: "lead",
     exp.FirstValue: "first",
     exp.LastValue: "last",
+}
+_COMPUTED_EXAMPLE = (
+    "SELECT ROUND(AVG(amount), 2) AS mean, COALESCE(SUM(amount) / NULLIF(COUNT(age), 0), 0) AS each, "
+    "GREATEST(COUNT(*), 0) AS n FROM trips"
+)
+_INDICATOR = "SELECT region, COUNT(*) AS n, GREATEST(SIGN(COUNT(*) - 100), 0) AS is_large FROM trips GROUP BY region"
+_INSTEAD: dict[type, str] = {
+    exp.Case: f"a sign is 1 where a number is above another, and HAVING keeps such rows: {_INDICATOR}",
+    exp.If: f"a sign is 1 where a number is above another, and HAVING keeps such rows: {_INDICATOR}",
+    exp.Mod: "a remainder is a difference: SELECT COUNT(*) - 10 * FLOOR(COUNT(*) / 10) AS rest FROM trips",
 }
 _OVER_EXAMPLE = "SELECT region, COUNT(*) AS n, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM trips GROUP BY region"
 
@@ -137,12 +147,7 @@ class Outputs:
         if isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP" and len(node.expressions) == 3:
             of, low, high = map(self.read, node.expressions)
             return Computed("least", (Computed("greatest", (of, low)), high))
-        return refuse(
-            node,
-            "over aggregates",
-            hint="SELECT ROUND(AVG(amount), 2) AS mean, COALESCE(SUM(amount) / NULLIF(COUNT(age), 0), 0) AS each, "
-            "GREATEST(COUNT(*), 0) AS n FROM trips",
-        )
+        return refuse(node, "over aggregates", hint=_INSTEAD.get(kind, _COMPUTED_EXAMPLE))
 
     def _constant(self, node: exp.Expr) -> Fraction:
         value = self.read(node)
@@ -218,16 +223,7 @@ class Outputs:
         return next((name for name, key in self.keys if key == found and not isinstance(key, Literal)), None)
 
     def _order(self, node: exp.Expr | None) -> tuple[Order, ...]:
-        if node is None:
-            return ()
-        allow(node, "expressions")
-        found = []
-        for each in node.expressions:
-            allow(each, "this", "desc", "nulls_first")
-            name = self._key_name(each.this)
-            terms = bool(each.args.get("desc")), bool(each.args.get("nulls_first"))
-            found.append(Order("", *terms, by=self._inside(each.this)) if name is None else Order(name, *terms))
-        return tuple(found)
+        return order_of(node, self._key_name, self._inside)
 
     def _frame(self, node: exp.Expr | None) -> Frame | None:
         if node is None:
@@ -258,3 +254,19 @@ class Outputs:
         if count.denominator != 1:
             raise QueryRefused("a frame has whole numbers of rows", hint=_OVER_EXAMPLE)
         return int(count) if str(side).upper() == "FOLLOWING" else -int(count)
+
+
+def order_of(
+    node: exp.Expr | None, named: Callable[[exp.Expr], str | None], computed: Callable[[exp.Expr], Output]
+) -> tuple[Order, ...]:
+    """What ORDER BY says: by columns that have a name, or by what is computed for it."""
+    if node is None:
+        return ()
+    allow(node, "expressions")
+    found = []
+    for each in node.expressions:
+        allow(each, "this", "desc", "nulls_first")
+        name = named(each.this)
+        terms = bool(each.args.get("desc")), bool(each.args.get("nulls_first"))
+        found.append(Order("", *terms, by=computed(each.this)) if name is None else Order(name, *terms))
+    return tuple(found)

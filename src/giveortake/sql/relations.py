@@ -17,10 +17,9 @@ from giveortake.plan import (
     meet_persons,
     meet_public,
     require_few_steps,
-    require_name,
 )
 from giveortake.sql.aggregates import has_aggregate
-from giveortake.sql.expressions import Rows, column_name
+from giveortake.sql.expressions import Rows, column_name, unaliased
 from giveortake.sql.refusals import allow, named, refuse
 from giveortake.sql.scope import Scope, View
 from giveortake.sql.semi_joins import filtered
@@ -306,14 +305,6 @@ def _item(item: exp.Expr, scope: Scope) -> list[tuple[str, Expression]]:
     if name is None and not isinstance(inside, exp.Column):
         raise QueryRefused(f"{named(inside)} in a subquery needs a name", hint="… AS name")
     return [(name or str(inside.name), expression)]
-
-
-def unaliased(item: exp.Expr) -> tuple[str | None, exp.Expr]:
-    """The name that AS gives, and what it names."""
-    if isinstance(item, exp.Alias):
-        allow(item, "this", "alias")
-        return require_name(str(item.alias)), item.this
-    return None, item
 
 
 def selected(node: exp.Expr) -> list[exp.Expr]:

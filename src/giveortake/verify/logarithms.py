@@ -269,7 +269,7 @@ class Level:
         if self.ratio is not None:
             return Fraction(self.ratio), Fraction(self.ratio)
         with precision(bits):
-            ball = enclosure(Fraction(self.epsilon)).exp()  # type: ignore[arg-type]
+            ball = enclosure(Fraction(self.epsilon)).exp()  # type: ignore[arg-type]  # (one of the two is there)
             return lower(ball), upper(ball)
 
     @property

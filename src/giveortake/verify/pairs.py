@@ -153,4 +153,4 @@ def _above(p: Fraction, q: Fraction, level: Level) -> bool:
         return True
     if level.ratio is not None:
         return p > level.ratio * q
-    return compared_with_exp(p / q, Fraction(level.epsilon)) < 0  # type: ignore[arg-type]
+    return compared_with_exp(p / q, Fraction(level.epsilon)) < 0  # type: ignore[arg-type]  # (one of the two is there)

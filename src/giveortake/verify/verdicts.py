@@ -162,7 +162,7 @@ def _ends(case: Counterexample) -> str:
 
 def _compared(case: Counterexample) -> str:
     ratio = Log(case.ratio)
-    times = "infinitely many" if case.ratio == float("inf") else exactly(ratio.ratio)  # type: ignore[arg-type]
+    times = "infinitely many" if case.ratio == float("inf") else exactly(ratio.ratio)  # type: ignore[arg-type]  # (finite, so that there is one)
     return (
         f"the output {_one_of(case.outputs)} has probability {exactly(case.p)} on the first and {exactly(case.q)} on "
         f"the second, {times} times."

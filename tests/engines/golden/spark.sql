@@ -1914,14 +1914,31 @@ FROM (SELECT code,
 WHERE g <= 2 AND r <= 3
 GROUP BY code
 
+-- distinct by discovered: persons of many keys
+SELECT p
+FROM (SELECT r.p AS p,
+      r.k0 AS k0
+  FROM (SELECT `q` AS k0,
+        `p` AS p
+    FROM (SELECT `p`,
+          `q`
+      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+
 -- distinct by discovered: weights of keys
 SELECT k0,
     sum(w) AS n
-FROM (WITH counted AS (SELECT *,
-        count(*) OVER (PARTITION BY p) AS m
-    FROM (SELECT DISTINCT p,
-          k0
-      FROM (SELECT /*+ REPARTITION(p) */ *
+FROM (SELECT x.k0 AS k0,
+      w
+  FROM (SELECT explode(CASE WHEN size(s) > 50 THEN transform(slice(sort_array(transform(s, x -> struct(abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(x.k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) AS h, x.k0 IS NULL AS n0, x.k0 AS k0))), 1, 50), y -> struct(y.k0 AS k0)) ELSE s END) AS x,
+        element_at(array(65536L, 46340L, 37837L, 32768L, 29308L, 26754L, 24770L, 23170L, 21845L, 20724L, 19759L, 18918L, 18176L, 17515L, 16921L, 16384L, 15894L, 15446L, 15034L, 14654L, 14301L, 13972L, 13665L, 13377L, 13107L, 12852L, 12612L, 12385L, 12169L, 11965L, 11770L, 11585L, 11408L, 11239L, 11077L, 10922L, 10774L, 10631L, 10494L, 10362L, 10235L, 10112L, 9994L, 9879L, 9769L, 9662L, 9559L, 9459L, 9362L, 9268L), least(size(s), 50)) AS w
+    FROM (SELECT p,
+          collect_set(struct(k0 AS k0)) AS s
+      FROM (SELECT *
         FROM (SELECT r.p AS p,
               r.k0 AS k0
           FROM (SELECT `q` AS k0,
@@ -1932,19 +1949,39 @@ FROM (WITH counted AS (SELECT *,
                     CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
                     CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
                 FROM table_data AS t) AS t
-              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
-  SELECT k0,
-      x.w AS w
-  FROM counted AS c
-  JOIN weights AS x ON c.m = x.m
-  UNION ALL
-  SELECT k0,
-      CAST(9268 AS BIGINT) AS w
-  FROM (SELECT k0,
-        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-    FROM counted
-    WHERE m > 50) AS r
-  WHERE place <= 50) AS g
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT ANTI
+        JOIN persons_of_many_keys AS h ON l.p = h.p) AS l
+      GROUP BY p) AS t) AS u
+  UNION ALL (WITH counted AS (SELECT *,
+          count(*) OVER (PARTITION BY p) AS m
+      FROM (SELECT DISTINCT p,
+            k0
+        FROM (SELECT /*+ REPARTITION(p) */ *
+          FROM (SELECT *
+            FROM (SELECT r.p AS p,
+                  r.k0 AS k0
+              FROM (SELECT `q` AS k0,
+                    `p` AS p
+                FROM (SELECT `p`,
+                      `q`
+                  FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                        CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                        CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                    FROM table_data AS t) AS t
+                  WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT SEMI
+            JOIN persons_of_many_keys AS h ON l.p = h.p) AS lines) AS l) AS pairs)
+    SELECT k0,
+        x.w AS w
+    FROM counted AS c
+    JOIN weights AS x ON c.m = x.m
+    UNION ALL
+    SELECT k0,
+        CAST(9268 AS BIGINT) AS w
+    FROM (SELECT k0,
+          row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+      FROM counted
+      WHERE m > 50) AS r
+    WHERE place <= 50)) AS g
 GROUP BY k0
 
 -- distinct rows: tally
@@ -2460,14 +2497,31 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- mean by discovered: persons of many keys
+SELECT p
+FROM (SELECT r.p AS p,
+      r.k0 AS k0
+  FROM (SELECT `q` AS k0,
+        `p` AS p
+    FROM (SELECT `p`,
+          `q`
+      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+
 -- mean by discovered: weights of keys
 SELECT k0,
     sum(w) AS n
-FROM (WITH counted AS (SELECT *,
-        count(*) OVER (PARTITION BY p) AS m
-    FROM (SELECT DISTINCT p,
-          k0
-      FROM (SELECT /*+ REPARTITION(p) */ *
+FROM (SELECT x.k0 AS k0,
+      w
+  FROM (SELECT explode(CASE WHEN size(s) > 50 THEN transform(slice(sort_array(transform(s, x -> struct(abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(x.k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) AS h, x.k0 IS NULL AS n0, x.k0 AS k0))), 1, 50), y -> struct(y.k0 AS k0)) ELSE s END) AS x,
+        element_at(array(65536L, 46340L, 37837L, 32768L, 29308L, 26754L, 24770L, 23170L, 21845L, 20724L, 19759L, 18918L, 18176L, 17515L, 16921L, 16384L, 15894L, 15446L, 15034L, 14654L, 14301L, 13972L, 13665L, 13377L, 13107L, 12852L, 12612L, 12385L, 12169L, 11965L, 11770L, 11585L, 11408L, 11239L, 11077L, 10922L, 10774L, 10631L, 10494L, 10362L, 10235L, 10112L, 9994L, 9879L, 9769L, 9662L, 9559L, 9459L, 9362L, 9268L), least(size(s), 50)) AS w
+    FROM (SELECT p,
+          collect_set(struct(k0 AS k0)) AS s
+      FROM (SELECT *
         FROM (SELECT r.p AS p,
               r.k0 AS k0
           FROM (SELECT `q` AS k0,
@@ -2478,19 +2532,39 @@ FROM (WITH counted AS (SELECT *,
                     CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
                     CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
                 FROM table_data AS t) AS t
-              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
-  SELECT k0,
-      x.w AS w
-  FROM counted AS c
-  JOIN weights AS x ON c.m = x.m
-  UNION ALL
-  SELECT k0,
-      CAST(9268 AS BIGINT) AS w
-  FROM (SELECT k0,
-        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-    FROM counted
-    WHERE m > 50) AS r
-  WHERE place <= 50) AS g
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT ANTI
+        JOIN persons_of_many_keys AS h ON l.p = h.p) AS l
+      GROUP BY p) AS t) AS u
+  UNION ALL (WITH counted AS (SELECT *,
+          count(*) OVER (PARTITION BY p) AS m
+      FROM (SELECT DISTINCT p,
+            k0
+        FROM (SELECT /*+ REPARTITION(p) */ *
+          FROM (SELECT *
+            FROM (SELECT r.p AS p,
+                  r.k0 AS k0
+              FROM (SELECT `q` AS k0,
+                    `p` AS p
+                FROM (SELECT `p`,
+                      `q`
+                  FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                        CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                        CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                    FROM table_data AS t) AS t
+                  WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT SEMI
+            JOIN persons_of_many_keys AS h ON l.p = h.p) AS lines) AS l) AS pairs)
+    SELECT k0,
+        x.w AS w
+    FROM counted AS c
+    JOIN weights AS x ON c.m = x.m
+    UNION ALL
+    SELECT k0,
+        CAST(9268 AS BIGINT) AS w
+    FROM (SELECT k0,
+          row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+      FROM counted
+      WHERE m > 50) AS r
+    WHERE place <= 50)) AS g
 GROUP BY k0
 
 -- mean, ungrouped: tally
@@ -2617,14 +2691,31 @@ FROM (SELECT *,
 GROUP BY code,
     b
 
+-- median by discovered: persons of many keys
+SELECT p
+FROM (SELECT r.p AS p,
+      r.k0 AS k0
+  FROM (SELECT `q` AS k0,
+        `p` AS p
+    FROM (SELECT `p`,
+          `q`
+      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+
 -- median by discovered: weights of keys
 SELECT k0,
     sum(w) AS n
-FROM (WITH counted AS (SELECT *,
-        count(*) OVER (PARTITION BY p) AS m
-    FROM (SELECT DISTINCT p,
-          k0
-      FROM (SELECT /*+ REPARTITION(p) */ *
+FROM (SELECT x.k0 AS k0,
+      w
+  FROM (SELECT explode(CASE WHEN size(s) > 50 THEN transform(slice(sort_array(transform(s, x -> struct(abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(x.k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) AS h, x.k0 IS NULL AS n0, x.k0 AS k0))), 1, 50), y -> struct(y.k0 AS k0)) ELSE s END) AS x,
+        element_at(array(65536L, 46340L, 37837L, 32768L, 29308L, 26754L, 24770L, 23170L, 21845L, 20724L, 19759L, 18918L, 18176L, 17515L, 16921L, 16384L, 15894L, 15446L, 15034L, 14654L, 14301L, 13972L, 13665L, 13377L, 13107L, 12852L, 12612L, 12385L, 12169L, 11965L, 11770L, 11585L, 11408L, 11239L, 11077L, 10922L, 10774L, 10631L, 10494L, 10362L, 10235L, 10112L, 9994L, 9879L, 9769L, 9662L, 9559L, 9459L, 9362L, 9268L), least(size(s), 50)) AS w
+    FROM (SELECT p,
+          collect_set(struct(k0 AS k0)) AS s
+      FROM (SELECT *
         FROM (SELECT r.p AS p,
               r.k0 AS k0
           FROM (SELECT `q` AS k0,
@@ -2635,19 +2726,39 @@ FROM (WITH counted AS (SELECT *,
                     CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
                     CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
                 FROM table_data AS t) AS t
-              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
-  SELECT k0,
-      x.w AS w
-  FROM counted AS c
-  JOIN weights AS x ON c.m = x.m
-  UNION ALL
-  SELECT k0,
-      CAST(9268 AS BIGINT) AS w
-  FROM (SELECT k0,
-        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-    FROM counted
-    WHERE m > 50) AS r
-  WHERE place <= 50) AS g
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT ANTI
+        JOIN persons_of_many_keys AS h ON l.p = h.p) AS l
+      GROUP BY p) AS t) AS u
+  UNION ALL (WITH counted AS (SELECT *,
+          count(*) OVER (PARTITION BY p) AS m
+      FROM (SELECT DISTINCT p,
+            k0
+        FROM (SELECT /*+ REPARTITION(p) */ *
+          FROM (SELECT *
+            FROM (SELECT r.p AS p,
+                  r.k0 AS k0
+              FROM (SELECT `q` AS k0,
+                    `p` AS p
+                FROM (SELECT `p`,
+                      `q`
+                  FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                        CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                        CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                    FROM table_data AS t) AS t
+                  WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT SEMI
+            JOIN persons_of_many_keys AS h ON l.p = h.p) AS lines) AS l) AS pairs)
+    SELECT k0,
+        x.w AS w
+    FROM counted AS c
+    JOIN weights AS x ON c.m = x.m
+    UNION ALL
+    SELECT k0,
+        CAST(9268 AS BIGINT) AS w
+    FROM (SELECT k0,
+          row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+      FROM counted
+      WHERE m > 50) AS r
+    WHERE place <= 50)) AS g
 GROUP BY k0
 
 -- median, ungrouped: bins
@@ -2890,14 +3001,38 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- per person, having: persons of many keys
+SELECT p
+FROM (SELECT r.p AS p,
+      r.k0 AS k0
+  FROM (SELECT `q` AS k0,
+        `p` AS p
+    FROM (SELECT *
+      FROM (SELECT `p`,
+            `q`,
+            count(*) AS `count`
+        FROM (SELECT `p`,
+              `q`
+          FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+            FROM table_data AS t) AS t
+          WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+        GROUP BY `p`,
+            `q`) AS t
+      WHERE (`count` > 1)) AS t) AS r) AS l
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+
 -- per person, having: weights of keys
 SELECT k0,
     sum(w) AS n
-FROM (WITH counted AS (SELECT *,
-        count(*) OVER (PARTITION BY p) AS m
-    FROM (SELECT DISTINCT p,
-          k0
-      FROM (SELECT /*+ REPARTITION(p) */ *
+FROM (SELECT x.k0 AS k0,
+      w
+  FROM (SELECT explode(CASE WHEN size(s) > 50 THEN transform(slice(sort_array(transform(s, x -> struct(abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(x.k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) AS h, x.k0 IS NULL AS n0, x.k0 AS k0))), 1, 50), y -> struct(y.k0 AS k0)) ELSE s END) AS x,
+        element_at(array(65536L, 46340L, 37837L, 32768L, 29308L, 26754L, 24770L, 23170L, 21845L, 20724L, 19759L, 18918L, 18176L, 17515L, 16921L, 16384L, 15894L, 15446L, 15034L, 14654L, 14301L, 13972L, 13665L, 13377L, 13107L, 12852L, 12612L, 12385L, 12169L, 11965L, 11770L, 11585L, 11408L, 11239L, 11077L, 10922L, 10774L, 10631L, 10494L, 10362L, 10235L, 10112L, 9994L, 9879L, 9769L, 9662L, 9559L, 9459L, 9362L, 9268L), least(size(s), 50)) AS w
+    FROM (SELECT p,
+          collect_set(struct(k0 AS k0)) AS s
+      FROM (SELECT *
         FROM (SELECT r.p AS p,
               r.k0 AS k0
           FROM (SELECT `q` AS k0,
@@ -2915,19 +3050,46 @@ FROM (WITH counted AS (SELECT *,
                   WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
                 GROUP BY `p`,
                     `q`) AS t
-              WHERE (`count` > 1)) AS t) AS r) AS lines) AS l) AS pairs)
-  SELECT k0,
-      x.w AS w
-  FROM counted AS c
-  JOIN weights AS x ON c.m = x.m
-  UNION ALL
-  SELECT k0,
-      CAST(9268 AS BIGINT) AS w
-  FROM (SELECT k0,
-        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-    FROM counted
-    WHERE m > 50) AS r
-  WHERE place <= 50) AS g
+              WHERE (`count` > 1)) AS t) AS r) AS l LEFT ANTI
+        JOIN persons_of_many_keys AS h ON l.p = h.p) AS l
+      GROUP BY p) AS t) AS u
+  UNION ALL (WITH counted AS (SELECT *,
+          count(*) OVER (PARTITION BY p) AS m
+      FROM (SELECT DISTINCT p,
+            k0
+        FROM (SELECT /*+ REPARTITION(p) */ *
+          FROM (SELECT *
+            FROM (SELECT r.p AS p,
+                  r.k0 AS k0
+              FROM (SELECT `q` AS k0,
+                    `p` AS p
+                FROM (SELECT *
+                  FROM (SELECT `p`,
+                        `q`,
+                        count(*) AS `count`
+                    FROM (SELECT `p`,
+                          `q`
+                      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                        FROM table_data AS t) AS t
+                      WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+                    GROUP BY `p`,
+                        `q`) AS t
+                  WHERE (`count` > 1)) AS t) AS r) AS l LEFT SEMI
+            JOIN persons_of_many_keys AS h ON l.p = h.p) AS lines) AS l) AS pairs)
+    SELECT k0,
+        x.w AS w
+    FROM counted AS c
+    JOIN weights AS x ON c.m = x.m
+    UNION ALL
+    SELECT k0,
+        CAST(9268 AS BIGINT) AS w
+    FROM (SELECT k0,
+          row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+      FROM counted
+      WHERE m > 50) AS r
+    WHERE place <= 50)) AS g
 GROUP BY k0
 
 -- persons: tally
@@ -3018,14 +3180,31 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- persons by discovered: persons of many keys
+SELECT p
+FROM (SELECT r.p AS p,
+      r.k0 AS k0
+  FROM (SELECT `q` AS k0,
+        `p` AS p
+    FROM (SELECT `p`,
+          `q`
+      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+
 -- persons by discovered: weights of keys
 SELECT k0,
     sum(w) AS n
-FROM (WITH counted AS (SELECT *,
-        count(*) OVER (PARTITION BY p) AS m
-    FROM (SELECT DISTINCT p,
-          k0
-      FROM (SELECT /*+ REPARTITION(p) */ *
+FROM (SELECT x.k0 AS k0,
+      w
+  FROM (SELECT explode(CASE WHEN size(s) > 50 THEN transform(slice(sort_array(transform(s, x -> struct(abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(x.k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) AS h, x.k0 IS NULL AS n0, x.k0 AS k0))), 1, 50), y -> struct(y.k0 AS k0)) ELSE s END) AS x,
+        element_at(array(65536L, 46340L, 37837L, 32768L, 29308L, 26754L, 24770L, 23170L, 21845L, 20724L, 19759L, 18918L, 18176L, 17515L, 16921L, 16384L, 15894L, 15446L, 15034L, 14654L, 14301L, 13972L, 13665L, 13377L, 13107L, 12852L, 12612L, 12385L, 12169L, 11965L, 11770L, 11585L, 11408L, 11239L, 11077L, 10922L, 10774L, 10631L, 10494L, 10362L, 10235L, 10112L, 9994L, 9879L, 9769L, 9662L, 9559L, 9459L, 9362L, 9268L), least(size(s), 50)) AS w
+    FROM (SELECT p,
+          collect_set(struct(k0 AS k0)) AS s
+      FROM (SELECT *
         FROM (SELECT r.p AS p,
               r.k0 AS k0
           FROM (SELECT `q` AS k0,
@@ -3036,19 +3215,39 @@ FROM (WITH counted AS (SELECT *,
                     CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
                     CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
                 FROM table_data AS t) AS t
-              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
-  SELECT k0,
-      x.w AS w
-  FROM counted AS c
-  JOIN weights AS x ON c.m = x.m
-  UNION ALL
-  SELECT k0,
-      CAST(9268 AS BIGINT) AS w
-  FROM (SELECT k0,
-        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-    FROM counted
-    WHERE m > 50) AS r
-  WHERE place <= 50) AS g
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT ANTI
+        JOIN persons_of_many_keys AS h ON l.p = h.p) AS l
+      GROUP BY p) AS t) AS u
+  UNION ALL (WITH counted AS (SELECT *,
+          count(*) OVER (PARTITION BY p) AS m
+      FROM (SELECT DISTINCT p,
+            k0
+        FROM (SELECT /*+ REPARTITION(p) */ *
+          FROM (SELECT *
+            FROM (SELECT r.p AS p,
+                  r.k0 AS k0
+              FROM (SELECT `q` AS k0,
+                    `p` AS p
+                FROM (SELECT `p`,
+                      `q`
+                  FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                        CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                        CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                    FROM table_data AS t) AS t
+                  WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT SEMI
+            JOIN persons_of_many_keys AS h ON l.p = h.p) AS lines) AS l) AS pairs)
+    SELECT k0,
+        x.w AS w
+    FROM counted AS c
+    JOIN weights AS x ON c.m = x.m
+    UNION ALL
+    SELECT k0,
+        CAST(9268 AS BIGINT) AS w
+    FROM (SELECT k0,
+          row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+      FROM counted
+      WHERE m > 50) AS r
+    WHERE place <= 50)) AS g
 GROUP BY k0
 
 -- powers and signs, ungrouped: tally
@@ -3180,14 +3379,31 @@ FROM (SELECT *,
 GROUP BY code,
     b
 
+-- quantile of integers by discovered: persons of many keys
+SELECT p
+FROM (SELECT r.p AS p,
+      r.k0 AS k0
+  FROM (SELECT `q` AS k0,
+        `p` AS p
+    FROM (SELECT `p`,
+          `q`
+      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+
 -- quantile of integers by discovered: weights of keys
 SELECT k0,
     sum(w) AS n
-FROM (WITH counted AS (SELECT *,
-        count(*) OVER (PARTITION BY p) AS m
-    FROM (SELECT DISTINCT p,
-          k0
-      FROM (SELECT /*+ REPARTITION(p) */ *
+FROM (SELECT x.k0 AS k0,
+      w
+  FROM (SELECT explode(CASE WHEN size(s) > 50 THEN transform(slice(sort_array(transform(s, x -> struct(abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(x.k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) AS h, x.k0 IS NULL AS n0, x.k0 AS k0))), 1, 50), y -> struct(y.k0 AS k0)) ELSE s END) AS x,
+        element_at(array(65536L, 46340L, 37837L, 32768L, 29308L, 26754L, 24770L, 23170L, 21845L, 20724L, 19759L, 18918L, 18176L, 17515L, 16921L, 16384L, 15894L, 15446L, 15034L, 14654L, 14301L, 13972L, 13665L, 13377L, 13107L, 12852L, 12612L, 12385L, 12169L, 11965L, 11770L, 11585L, 11408L, 11239L, 11077L, 10922L, 10774L, 10631L, 10494L, 10362L, 10235L, 10112L, 9994L, 9879L, 9769L, 9662L, 9559L, 9459L, 9362L, 9268L), least(size(s), 50)) AS w
+    FROM (SELECT p,
+          collect_set(struct(k0 AS k0)) AS s
+      FROM (SELECT *
         FROM (SELECT r.p AS p,
               r.k0 AS k0
           FROM (SELECT `q` AS k0,
@@ -3198,19 +3414,39 @@ FROM (WITH counted AS (SELECT *,
                     CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
                     CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
                 FROM table_data AS t) AS t
-              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
-  SELECT k0,
-      x.w AS w
-  FROM counted AS c
-  JOIN weights AS x ON c.m = x.m
-  UNION ALL
-  SELECT k0,
-      CAST(9268 AS BIGINT) AS w
-  FROM (SELECT k0,
-        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-    FROM counted
-    WHERE m > 50) AS r
-  WHERE place <= 50) AS g
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT ANTI
+        JOIN persons_of_many_keys AS h ON l.p = h.p) AS l
+      GROUP BY p) AS t) AS u
+  UNION ALL (WITH counted AS (SELECT *,
+          count(*) OVER (PARTITION BY p) AS m
+      FROM (SELECT DISTINCT p,
+            k0
+        FROM (SELECT /*+ REPARTITION(p) */ *
+          FROM (SELECT *
+            FROM (SELECT r.p AS p,
+                  r.k0 AS k0
+              FROM (SELECT `q` AS k0,
+                    `p` AS p
+                FROM (SELECT `p`,
+                      `q`
+                  FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                        CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                        CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                    FROM table_data AS t) AS t
+                  WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT SEMI
+            JOIN persons_of_many_keys AS h ON l.p = h.p) AS lines) AS l) AS pairs)
+    SELECT k0,
+        x.w AS w
+    FROM counted AS c
+    JOIN weights AS x ON c.m = x.m
+    UNION ALL
+    SELECT k0,
+        CAST(9268 AS BIGINT) AS w
+    FROM (SELECT k0,
+          row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+      FROM counted
+      WHERE m > 50) AS r
+    WHERE place <= 50)) AS g
 GROUP BY k0
 
 -- quantile of integers, ungrouped: bins
@@ -3639,14 +3875,31 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- several by discovered: persons of many keys
+SELECT p
+FROM (SELECT r.p AS p,
+      r.k0 AS k0
+  FROM (SELECT `q` AS k0,
+        `p` AS p
+    FROM (SELECT `p`,
+          `q`
+      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+
 -- several by discovered: weights of keys
 SELECT k0,
     sum(w) AS n
-FROM (WITH counted AS (SELECT *,
-        count(*) OVER (PARTITION BY p) AS m
-    FROM (SELECT DISTINCT p,
-          k0
-      FROM (SELECT /*+ REPARTITION(p) */ *
+FROM (SELECT x.k0 AS k0,
+      w
+  FROM (SELECT explode(CASE WHEN size(s) > 50 THEN transform(slice(sort_array(transform(s, x -> struct(abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(x.k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) AS h, x.k0 IS NULL AS n0, x.k0 AS k0))), 1, 50), y -> struct(y.k0 AS k0)) ELSE s END) AS x,
+        element_at(array(65536L, 46340L, 37837L, 32768L, 29308L, 26754L, 24770L, 23170L, 21845L, 20724L, 19759L, 18918L, 18176L, 17515L, 16921L, 16384L, 15894L, 15446L, 15034L, 14654L, 14301L, 13972L, 13665L, 13377L, 13107L, 12852L, 12612L, 12385L, 12169L, 11965L, 11770L, 11585L, 11408L, 11239L, 11077L, 10922L, 10774L, 10631L, 10494L, 10362L, 10235L, 10112L, 9994L, 9879L, 9769L, 9662L, 9559L, 9459L, 9362L, 9268L), least(size(s), 50)) AS w
+    FROM (SELECT p,
+          collect_set(struct(k0 AS k0)) AS s
+      FROM (SELECT *
         FROM (SELECT r.p AS p,
               r.k0 AS k0
           FROM (SELECT `q` AS k0,
@@ -3657,19 +3910,39 @@ FROM (WITH counted AS (SELECT *,
                     CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
                     CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
                 FROM table_data AS t) AS t
-              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
-  SELECT k0,
-      x.w AS w
-  FROM counted AS c
-  JOIN weights AS x ON c.m = x.m
-  UNION ALL
-  SELECT k0,
-      CAST(9268 AS BIGINT) AS w
-  FROM (SELECT k0,
-        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-    FROM counted
-    WHERE m > 50) AS r
-  WHERE place <= 50) AS g
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT ANTI
+        JOIN persons_of_many_keys AS h ON l.p = h.p) AS l
+      GROUP BY p) AS t) AS u
+  UNION ALL (WITH counted AS (SELECT *,
+          count(*) OVER (PARTITION BY p) AS m
+      FROM (SELECT DISTINCT p,
+            k0
+        FROM (SELECT /*+ REPARTITION(p) */ *
+          FROM (SELECT *
+            FROM (SELECT r.p AS p,
+                  r.k0 AS k0
+              FROM (SELECT `q` AS k0,
+                    `p` AS p
+                FROM (SELECT `p`,
+                      `q`
+                  FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                        CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                        CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                    FROM table_data AS t) AS t
+                  WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT SEMI
+            JOIN persons_of_many_keys AS h ON l.p = h.p) AS lines) AS l) AS pairs)
+    SELECT k0,
+        x.w AS w
+    FROM counted AS c
+    JOIN weights AS x ON c.m = x.m
+    UNION ALL
+    SELECT k0,
+        CAST(9268 AS BIGINT) AS w
+    FROM (SELECT k0,
+          row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+      FROM counted
+      WHERE m > 50) AS r
+    WHERE place <= 50)) AS g
 GROUP BY k0
 
 -- several by discovered dates: units of keys
@@ -3723,14 +3996,31 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- several by discovered dates: persons of many keys
+SELECT p
+FROM (SELECT r.p AS p,
+      r.k0 AS k0
+  FROM (SELECT `d` AS k0,
+        `p` AS p
+    FROM (SELECT `p`,
+          `d`
+      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`
+        FROM table_data AS t) AS t
+      WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+GROUP BY p HAVING count(*) * 512 > 524288
+
 -- several by discovered dates: weights of keys
 SELECT k0,
     sum(w) AS n
-FROM (WITH counted AS (SELECT *,
-        count(*) OVER (PARTITION BY p) AS m
-    FROM (SELECT DISTINCT p,
-          k0
-      FROM (SELECT /*+ REPARTITION(p) */ *
+FROM (SELECT x.k0 AS k0,
+      w
+  FROM (SELECT explode(CASE WHEN size(s) > 50 THEN transform(slice(sort_array(transform(s, x -> struct(abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(unix_date(x.k0) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) AS h, x.k0 IS NULL AS n0, x.k0 AS k0))), 1, 50), y -> struct(y.k0 AS k0)) ELSE s END) AS x,
+        element_at(array(65536L, 46340L, 37837L, 32768L, 29308L, 26754L, 24770L, 23170L, 21845L, 20724L, 19759L, 18918L, 18176L, 17515L, 16921L, 16384L, 15894L, 15446L, 15034L, 14654L, 14301L, 13972L, 13665L, 13377L, 13107L, 12852L, 12612L, 12385L, 12169L, 11965L, 11770L, 11585L, 11408L, 11239L, 11077L, 10922L, 10774L, 10631L, 10494L, 10362L, 10235L, 10112L, 9994L, 9879L, 9769L, 9662L, 9559L, 9459L, 9362L, 9268L), least(size(s), 50)) AS w
+    FROM (SELECT p,
+          collect_set(struct(k0 AS k0)) AS s
+      FROM (SELECT *
         FROM (SELECT r.p AS p,
               r.k0 AS k0
           FROM (SELECT `d` AS k0,
@@ -3741,19 +4031,39 @@ FROM (WITH counted AS (SELECT *,
                     CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
                     CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`
                 FROM table_data AS t) AS t
-              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
-  SELECT k0,
-      x.w AS w
-  FROM counted AS c
-  JOIN weights AS x ON c.m = x.m
-  UNION ALL
-  SELECT k0,
-      CAST(9268 AS BIGINT) AS w
-  FROM (SELECT k0,
-        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(unix_date(k0) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-    FROM counted
-    WHERE m > 50) AS r
-  WHERE place <= 50) AS g
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT ANTI
+        JOIN persons_of_many_keys AS h ON l.p = h.p) AS l
+      GROUP BY p) AS t) AS u
+  UNION ALL (WITH counted AS (SELECT *,
+          count(*) OVER (PARTITION BY p) AS m
+      FROM (SELECT DISTINCT p,
+            k0
+        FROM (SELECT /*+ REPARTITION(p) */ *
+          FROM (SELECT *
+            FROM (SELECT r.p AS p,
+                  r.k0 AS k0
+              FROM (SELECT `d` AS k0,
+                    `p` AS p
+                FROM (SELECT `p`,
+                      `d`
+                  FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                        CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                        CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`
+                    FROM table_data AS t) AS t
+                  WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT SEMI
+            JOIN persons_of_many_keys AS h ON l.p = h.p) AS lines) AS l) AS pairs)
+    SELECT k0,
+        x.w AS w
+    FROM counted AS c
+    JOIN weights AS x ON c.m = x.m
+    UNION ALL
+    SELECT k0,
+        CAST(9268 AS BIGINT) AS w
+    FROM (SELECT k0,
+          row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(unix_date(k0) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+      FROM counted
+      WHERE m > 50) AS r
+    WHERE place <= 50)) AS g
 GROUP BY k0
 
 -- several by discovered integers: units of keys
@@ -3807,14 +4117,31 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- several by discovered integers: persons of many keys
+SELECT p
+FROM (SELECT r.p AS p,
+      r.k0 AS k0
+  FROM (SELECT `w` AS k0,
+        `p` AS p
+    FROM (SELECT `p`,
+          `w`
+      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CAST(`w` AS BIGINT) AS `w`
+        FROM table_data AS t) AS t
+      WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+GROUP BY p HAVING count(*) * 512 > 524288
+
 -- several by discovered integers: weights of keys
 SELECT k0,
     sum(w) AS n
-FROM (WITH counted AS (SELECT *,
-        count(*) OVER (PARTITION BY p) AS m
-    FROM (SELECT DISTINCT p,
-          k0
-      FROM (SELECT /*+ REPARTITION(p) */ *
+FROM (SELECT x.k0 AS k0,
+      w
+  FROM (SELECT explode(CASE WHEN size(s) > 50 THEN transform(slice(sort_array(transform(s, x -> struct(abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(x.k0 AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) AS h, x.k0 IS NULL AS n0, x.k0 AS k0))), 1, 50), y -> struct(y.k0 AS k0)) ELSE s END) AS x,
+        element_at(array(65536L, 46340L, 37837L, 32768L, 29308L, 26754L, 24770L, 23170L, 21845L, 20724L, 19759L, 18918L, 18176L, 17515L, 16921L, 16384L, 15894L, 15446L, 15034L, 14654L, 14301L, 13972L, 13665L, 13377L, 13107L, 12852L, 12612L, 12385L, 12169L, 11965L, 11770L, 11585L, 11408L, 11239L, 11077L, 10922L, 10774L, 10631L, 10494L, 10362L, 10235L, 10112L, 9994L, 9879L, 9769L, 9662L, 9559L, 9459L, 9362L, 9268L), least(size(s), 50)) AS w
+    FROM (SELECT p,
+          collect_set(struct(k0 AS k0)) AS s
+      FROM (SELECT *
         FROM (SELECT r.p AS p,
               r.k0 AS k0
           FROM (SELECT `w` AS k0,
@@ -3825,19 +4152,39 @@ FROM (WITH counted AS (SELECT *,
                     CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
                     CAST(`w` AS BIGINT) AS `w`
                 FROM table_data AS t) AS t
-              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
-  SELECT k0,
-      x.w AS w
-  FROM counted AS c
-  JOIN weights AS x ON c.m = x.m
-  UNION ALL
-  SELECT k0,
-      CAST(9268 AS BIGINT) AS w
-  FROM (SELECT k0,
-        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(k0 AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-    FROM counted
-    WHERE m > 50) AS r
-  WHERE place <= 50) AS g
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT ANTI
+        JOIN persons_of_many_keys AS h ON l.p = h.p) AS l
+      GROUP BY p) AS t) AS u
+  UNION ALL (WITH counted AS (SELECT *,
+          count(*) OVER (PARTITION BY p) AS m
+      FROM (SELECT DISTINCT p,
+            k0
+        FROM (SELECT /*+ REPARTITION(p) */ *
+          FROM (SELECT *
+            FROM (SELECT r.p AS p,
+                  r.k0 AS k0
+              FROM (SELECT `w` AS k0,
+                    `p` AS p
+                FROM (SELECT `p`,
+                      `w`
+                  FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                        CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                        CAST(`w` AS BIGINT) AS `w`
+                    FROM table_data AS t) AS t
+                  WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT SEMI
+            JOIN persons_of_many_keys AS h ON l.p = h.p) AS lines) AS l) AS pairs)
+    SELECT k0,
+        x.w AS w
+    FROM counted AS c
+    JOIN weights AS x ON c.m = x.m
+    UNION ALL
+    SELECT k0,
+        CAST(9268 AS BIGINT) AS w
+    FROM (SELECT k0,
+          row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(k0 AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+      FROM counted
+      WHERE m > 50) AS r
+    WHERE place <= 50)) AS g
 GROUP BY k0
 
 -- several by discovered with declared: units of keys
@@ -3904,16 +4251,38 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- several by discovered with declared: persons of many keys
+SELECT p
+FROM (SELECT r.p AS p,
+      r.k0 AS k0,
+      r.k1 AS k1
+  FROM (SELECT `q` AS k0,
+        `r` AS k1,
+        `p` AS p
+    FROM (SELECT `p`,
+          `r`,
+          `q`
+      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+  JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS l
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) + coalesce(sum(octet_length(k1)), 0) > 524288
+
 -- several by discovered with declared: weights of keys
 SELECT k0,
     k1,
     sum(w) AS n
-FROM (WITH counted AS (SELECT *,
-        count(*) OVER (PARTITION BY p) AS m
-    FROM (SELECT DISTINCT p,
-          k0,
-          k1
-      FROM (SELECT /*+ REPARTITION(p) */ *
+FROM (SELECT x.k0 AS k0,
+      x.k1 AS k1,
+      w
+  FROM (SELECT explode(CASE WHEN size(s) > 50 THEN transform(slice(sort_array(transform(s, x -> struct(abs((((((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(x.k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(x.k1 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) AS h, x.k0 IS NULL AS n0, x.k0 AS k0, x.k1 IS NULL AS n1, x.k1 AS k1))), 1, 50), y -> struct(y.k0 AS k0, y.k1 AS k1)) ELSE s END) AS x,
+        element_at(array(65536L, 46340L, 37837L, 32768L, 29308L, 26754L, 24770L, 23170L, 21845L, 20724L, 19759L, 18918L, 18176L, 17515L, 16921L, 16384L, 15894L, 15446L, 15034L, 14654L, 14301L, 13972L, 13665L, 13377L, 13107L, 12852L, 12612L, 12385L, 12169L, 11965L, 11770L, 11585L, 11408L, 11239L, 11077L, 10922L, 10774L, 10631L, 10494L, 10362L, 10235L, 10112L, 9994L, 9879L, 9769L, 9662L, 9559L, 9459L, 9362L, 9268L), least(size(s), 50)) AS w
+    FROM (SELECT p,
+          collect_set(struct(k0 AS k0, k1 AS k1)) AS s
+      FROM (SELECT *
         FROM (SELECT r.p AS p,
               r.k0 AS k0,
               r.k1 AS k1
@@ -3929,22 +4298,48 @@ FROM (WITH counted AS (SELECT *,
                     CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
                 FROM table_data AS t) AS t
               WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
-          JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS lines) AS l) AS pairs)
-  SELECT k0,
-      k1,
-      x.w AS w
-  FROM counted AS c
-  JOIN weights AS x ON c.m = x.m
-  UNION ALL
-  SELECT k0,
-      k1,
-      CAST(9268 AS BIGINT) AS w
-  FROM (SELECT k0,
+          JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS l LEFT ANTI
+        JOIN persons_of_many_keys AS h ON l.p = h.p) AS l
+      GROUP BY p) AS t) AS u
+  UNION ALL (WITH counted AS (SELECT *,
+          count(*) OVER (PARTITION BY p) AS m
+      FROM (SELECT DISTINCT p,
+            k0,
+            k1
+        FROM (SELECT /*+ REPARTITION(p) */ *
+          FROM (SELECT *
+            FROM (SELECT r.p AS p,
+                  r.k0 AS k0,
+                  r.k1 AS k1
+              FROM (SELECT `q` AS k0,
+                    `r` AS k1,
+                    `p` AS p
+                FROM (SELECT `p`,
+                      `r`,
+                      `q`
+                  FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                        CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                        CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+                        CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                    FROM table_data AS t) AS t
+                  WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+              JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS l LEFT SEMI
+            JOIN persons_of_many_keys AS h ON l.p = h.p) AS lines) AS l) AS pairs)
+    SELECT k0,
         k1,
-        row_number() OVER (PARTITION BY p ORDER BY abs((((((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k1 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST, k1 NULLS LAST) AS place
-    FROM counted
-    WHERE m > 50) AS r
-  WHERE place <= 50) AS g
+        x.w AS w
+    FROM counted AS c
+    JOIN weights AS x ON c.m = x.m
+    UNION ALL
+    SELECT k0,
+        k1,
+        CAST(9268 AS BIGINT) AS w
+    FROM (SELECT k0,
+          k1,
+          row_number() OVER (PARTITION BY p ORDER BY abs((((((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k1 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST, k1 NULLS LAST) AS place
+      FROM counted
+      WHERE m > 50) AS r
+    WHERE place <= 50)) AS g
 GROUP BY k0,
     k1
 
@@ -4185,14 +4580,31 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- sum away from zero by discovered: persons of many keys
+SELECT p
+FROM (SELECT r.p AS p,
+      r.k0 AS k0
+  FROM (SELECT `q` AS k0,
+        `p` AS p
+    FROM (SELECT `p`,
+          `q`
+      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+
 -- sum away from zero by discovered: weights of keys
 SELECT k0,
     sum(w) AS n
-FROM (WITH counted AS (SELECT *,
-        count(*) OVER (PARTITION BY p) AS m
-    FROM (SELECT DISTINCT p,
-          k0
-      FROM (SELECT /*+ REPARTITION(p) */ *
+FROM (SELECT x.k0 AS k0,
+      w
+  FROM (SELECT explode(CASE WHEN size(s) > 50 THEN transform(slice(sort_array(transform(s, x -> struct(abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(x.k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) AS h, x.k0 IS NULL AS n0, x.k0 AS k0))), 1, 50), y -> struct(y.k0 AS k0)) ELSE s END) AS x,
+        element_at(array(65536L, 46340L, 37837L, 32768L, 29308L, 26754L, 24770L, 23170L, 21845L, 20724L, 19759L, 18918L, 18176L, 17515L, 16921L, 16384L, 15894L, 15446L, 15034L, 14654L, 14301L, 13972L, 13665L, 13377L, 13107L, 12852L, 12612L, 12385L, 12169L, 11965L, 11770L, 11585L, 11408L, 11239L, 11077L, 10922L, 10774L, 10631L, 10494L, 10362L, 10235L, 10112L, 9994L, 9879L, 9769L, 9662L, 9559L, 9459L, 9362L, 9268L), least(size(s), 50)) AS w
+    FROM (SELECT p,
+          collect_set(struct(k0 AS k0)) AS s
+      FROM (SELECT *
         FROM (SELECT r.p AS p,
               r.k0 AS k0
           FROM (SELECT `q` AS k0,
@@ -4203,19 +4615,39 @@ FROM (WITH counted AS (SELECT *,
                     CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
                     CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
                 FROM table_data AS t) AS t
-              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
-  SELECT k0,
-      x.w AS w
-  FROM counted AS c
-  JOIN weights AS x ON c.m = x.m
-  UNION ALL
-  SELECT k0,
-      CAST(9268 AS BIGINT) AS w
-  FROM (SELECT k0,
-        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-    FROM counted
-    WHERE m > 50) AS r
-  WHERE place <= 50) AS g
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT ANTI
+        JOIN persons_of_many_keys AS h ON l.p = h.p) AS l
+      GROUP BY p) AS t) AS u
+  UNION ALL (WITH counted AS (SELECT *,
+          count(*) OVER (PARTITION BY p) AS m
+      FROM (SELECT DISTINCT p,
+            k0
+        FROM (SELECT /*+ REPARTITION(p) */ *
+          FROM (SELECT *
+            FROM (SELECT r.p AS p,
+                  r.k0 AS k0
+              FROM (SELECT `q` AS k0,
+                    `p` AS p
+                FROM (SELECT `p`,
+                      `q`
+                  FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                        CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                        CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                    FROM table_data AS t) AS t
+                  WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT SEMI
+            JOIN persons_of_many_keys AS h ON l.p = h.p) AS lines) AS l) AS pairs)
+    SELECT k0,
+        x.w AS w
+    FROM counted AS c
+    JOIN weights AS x ON c.m = x.m
+    UNION ALL
+    SELECT k0,
+        CAST(9268 AS BIGINT) AS w
+    FROM (SELECT k0,
+          row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+      FROM counted
+      WHERE m > 50) AS r
+    WHERE place <= 50)) AS g
 GROUP BY k0
 
 -- sum away from zero, ungrouped: tally
@@ -4516,14 +4948,31 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- variance by discovered: persons of many keys
+SELECT p
+FROM (SELECT r.p AS p,
+      r.k0 AS k0
+  FROM (SELECT `q` AS k0,
+        `p` AS p
+    FROM (SELECT `p`,
+          `q`
+      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+
 -- variance by discovered: weights of keys
 SELECT k0,
     sum(w) AS n
-FROM (WITH counted AS (SELECT *,
-        count(*) OVER (PARTITION BY p) AS m
-    FROM (SELECT DISTINCT p,
-          k0
-      FROM (SELECT /*+ REPARTITION(p) */ *
+FROM (SELECT x.k0 AS k0,
+      w
+  FROM (SELECT explode(CASE WHEN size(s) > 50 THEN transform(slice(sort_array(transform(s, x -> struct(abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(x.k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) AS h, x.k0 IS NULL AS n0, x.k0 AS k0))), 1, 50), y -> struct(y.k0 AS k0)) ELSE s END) AS x,
+        element_at(array(65536L, 46340L, 37837L, 32768L, 29308L, 26754L, 24770L, 23170L, 21845L, 20724L, 19759L, 18918L, 18176L, 17515L, 16921L, 16384L, 15894L, 15446L, 15034L, 14654L, 14301L, 13972L, 13665L, 13377L, 13107L, 12852L, 12612L, 12385L, 12169L, 11965L, 11770L, 11585L, 11408L, 11239L, 11077L, 10922L, 10774L, 10631L, 10494L, 10362L, 10235L, 10112L, 9994L, 9879L, 9769L, 9662L, 9559L, 9459L, 9362L, 9268L), least(size(s), 50)) AS w
+    FROM (SELECT p,
+          collect_set(struct(k0 AS k0)) AS s
+      FROM (SELECT *
         FROM (SELECT r.p AS p,
               r.k0 AS k0
           FROM (SELECT `q` AS k0,
@@ -4534,19 +4983,39 @@ FROM (WITH counted AS (SELECT *,
                     CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
                     CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
                 FROM table_data AS t) AS t
-              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
-  SELECT k0,
-      x.w AS w
-  FROM counted AS c
-  JOIN weights AS x ON c.m = x.m
-  UNION ALL
-  SELECT k0,
-      CAST(9268 AS BIGINT) AS w
-  FROM (SELECT k0,
-        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-    FROM counted
-    WHERE m > 50) AS r
-  WHERE place <= 50) AS g
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT ANTI
+        JOIN persons_of_many_keys AS h ON l.p = h.p) AS l
+      GROUP BY p) AS t) AS u
+  UNION ALL (WITH counted AS (SELECT *,
+          count(*) OVER (PARTITION BY p) AS m
+      FROM (SELECT DISTINCT p,
+            k0
+        FROM (SELECT /*+ REPARTITION(p) */ *
+          FROM (SELECT *
+            FROM (SELECT r.p AS p,
+                  r.k0 AS k0
+              FROM (SELECT `q` AS k0,
+                    `p` AS p
+                FROM (SELECT `p`,
+                      `q`
+                  FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                        CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                        CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                    FROM table_data AS t) AS t
+                  WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT SEMI
+            JOIN persons_of_many_keys AS h ON l.p = h.p) AS lines) AS l) AS pairs)
+    SELECT k0,
+        x.w AS w
+    FROM counted AS c
+    JOIN weights AS x ON c.m = x.m
+    UNION ALL
+    SELECT k0,
+        CAST(9268 AS BIGINT) AS w
+    FROM (SELECT k0,
+          row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+      FROM counted
+      WHERE m > 50) AS r
+    WHERE place <= 50)) AS g
 GROUP BY k0
 
 -- variance, ungrouped: tally
@@ -4742,14 +5211,31 @@ FROM (SELECT p,
       code) AS t
 GROUP BY code
 
+-- windows of found keys: persons of many keys
+SELECT p
+FROM (SELECT r.p AS p,
+      r.k0 AS k0
+  FROM (SELECT `q` AS k0,
+        `p` AS p
+    FROM (SELECT `p`,
+          `q`
+      FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+        FROM table_data AS t) AS t
+      WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+
 -- windows of found keys: weights of keys
 SELECT k0,
     sum(w) AS n
-FROM (WITH counted AS (SELECT *,
-        count(*) OVER (PARTITION BY p) AS m
-    FROM (SELECT DISTINCT p,
-          k0
-      FROM (SELECT /*+ REPARTITION(p) */ *
+FROM (SELECT x.k0 AS k0,
+      w
+  FROM (SELECT explode(CASE WHEN size(s) > 50 THEN transform(slice(sort_array(transform(s, x -> struct(abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(x.k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) AS h, x.k0 IS NULL AS n0, x.k0 AS k0))), 1, 50), y -> struct(y.k0 AS k0)) ELSE s END) AS x,
+        element_at(array(65536L, 46340L, 37837L, 32768L, 29308L, 26754L, 24770L, 23170L, 21845L, 20724L, 19759L, 18918L, 18176L, 17515L, 16921L, 16384L, 15894L, 15446L, 15034L, 14654L, 14301L, 13972L, 13665L, 13377L, 13107L, 12852L, 12612L, 12385L, 12169L, 11965L, 11770L, 11585L, 11408L, 11239L, 11077L, 10922L, 10774L, 10631L, 10494L, 10362L, 10235L, 10112L, 9994L, 9879L, 9769L, 9662L, 9559L, 9459L, 9362L, 9268L), least(size(s), 50)) AS w
+    FROM (SELECT p,
+          collect_set(struct(k0 AS k0)) AS s
+      FROM (SELECT *
         FROM (SELECT r.p AS p,
               r.k0 AS k0
           FROM (SELECT `q` AS k0,
@@ -4760,19 +5246,39 @@ FROM (WITH counted AS (SELECT *,
                     CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
                     CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
                 FROM table_data AS t) AS t
-              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS pairs)
-  SELECT k0,
-      x.w AS w
-  FROM counted AS c
-  JOIN weights AS x ON c.m = x.m
-  UNION ALL
-  SELECT k0,
-      CAST(9268 AS BIGINT) AS w
-  FROM (SELECT k0,
-        row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-    FROM counted
-    WHERE m > 50) AS r
-  WHERE place <= 50) AS g
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT ANTI
+        JOIN persons_of_many_keys AS h ON l.p = h.p) AS l
+      GROUP BY p) AS t) AS u
+  UNION ALL (WITH counted AS (SELECT *,
+          count(*) OVER (PARTITION BY p) AS m
+      FROM (SELECT DISTINCT p,
+            k0
+        FROM (SELECT /*+ REPARTITION(p) */ *
+          FROM (SELECT *
+            FROM (SELECT r.p AS p,
+                  r.k0 AS k0
+              FROM (SELECT `q` AS k0,
+                    `p` AS p
+                FROM (SELECT `p`,
+                      `q`
+                  FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                        CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                        CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                    FROM table_data AS t) AS t
+                  WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l LEFT SEMI
+            JOIN persons_of_many_keys AS h ON l.p = h.p) AS lines) AS l) AS pairs)
+    SELECT k0,
+        x.w AS w
+    FROM counted AS c
+    JOIN weights AS x ON c.m = x.m
+    UNION ALL
+    SELECT k0,
+        CAST(9268 AS BIGINT) AS w
+    FROM (SELECT k0,
+          row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
+      FROM counted
+      WHERE m > 50) AS r
+    WHERE place <= 50)) AS g
 GROUP BY k0
 
 -- ==== persons with few rows ====

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from giveortake.engines.sql.statements import Coded
     from giveortake.plan import Scan
 
-NARROW = 255  # bytes of a line that DuckDB sorts and compares well when memory is short
-_NUMBER = 8  # bytes of a value that is no text
-
 Line: TypeAlias = "tuple[int, bytes | int, bytes]"  # the number of its border, what stands for it, its content
 
 
@@ -108,18 +105,6 @@ def sort_key(columns: Sequence[str]) -> str:
     """Values as one text of bytes, in whose order they are, missing ones last; different values have different ones."""
     ordered = ", ".join(f"{each}, 'ASC NULLS LAST'" for each in columns)
     return f"create_sort_key({ordered})"
-
-
-def is_never_wide(columns: Sequence[tuple[str, Kind]]) -> bool:
-    """Whether rows of these columns are short, whatever is in them."""
-    return all(kind is not Kind.TEXT for _, kind in columns) and _NUMBER * len(columns) <= NARROW
-
-
-def is_wide_statement(source: str, columns: Sequence[tuple[str, Kind]]) -> str:
-    """Whether a row of a source is too wide for DuckDB to sort when memory is short."""
-    texts = [f"coalesce(strlen({column}), 0)" for column, kind in columns if kind is Kind.TEXT]
-    numbers = _NUMBER * (len(columns) - len(texts))
-    return f"SELECT coalesce(max({' + '.join([str(numbers), *texts])}), 0) > {NARROW} FROM ({source}) AS r"
 
 
 def key_lines(printer: Printer, persons: Persons, declared: Mapping[int, str]) -> Lines:

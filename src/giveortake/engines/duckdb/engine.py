@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from giveortake.engines.duckdb import sorted_keys, sorted_tallies, statements
-from giveortake.engines.duckdb.constants import parameters, sql_type
 from giveortake.engines.duckdb.database import open_database
-from giveortake.engines.duckdb.dialect import DuckDBDialect
+from giveortake.engines.duckdb.dialect import DuckDBDialect, parameters, sql_type
 from giveortake.engines.duckdb.loaded_copies import LoadedCopies
 from giveortake.engines.duckdb.public_tables import content_of
-from giveortake.engines.duckdb.scratch import ScratchFolder
 from giveortake.engines.duckdb.tables import Loaded, load
 from giveortake.engines.duckdb.wide_rows import Tables, WideRows, ranked_or_grouped
 from giveortake.engines.failures import failure, out_of_time
 from giveortake.engines.questions import WIDEST
+from giveortake.engines.scratch import ScratchFolder
 from giveortake.engines.sql.dialect import single_quoted
 from giveortake.engines.sql.engine import SQLEngine, in_order_of_keys, places_of
 from giveortake.engines.sql.hashes import mark

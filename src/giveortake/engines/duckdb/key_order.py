@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from giveortake.engines.duckdb.constants import parameters, sql_type
 from giveortake.engines.duckdb.database import open_database
+from giveortake.engines.duckdb.dialect import parameters, sql_type
 from giveortake.engines.failures import out_of_time
 from giveortake.engines.time_limits import limit_of_question
 

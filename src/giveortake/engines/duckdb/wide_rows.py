@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from giveortake.engines.sql.statements import Coded
     from giveortake.plan import Expression, PerPerson, Relation, Scan
 
+NARROW = 255  # bytes of a line that DuckDB sorts and compares well when memory is short
+_NUMBER = 8  # bytes of a value that is no text
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -76,9 +79,9 @@ class WideRows:
         return self._any_wide(rows_of(self._printer, asked), columns)
 
     def _any_wide(self, source: str, columns: Sequence[tuple[str, Kind]]) -> bool:
-        if choices.is_never_wide(columns):
+        if _is_never_wide(columns):
             return False
-        ((is_wide,),) = self._tables.rows(choices.is_wide_statement(source, columns))
+        ((is_wide,),) = self._tables.rows(_is_wide_statement(source, columns))
         return bool(is_wide)
 
     # -- questions ----------------------------------------------------------------------------------------------
@@ -154,3 +157,15 @@ def ranked_or_grouped(relation: Relation) -> Iterator[Relation]:
     for source in relation.sources:
         yield from ranked_or_grouped(source)
     yield relation
+
+
+def _is_never_wide(columns: Sequence[tuple[str, Kind]]) -> bool:
+    """Whether rows of these columns are short, whatever is in them."""
+    return all(kind is not Kind.TEXT for _, kind in columns) and _NUMBER * len(columns) <= NARROW
+
+
+def _is_wide_statement(source: str, columns: Sequence[tuple[str, Kind]]) -> str:
+    """Whether a row of a source is too wide for DuckDB to sort when memory is short."""
+    texts = [f"coalesce(strlen({column}), 0)" for column, kind in columns if kind is Kind.TEXT]
+    numbers = _NUMBER * (len(columns) - len(texts))
+    return f"SELECT coalesce(max({' + '.join([str(numbers), *texts])}), 0) > {NARROW} FROM ({source}) AS r"

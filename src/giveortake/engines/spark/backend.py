@@ -32,7 +32,8 @@ class SparkBackend:
         return session is not None and bool(session.catalog.tableExists(source))
 
     def open(self, source: object, limits: Limits) -> Engine:
-        from giveortake.engines.spark.engine import SparkEngine, session_of  # noqa: PLC0415 (brings Spark)
+        from giveortake.engines.spark.engine import SparkEngine  # noqa: PLC0415 (brings Spark)
+        from giveortake.engines.spark.sessions import session_of  # noqa: PLC0415 (likewise)
 
         return SparkEngine(session_of(source), seconds=limits.seconds)
 

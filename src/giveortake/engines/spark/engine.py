@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import contextmanager, suppress
-from fractions import Fraction
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar, final
@@ -15,7 +14,11 @@ import numpy as np
 from giveortake.engines.failures import failure, out_of_time
 from giveortake.engines.protocol import Source
 from giveortake.engines.questions import Bins, Tally
+from giveortake.engines.spark import key_weights
+from giveortake.engines.spark.constants import arrow_table, digest
 from giveortake.engines.spark.dialect import SparkDialect
+from giveortake.engines.spark.key_lists import KeysInDriver, KeysInFiles
+from giveortake.engines.spark.sessions import session_beside, silent
 from giveortake.engines.spark.tables import (
     Files,
     connect,
@@ -29,10 +32,8 @@ from giveortake.engines.spark.tables import (
 from giveortake.engines.sql import statements
 from giveortake.engines.sql.engine import SQLEngine
 from giveortake.engines.time_limits import no_question
-from giveortake.errors import GiveOrTakeError, NotFound, QueryFailed
-from giveortake.exact import exact_decimal
+from giveortake.errors import NotFound, QueryFailed
 from giveortake.mechanisms import Sensitive
-from giveortake.plan import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,26 +46,13 @@ if TYPE_CHECKING:
     from giveortake.engines.public_tables import PublicContent
     from giveortake.engines.questions import Asked, Distinct, Persons
     from giveortake.engines.sql.statements import Coded
-    from giveortake.plan import Domain, Scan, Value
+    from giveortake.plan import Domain, Kind, Scan, Value
 
 Taken = TypeVar("Taken")
-_SETTINGS = {
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
-    "spark.sql.ansi.enforceReservedKeywords": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.caseSensitive": "true",
-    "spark.sql.parser.escapedStringLiterals": "false",
-    "spark.sql.variable.substitute": "false",
-    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
-    "spark.sql.adaptive.enabled": "true",
-}
-_FORGOTTEN = ("spark.sql.legacy.", "spark.sql.ansi.", "spark.sql.parser.")
-_KEPT = ("spark.sql.shuffle.partitions", "spark.sql.autoBroadcastJoinThreshold")
+_SMALL_TABLE_FIRST = "spark.sql.codegen.aggregate.map.twolevel.enabled"
 _AT_ONCE = 1 << 18  # keys that are read at once
 _MOST_BROADCAST = 2_000_000  # rows that are sent to every worker
 _LONGEST = 1_000_000  # characters of a question; some functions take five times what they take elsewhere
-_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 @final
@@ -81,10 +69,11 @@ class SparkEngine(SQLEngine):
         self._identity = f"spark {session.version}"
         self._session = session
         try:
-            self._own = _session_beside(session)
+            self._own = session_beside(session)
         except Exception:  # noqa: BLE001 (Spark raises whatever it pleases)
             raise NotFound("the Spark session does not answer", hint="was it stopped? start one anew") from None
         self._context = None if is_connect(session) else session.sparkContext
+        self._key_lists = KeysInFiles(self._own) if self._is_here() else KeysInDriver(self._made)
         self._files: list[Files] = []
         self._views: dict[object, str] = {}
         self._numbers = count()
@@ -123,6 +112,11 @@ class SparkEngine(SQLEngine):
             with suppress(Exception):  # the session may have been stopped before, and its views with it
                 self._own.sql(f"DROP VIEW IF EXISTS {view}")
         self._views.clear()
+        self._key_lists.close()
+
+    def _is_here(self) -> bool:
+        """Whether all work is done on this machine, by what can read its files."""
+        return self._context is not None and str(self._context.master).startswith("local")
 
     def _seen_from_beside(self, name: str, frame: DataFrame) -> str:
         """A view of a DataFrame in the session of our own; all sessions can see it for a moment."""
@@ -165,13 +159,52 @@ class SparkEngine(SQLEngine):
         again because a worker was lost.
         """
         self._prepare(persons.relation)
-        with self._kept(self._found_statement(persons)) as kept:
-            parts = max(1, -(-self._guarded(kept, lambda frame: frame.count()) // _AT_ONCE))
+        with self._finding(persons) as text, self._kept(text) as kept:
+            with self._many_groups():
+                count = self._guarded(kept, _count)
+            parts = max(1, -(-count // _AT_ONCE))
             keys = ", ".join(f"k{index}" for index in range(len(persons.keys.columns)))
             for part in range(parts):
                 table = self._guarded(kept.where(f"pmod(xxhash64({keys}), {parts}) = {part}"), _taken)
                 *columns, units = (column.to_pylist() for column in table.columns)
                 yield Sensitive((list(zip(*columns, strict=True)), np.array(units, dtype=np.int64)))
+
+    @contextmanager
+    def _finding(self, persons: Persons) -> Iterator[str]:
+        """The statement that finds keys, while what it reads is there."""
+        if persons.weights is None or persons.relation.person is None:
+            yield self._found_statement(persons)
+            return
+        declared, table = self._declared(persons), str(self._weights(persons.weights))
+        with self._heavy(persons, declared) as heavy:
+            yield key_weights.weighted_statement(self._printer, persons, declared, table, heavy)
+
+    @contextmanager
+    def _heavy(self, persons: Persons, declared: Mapping[int, str]) -> Iterator[str | None]:
+        """A table of the persons with very many keys, on the cluster; None if there are none."""
+        most = persons.relation.most_rows
+        if most is not None and most <= key_weights.FEW_ROWS:
+            yield None
+            return
+        with self._kept(key_weights.heavy_statement(self._printer, persons, declared)) as kept:
+            count = self._guarded(kept, _count)
+            if not count:
+                yield None
+                return
+            view = self._view(uuid4().hex, kept.hint("broadcast") if count <= _MOST_BROADCAST else kept)
+            try:
+                yield view
+            finally:
+                self._forget(view)
+
+    @contextmanager
+    def _many_groups(self) -> Iterator[None]:
+        """Spare Spark the small table that it tries before the large one when it groups rows: here there are many."""
+        self._own.conf.set(_SMALL_TABLE_FIRST, "false")
+        try:
+            yield
+        finally:
+            self._own.conf.unset(_SMALL_TABLE_FIRST)
 
     def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
         if asked.keys.found is None:
@@ -193,7 +226,7 @@ class SparkEngine(SQLEngine):
     @contextmanager
     def _kept(self, text: str) -> Iterator[DataFrame]:
         """The result of a statement, computed once and kept on the cluster while parts of it are read."""
-        kept = self._guarded(text, lambda frame: frame.persist())
+        kept = self._guarded(text, _persisted)
         try:
             yield kept
         finally:
@@ -202,8 +235,8 @@ class SparkEngine(SQLEngine):
     # -- inside -------------------------------------------------------------------------------------------------
 
     def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
-        table = _arrow_table(columns, rows)
-        key = _digest(table)
+        table = arrow_table(columns, rows)
+        key = digest(table)
         if key not in self._views:
             frame = self._made(table)
             self._view(key, frame.hint("broadcast") if len(rows) <= _MOST_BROADCAST else frame)
@@ -219,13 +252,19 @@ class SparkEngine(SQLEngine):
         """It is part of the statements that read it."""
 
     def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
-        import pyarrow as pa  # noqa: PLC0415 (a heavy library, needed from here on)
-
-        table = pa.concat_tables([_arrow_table(columns, rows) for rows in lists], promote_options="permissive")
-        return self._view(uuid4().hex, self._made(table))
+        name = uuid4().hex
+        try:
+            frame = self._key_lists.frame(name, (arrow_table(columns, rows) for rows in lists))
+            return self._view(name, frame)
+        except BaseException:
+            self._key_lists.forget(name)
+            raise
 
     def _forget(self, listed: str) -> None:
         self._own.catalog.dropTempView(listed)
+        for key, view in self._views.items():
+            if view == listed:
+                self._key_lists.forget(str(key))
         self._views = {key: view for key, view in self._views.items() if view != listed}
 
     def _made(self, table: pa.Table) -> DataFrame:
@@ -251,7 +290,7 @@ class SparkEngine(SQLEngine):
         """Run a statement. What Spark says when it fails may quote rows, and is never told."""
         with self._limited():
             try:
-                with self._described(), _silent():
+                with self._described(), silent():
                     return take(self._own.sql(asked) if isinstance(asked, str) else asked)
             except Exception as error:  # noqa: BLE001 (Spark raises whatever it pleases)
                 kind, is_over = type(error), self._time.is_over
@@ -270,7 +309,7 @@ class SparkEngine(SQLEngine):
         try:
             yield
         finally:
-            self._context.setJobDescription(before)  # type: ignore[arg-type]
+            self._context.setJobDescription(before)  # type: ignore[arg-type]  # (None takes it away)
 
     @contextmanager
     def _limited(self) -> Iterator[None]:
@@ -299,23 +338,6 @@ class SparkEngine(SQLEngine):
             self._context.cancelJobsWithTag(tag)
 
 
-def session_of(source: object) -> SparkSession:
-    """The session that a source belongs to."""
-    if not isinstance(source, str):
-        return source.sparkSession  # type: ignore[attr-defined, no-any-return]
-    try:
-        return connect(source)[0]
-    except GiveOrTakeError:
-        raise
-    except ImportError:
-        raise NotFound("a table of Spark needs pyspark", hint="pip install 'giveortake[spark]'") from None
-    except Exception:  # noqa: BLE001 (Spark raises whatever it pleases, with addresses in it)
-        raise NotFound(
-            "Spark cannot be started or reached",
-            hint="is Java 17 or newer installed (`java -version`, JAVA_HOME), and does the master answer?",
-        ) from None
-
-
 def _filled(asked: Tally | Bins | Distinct, rows: list[tuple[Any, ...]], start: int, size: int) -> Any:
     """The integers of so many keys from `start` on; keys without rows have zeros."""
     if isinstance(asked, Tally):
@@ -335,62 +357,12 @@ def _taken(frame: DataFrame) -> pa.Table:
     return frame.toArrow()
 
 
-def _session_beside(session: SparkSession) -> SparkSession:
-    beside = session.newSession()
-    for setting in list(beside.conf.getAll):
-        if setting.startswith(_FORGOTTEN):
-            beside.conf.unset(setting)
-    for setting in _KEPT:
-        beside.conf.set(setting, str(session.conf.get(setting)))
-    for setting, value in _SETTINGS.items():
-        beside.conf.set(setting, value)
-    return beside
+def _count(frame: DataFrame) -> int:
+    return frame.count()
 
 
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Keep pyspark from logging what Spark says when it fails."""
-    from pyspark.logger import PySparkLogger  # noqa: PLC0415 (a heavy library)
+def _persisted(frame: DataFrame) -> DataFrame:
+    """On the disks of the workers, so that no memory grows with what is kept."""
+    from pyspark import StorageLevel  # noqa: PLC0415 (a heavy library)
 
-    loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
-    before = [logger.disabled for logger in loggers]
-    for logger in loggers:
-        logger.disabled = True
-    try:
-        yield
-    finally:
-        for logger, was_disabled in zip(loggers, before, strict=True):
-            logger.disabled = was_disabled
-
-
-def _arrow_table(columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> pa.Table:
-    """Constants as Arrow. Decimals get no more digits than they need, so that comparing them widens no column."""
-    import pyarrow as pa  # noqa: PLC0415 (a heavy library, needed from here on)
-
-    types = {
-        Kind.INTEGER: pa.int64(),
-        Kind.REAL: pa.float64(),
-        Kind.TEXT: pa.string(),
-        Kind.BOOLEAN: pa.bool_(),
-        Kind.DATE: pa.date32(),
-        Kind.TIMESTAMP: pa.timestamp("us"),
-    }
-    arrays = []
-    for (_, domain), values in zip(columns, zip(*rows, strict=True), strict=True):
-        if domain.kind is Kind.DECIMAL:
-            decimals = [exact_decimal(value) if isinstance(value, Fraction) else value for value in values]
-            known = any(value is not None for value in decimals)
-            arrays.append(pa.array(decimals, None if known else pa.decimal128(1, 0)))
-        else:
-            plain = [float(value) if isinstance(value, Fraction) else value for value in values]
-            arrays.append(pa.array(plain, types[domain.kind]))
-    return pa.table(arrays, names=[name for name, _ in columns])
-
-
-def _digest(table: pa.Table) -> str:
-    import pyarrow as pa  # noqa: PLC0415 (see above)
-
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return hashlib.sha256(sink.getvalue()).hexdigest()
+    return frame.persist(StorageLevel.DISK_ONLY)

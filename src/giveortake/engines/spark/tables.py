@@ -106,7 +106,7 @@ def found_table(session: SparkSession, source: object) -> DataFrame:
     frame: Any = source
     if is_connect(session) != is_connect(frame.sparkSession):
         raise InvalidParameter("source", HIDDEN, "belongs to another Spark than the session")
-    return frame  # type: ignore[no-any-return]
+    return frame  # type: ignore[no-any-return]  # (pyspark has no types here)
 
 
 def require_readable(frame: DataFrame) -> None:

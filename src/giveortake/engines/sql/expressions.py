@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 from giveortake.errors import QueryRefused
 from giveortake.exact import exact_decimal
 from giveortake.plan import Call, Column, Domain, Expression, Kind, Literal
-from giveortake.plan.times import DAYS, MONTHS, before_moving, in_days
+from giveortake.plan.times import DAYS, IN_A_DAY, MONTHS, before_moving, in_days
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -99,6 +99,11 @@ class Expressions:
                 return self._like(call, printed[0])
             case "add_days" | "add_months" | "add_seconds":
                 return self._moved(call, printed[0], kinds[0])
+            case "date_diff" if _unit(call) in IN_A_DAY:
+                first, last = kinds[1:]
+                return dialect.once(
+                    printed[1:], lambda v: f"({self._clock(call, v[1], last)} - {self._clock(call, v[0], first)})"
+                )
             case "date_diff":
                 days = [self._converted("to_date", *each) for each in zip(printed[1:], kinds[1:], strict=True)]
                 return dialect.once(days, lambda v: _difference(dialect, _unit(call), v[0], v[1]))
@@ -113,6 +118,15 @@ class Expressions:
                     for index, (text, kind) in enumerate(zip(printed, kinds, strict=True))
                 ]
         return PLAIN[name](dialect, printed)
+
+    def _clock(self, call: Call, moment: str, kind: Kind) -> str:
+        """How many hours or minutes there are from 1970 to a moment."""
+        dialect, unit = self._dialect, _unit(call)
+        days = f"{dialect.days(self._converted('to_date', moment, kind))} * {IN_A_DAY[unit]}"
+        if kind is Kind.DATE:
+            return f"({days})"
+        hours = dialect.hour(moment)
+        return f"({days} + {hours})" if unit == "hour" else f"({days} + {hours} * 60 + {dialect.minute(moment)})"
 
     def _alike(self, printed: list[str], kinds: list[Kind]) -> list[str]:
         """Numbers of different kinds as doubles, dates beside moments as moments."""

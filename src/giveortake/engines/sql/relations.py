@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
-from giveortake.engines.sql.expressions import Expressions
+from giveortake.engines.sql.expressions import Expressions, some
 from giveortake.engines.sql.hashes import hash_of, mark
-from giveortake.engines.sql.steps import feature_granularity, feature_reach, feature_steps
+from giveortake.exact import power_of_two_at_least
 from giveortake.plan import (
     AggregateKind,
     Call,
@@ -19,6 +22,7 @@ from giveortake.plan import (
     JoinPublic,
     KeepParts,
     Kind,
+    Literal,
     PerPerson,
     Relation,
     Scan,
@@ -31,6 +35,9 @@ if TYPE_CHECKING:
 
     from giveortake.engines.sql.dialect import Dialect
     from giveortake.plan import Aggregate, Schema
+
+_FEATURE_STEPS = 2**30
+_LAST = 2**62  # where rows come that have no value to be ordered by
 
 
 @final
@@ -137,7 +144,9 @@ class Printer:
         )
 
     def hash_of_row(self, scan: Scan) -> str:
-        """The number that orders a person's rows, of what is in them."""
+        """The number that orders a person's rows, of what is in them: a hash, or what is to come first."""
+        if scan.first_by is not None:
+            return self.expression(_order_number(scan.first_by, scan.table.schema), scan.table.schema)
         named = ((self.dialect.identifier(name), domain.kind) for name, domain in scan.table.columns)
         return hash_of(*(mark(self.dialect, column, kind) for column, kind in named))
 
@@ -242,9 +251,9 @@ class Printer:
             case AggregateKind.MAXIMUM:
                 return dialect.real(f"max({of})")
         domain = feature.of.domain(schema)
-        reach = feature_reach(domain)
-        steps = dialect.total(feature_steps(dialect, of, domain), reach)
-        total = f"({dialect.real_sum(steps, reach)}) * {dialect.double(feature_granularity(domain))}"
+        reach = _feature_reach(domain)
+        steps = dialect.total(_feature_steps(dialect, of, domain), reach)
+        total = f"({dialect.real_sum(steps, reach)}) * {dialect.double(_feature_granularity(domain))}"
         return total if feature.kind is AggregateKind.SUM else f"{total} / nullif(count({of}), 0)"
 
     def _keep_parts(self, relation: KeepParts, wanted: list[str]) -> str:
@@ -266,9 +275,17 @@ def _wanted(relation: Relation, needed: Iterable[str]) -> list[str]:
     return [name for name in schema if name in chosen] or list(schema)[:1]
 
 
-def bounded_name(scan: Scan) -> tuple[str, int | None]:
+def bounded_name(scan: Scan) -> tuple[str, int | None, str | None]:
     """The name under which a table with few rows of each person is prepared; no table of a user has it."""
-    return scan.table.name, scan.most_rows_of_person
+    return scan.table.name, scan.most_rows_of_person, scan.first_by
+
+
+def _order_number(name: str, schema: Mapping[str, Domain]) -> Expression:
+    """A whole number that rises with a column of days, times or whole numbers; what is missing comes last."""
+    column: Expression = Column(name)
+    if schema[name].kind is not Kind.INTEGER:
+        column = Call("date_diff", (Literal("day"), Literal(dt.date(1970, 1, 1)), column))
+    return Call("coalesce", (column, Literal(_LAST)))
 
 
 def unused(name: str, taken: Iterable[str]) -> str:
@@ -277,3 +294,27 @@ def unused(name: str, taken: Iterable[str]) -> str:
     while name in known:
         name += "_"
     return name
+
+
+def _feature_steps(dialect: Dialect, of: str, domain: Domain) -> str:
+    """The values of a person's feature, which are not released, as whole steps: clamped, then moved to a lattice."""
+    low, high = some(domain.low), some(domain.high)
+    if domain.kind is Kind.INTEGER:
+        clamped = dialect.between(of, str(math.ceil(low)), str(math.floor(high)))
+    else:
+        real = dialect.between(dialect.real(of), dialect.double(low), dialect.double(high))
+        clamped = dialect.lattice(real, _feature_granularity(domain))
+    return f"CASE WHEN {of} IS NULL THEN NULL ELSE CAST({clamped} AS BIGINT) END"
+
+
+def _feature_granularity(domain: Domain) -> Fraction:
+    """The lattice of a person's sums: whole numbers, or a power of two far below the bounds."""
+    if domain.kind is Kind.INTEGER:
+        return Fraction(1)
+    greatest = max(abs(some(domain.low)), abs(some(domain.high)), Fraction(1, 2**60))
+    return power_of_two_at_least(greatest / _FEATURE_STEPS)
+
+
+def _feature_reach(domain: Domain) -> int:
+    """How far from zero a value of a feature is at most, in steps."""
+    return math.ceil(max(abs(some(domain.low)), abs(some(domain.high))) / _feature_granularity(domain))

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, final
 from giveortake.engines.questions import Bins, Persons, Tally
 from giveortake.engines.sql import key_weights
 from giveortake.engines.sql.hashes import hash_of, mark
-from giveortake.engines.sql.steps import bin_index, quantised
 from giveortake.plan import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from fractions import Fraction
 
-    from giveortake.engines.questions import Asked, Bounding, Distinct, Keys, Summand
+    from giveortake.engines.questions import Asked, Bounding, Distinct, Keys, Quantum, Summand
     from giveortake.engines.sql.dialect import Dialect
     from giveortake.engines.sql.relations import Printer
     from giveortake.plan import Expression, Relation
-
 
 _SMALL = 2**31
 _LESS = 0.9999999999999964  # 1 − 2^-48
@@ -185,7 +184,7 @@ def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
     """One row for each key and bin that occur: code, bin, number."""
     kind = bins.of.domain(bins.relation.schema).kind
     inner = rows_of(printer, bins)
-    index = bin_index(printer.dialect, printer.dialect.real("v0", kind), bins.low, bins.width, bins.count)
+    index = _bin_index(printer.dialect, printer.dialect.real("v0", kind), bins.low, bins.width, bins.count)
     keys = coded.names()
     if bins.bounding is None:
         listed = ", ".join([*keys, f"{index} AS b"])
@@ -310,3 +309,23 @@ def select_rows(
         read.add(relation.person)
     text = f"SELECT {', '.join(columns) or '1 AS one'} FROM ({printer.relation(relation, read)}) AS t"
     return printer.fenced(text, computed)
+
+
+def quantised(dialect: Dialect, column: str, kind: Kind, quantum: Quantum) -> str:
+    """A column of numbers as whole steps: clamped, then moved to the lattice. Missing stays missing."""
+    shift = f" - ({quantum.shift})" if quantum.shift else ""
+    if quantum.is_whole and kind is Kind.INTEGER:
+        low, high = quantum.least + quantum.shift, quantum.most + quantum.shift
+        clamped = f"CAST({dialect.between(column, str(low), str(high))} AS BIGINT){shift}"
+    else:
+        real = dialect.between(dialect.real(column), dialect.double(quantum.low), dialect.double(quantum.high))
+        stored = "INTEGER" if quantum.reach + abs(quantum.shift) < 2**31 - 1 else "BIGINT"
+        clamped = f"CAST({dialect.lattice(real, quantum.granularity)} AS {stored}){shift}"
+    return f"CASE WHEN {column} IS NULL THEN NULL ELSE {clamped} END"
+
+
+def _bin_index(dialect: Dialect, real: str, low: Fraction, width: Fraction, count: int) -> str:
+    """Which of `count` bins a double falls into; those beyond the ends fall into the first and the last."""
+    from_low = dialect.subtract(real, dialect.double(low))
+    place = dialect.divide(from_low, dialect.double(width))
+    return f"CAST(floor({dialect.between(place, dialect.double(0), dialect.double(count - 1))}) AS INTEGER)"

@@ -1,0 +1,49 @@
+"""Folders for what an engine cannot hold in memory: on disk while the engine lives, and no longer."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import final
+
+_PREFIX, _LOCK = "giveortake-rows-", "lock"
+
+
+@final
+class ScratchFolder:
+    """A folder that its user alone can read. Whatever ends the process, the next folder that is made removes it.
+
+    Its lock is held while the process lives, and let go of by the system however it dies.
+    """
+
+    def __init__(self) -> None:
+        import fcntl  # noqa: PLC0415 (not on every platform)
+
+        _sweep(Path(tempfile.gettempdir()))
+        made = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}"))
+        self._lock = os.open(made / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.path = made.rename(made.with_name(made.name.removeprefix(".")))  # nobody finds it before it is locked
+
+    def remove(self) -> None:
+        """Remove the folder and all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        with suppress(OSError):  # it is closed already
+            os.close(self._lock)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the folders of processes that are gone."""
+    import fcntl  # noqa: PLC0415 (not on every platform)
+
+    for left in folder.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # somebody else's, or somebody else was faster
+            lock = os.open(left / _LOCK, os.O_RDWR)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(left, ignore_errors=True)
+            finally:
+                os.close(lock)

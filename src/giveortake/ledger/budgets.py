@@ -1,0 +1,66 @@
+"""A new budget in the place of an old one: all that was charged before has to fit it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from giveortake.errors import BudgetExceeded, LedgerMismatch
+from giveortake.ledger.allotments import filter_of_rest, require_addable
+from giveortake.ledger.chain import new_filter
+from giveortake.ledger.entries import plain
+from giveortake.ledger.grants import history, own_history, take
+from giveortake.ledger.promises import promise_to_json, protecting
+from giveortake.ledger.registering import named
+from giveortake.privacy import ApproxDP
+
+if TYPE_CHECKING:
+    from giveortake.accounting.filters import Filter
+    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.entries import Json
+    from giveortake.ledger.levels import Level
+    from giveortake.privacy import Guarantee
+    from giveortake.privacy.events import Event
+
+
+def change_budget(draft: Draft, level: Level, budget: Guarantee, reason: str) -> None:
+    """A new promise in place of the old one: all of the level's history is run again under the new filter.
+
+    Guarantee: nothing is admitted anew unless everything admitted before fits the new budget, so a cap is never
+    lowered under what is spent. The old promise is void, which is why this is an entry in the chain. What a population
+    has granted stays granted; what a greater allotment takes is taken from the levels above.
+    """
+    promise = protecting("budget", budget, level.unit)
+    if promise.neighbours != level.neighbours:
+        raise LedgerMismatch(f"{level.name!r} counts neighbours as {level.neighbours}, and no budget changes that")
+    set_aside = bool(level.allotments) and isinstance(promise, ApproxDP)
+    for each in level.allotments.values():
+        require_addable(promise, each)
+    guard = filter_of_rest(promise, level.allotments.values()) if set_aside else new_filter(promise)  # type: ignore[arg-type]  # (approximate)
+    content: dict[str, Json] = {
+        "level": level.number,
+        "budget": promise_to_json(promise),
+        "reason": named("reason", reason),
+        "filter": plain("filter", guard.snapshot()),
+    }
+    if set_aside:
+        content["rest"] = promise_to_json(guard.budget)
+    for event in own_history(draft, level) if set_aside else history(draft, level):
+        _rerun(guard, level, event)
+    filters = {level.number: guard}
+    grant = draft.book.grant_of(level)
+    if grant is not None and draft.book.populations[draft.book.datasets[grant.datasets[0]].population].allotted:
+        content["above"], taken = take(draft, level.number, promise, draft.book.capped_above(grant.datasets))
+        filters |= taken
+    draft.add("budget", content, filters)
+
+
+def _rerun(guard: Filter, level: Level, event: Event) -> None:
+    try:
+        guard.charge(event)
+    except BudgetExceeded as refusal:
+        raise BudgetExceeded(
+            f"the {level.kind} {level.name!r} has spent more than the new budget allows: {refusal.message}",
+            cost=refusal.cost,
+            remaining=refusal.remaining,
+            hint="a cap can be raised, or lowered to what is spent",
+        ) from None

@@ -1,0 +1,47 @@
+"""What is drawn for one charge, one draw after the other: each is kept before anything is made of it.
+
+A run that chooses its next measurement by the last one has no answer until it ends. What it has drawn by then is in the
+world already, or may be; so every draw is an entry of its own, and a run that is taken up again begins with them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from giveortake.errors import AccessDenied, LedgerMismatch, NotFound
+from giveortake.ledger.entries import plain
+
+if TYPE_CHECKING:
+    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.levels import Reserved
+
+
+def keep(draft: Draft, number: int, place: int, content: object) -> Any:
+    """Keep the draw at a place, unless there is one: then that one is the draw, and this one is forgotten."""
+    reserved = _unsettled(draft, number)
+    if place < len(reserved.drawn):
+        return draft.stored(reserved.drawn[place]).content["drawn"]
+    kept = plain("drawn", content)
+    draft.add("drawn", {"reservation": number, "place": place, "drawn": kept})
+    return kept
+
+
+def kept(draft: Draft, number: int) -> list[Any]:
+    """What was drawn for a reservation so far, in order."""
+    return [draft.stored(entry).content["drawn"] for entry in _reserved(draft, number).drawn]
+
+
+def _unsettled(draft: Draft, number: int) -> Reserved:
+    reserved = _reserved(draft, number)
+    if reserved.analyst in draft.book.revoked:
+        raise AccessDenied(f"the analyst {reserved.analyst!r} was revoked; the charge stands")
+    if reserved.answer is not None or reserved.lost is not None:
+        raise LedgerMismatch("nothing more is drawn for what has an answer, or may have lost it")
+    return reserved
+
+
+def _reserved(draft: Draft, number: int) -> Reserved:
+    found = draft.book.reservations.get(number)
+    if found is None:
+        raise NotFound(f"entry {number} is not a reservation")
+    return found

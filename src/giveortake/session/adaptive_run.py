@@ -1,0 +1,360 @@
+"""A run that chooses its next measurement by what it has seen: one charge, and every draw kept before it is seen.
+
+The run is one interactive mechanism inside the session's own. Exact tables stay inside it; what comes out are places
+of selected tables and noisy integers.
+
+Guarantee: an inner filter of ρ-zCDP admits every selection and every measurement before it is drawn, so that the whole
+run, however it is steered, is ρ-zCDP [BS16, FZ21]: an interactive mechanism that is charged once, as ZCDP(ρ), before a
+row is read. It is never charged as some (ε, δ): what the race admits of that is another number. Each draw is an entry
+of the ledger before anybody is told: a run that was interrupted goes on with what it has, and draws nothing again.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake import accounting, exact
+from giveortake.accounting.currencies import Rho
+from giveortake.compile.caps import unbounded
+from giveortake.compile.releases import packed
+from giveortake.engines import Keys, Summand, Tally
+from giveortake.engines.failures import failure
+from giveortake.errors import LedgerDamaged, LedgerMismatch, MechanismSpent, QueryFailed, QueryRefused
+from giveortake.mechanisms import AboveThreshold, Gaussian
+from giveortake.mechanisms.interactions import Interactions
+from giveortake.mechanisms.linear_queries import NoisyCount, Surprise
+from giveortake.mechanisms.misfits import Misfits
+from giveortake.plan import Question
+from giveortake.plan.aggregates import Aggregate, AggregateKind
+from giveortake.plan.questions import Measured
+from giveortake.privacy import ZCDP, events
+from giveortake.session.run_steps import Choice, Compared, Counted, NoisyTable, Step, event_of, step_of
+from giveortake.session.sealed_draws import sealed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from giveortake.accounting.filters import Filter
+    from giveortake.engines import KeyColumn
+    from giveortake.ledger import Reservation
+    from giveortake.mechanisms.linear_queries import Chosen
+    from giveortake.mechanisms.mechanism import Sensitive
+    from giveortake.mechanisms.misfits import Candidate
+    from giveortake.plan import Relation
+    from giveortake.privacy.events import Event
+    from giveortake.privacy.units import Neighbours
+    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.session import Session
+
+    Integers: TypeAlias = npt.NDArray[Any]
+
+FORMAT = 1
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class RunRequest:
+    """What a run is about, and what it may spend. Nothing is charged by making it, and no row is looked at."""
+
+    _mechanism: InteractiveMechanism
+    _relation: Relation
+    rho: Fraction
+    said: dict[str, Any]  # what names the run: everything that decides what it measures
+    words: str
+
+    @classmethod
+    def of(cls, session: Session, table: str, rho: Fraction, said: dict[str, Any], words: str) -> RunRequest:
+        """A run over one private table of a session; refused where nothing bounds the rows of a person."""
+        from giveortake.session.session import mechanism_of  # noqa: PLC0415 (a session's face is made of runs, too)
+
+        return cls.of_mechanism(mechanism_of(session), table, rho, said, words)
+
+    @classmethod
+    def of_mechanism(
+        cls, mechanism: InteractiveMechanism, table: str, rho: Fraction, said: dict[str, Any], words: str
+    ) -> RunRequest:
+        """The same for what stands behind a session."""
+        if mechanism.part is not None:
+            raise QueryRefused("a part of a table is not synthesised by itself", hint="take the session of the whole")
+        relation = mechanism.origin.relations[table]
+        if relation.most_rows is None:
+            raise unbounded("rows")
+        return cls(mechanism, relation, rho, said | {"relation": relation.to_json(), "rho": str(rho)}, words)
+
+    @property
+    def event(self) -> Event:
+        """What is charged, once, for the whole run."""
+        return events.ZCDP(self.rho)
+
+    @property
+    def promise(self) -> ZCDP:
+        """What the run keeps, whatever it does."""
+        budget = self._mechanism.budget
+        return ZCDP(self.rho, unit=budget.unit, neighbours=budget.neighbours)
+
+    @property
+    def moved_by_unit(self) -> float:
+        """How far one unit moves a table of counts, in L2: of use for quotes, and for nothing else."""
+        most = self._relation.most_rows or 1
+        return most * (2**0.5 if self._mechanism.budget.neighbours == "change-one" else 1.0)
+
+    def require(self, tables: Sequence[Sequence[KeyColumn]]) -> None:
+        """Refuse tables that this session could not count: other people's, or too large for the engine."""
+        for table in tables:
+            self._mechanism.origin.require(self._question(table))
+        self._mechanism.engine.require_runnable([self._tally(table) for table in tables])
+
+    @contextmanager
+    def begin(self, key: str | None) -> Iterator[AdaptiveRun]:
+        """Charge, and run: from the beginning, from where it was left, or from what is stored of it.
+
+        Who asks for the same at the same moment waits, and gets the same.
+        """
+        mechanism = self._mechanism
+        request: dict[str, Any] = {"questions": [], "refines": [], "part": None, "run": self.said}
+        written = json.dumps(request, sort_keys=True)
+        with mechanism.ledger.turn(written, dataset=mechanism.dataset, analyst=mechanism.analyst):
+            if not mechanism.engine.unchanged():
+                raise LedgerMismatch(
+                    f"the table {mechanism.dataset!r} has changed since it was protected",
+                    hint="call gt.protect again: what changed is a new version",
+                )
+            reservation = mechanism.ledger.reserve(
+                self.event,
+                dataset=mechanism.dataset,
+                analyst=mechanism.analyst,
+                key=key,
+                request=request,
+                question=written,
+                version=mechanism.version,
+                asked=self.words,
+            )
+            if not reservation.settled and not reservation.fresh:
+                mechanism.ledger.begin_again(reservation)
+            run = AdaptiveRun(self, reservation)
+            try:
+                yield run
+            except QueryFailed:
+                mechanism.ledger.fail(reservation)
+                raise
+
+    def contestants_ended(self) -> tuple[str, ...]:
+        """Which contestants of the race that guards the budget would end by this charge, by their symbols."""
+        trial = self._mechanism.trial()
+        after = trial.after(self.event)
+        if after is None:
+            return ()
+        pairs = zip(trial.accounts, after.accounts, strict=True)
+        return tuple(before.currency.symbol for before, then in pairs if before.alive and not then.alive)
+
+    @property
+    def is_admitted(self) -> bool:
+        """Whether every level would admit the charge now."""
+        return self._mechanism.admits(self.event)
+
+    def _question(self, table: Sequence[KeyColumn]) -> Question:
+        for column in table:
+            if column.values is None or len(set(column.values)) < len(column.values):
+                raise QueryRefused(f"the values of `{column.name}` are not known beforehand, each once")
+        keys = tuple((column.name, column.expression) for column in table)
+        return Question(self._relation, keys, (("n", Measured(Aggregate(AggregateKind.COUNT_ROWS))),))
+
+    def _tally(self, table: Sequence[KeyColumn]) -> Tally:
+        return Tally(self._relation, Keys(tuple(table)), (Summand("rows"),))
+
+
+@final
+class AdaptiveRun:
+    """A run that was charged. `steps` are what it has drawn so far, in order; all of them are released."""
+
+    def __init__(self, request: RunRequest, reservation: Reservation) -> None:
+        self._request, self._reservation = request, reservation
+        self._tables: dict[tuple[KeyColumn, ...], Sensitive[Integers]] = {}
+        self._guard: AboveThreshold | None = None
+        self._filter: Filter = accounting.filter(ZCDP(request.rho))
+        ledger = request._mechanism.ledger  # noqa: SLF001 (the run is the other half of its request)
+        kept = _steps_of(reservation.answer) if reservation.settled else ledger.kept(reservation)
+        self._kept: list[Any] = []
+        self.steps: list[Step] = []
+        for content in kept:
+            self._take(content)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it ended before: then it draws nothing more."""
+        return self._reservation.settled
+
+    @property
+    def charged(self) -> bool:
+        """Whether it was paid for now."""
+        return bool(self._reservation.charged)
+
+    @property
+    def id(self) -> str:
+        """What the asker may be told of the reservation."""
+        return self._reservation.id
+
+    @property
+    def rho(self) -> Fraction:
+        """What the whole run may spend."""
+        return self._request.rho
+
+    @property
+    def left(self) -> Fraction:
+        """What the inner filter has left, in ρ."""
+        return self._filter.accounts[0].remaining
+
+    @property
+    def rows_of_unit(self) -> int:
+        """How many rows of one unit count, at most."""
+        most = self._request._relation.most_rows  # noqa: SLF001 (the run is the other half of its request)
+        assert most is not None  # noqa: S101 (checked when the request was made)
+        return most
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which tables are neighbours."""
+        return self._request._mechanism.budget.neighbours  # noqa: SLF001 (as above)
+
+    def charges(self) -> list[tuple[Step, Fraction]]:
+        """Every step with what it cost, in ρ."""
+        charged = [event_of(content) for content in self._kept]
+        costs = [Fraction(0) if event is None else self._filter.cost(event, Rho()) for event in charged]
+        return [(step, cost or Fraction(0)) for step, cost in zip(self.steps, costs, strict=True)]
+
+    def measure(self, table: Sequence[KeyColumn], rho: Fraction, *, residual: bool) -> NoisyTable:
+        """Noisy counts of a table, all of them or the residual part, at the cost of at most ρ."""
+        shape = tuple(len(column.values or ()) for column in table)
+        mechanism: Interactions | Gaussian
+        if residual:
+            moved = self.rows_of_unit * Interactions(shape, 1).moved(self.neighbours)
+            mechanism = Interactions(shape, _short_up(moved / exact.sqrt_down(2 * rho)))
+        else:
+            moved = self.rows_of_unit * (exact.sqrt_up(Fraction(2)) if self.neighbours == "change-one" else Fraction(1))
+            mechanism = Gaussian(_short_up(moved / exact.sqrt_down(2 * rho)))
+        said = {"do": "measure", "table": [column.name for column in table], "residual": residual}
+
+        def draw() -> dict[str, Any]:
+            (counts,) = self._counts([table])
+            drawn = np.asarray(mechanism.release(counts)).reshape(shape)
+            return {"sigma": str(mechanism.sigma), "steps": packed(drawn)}
+
+        step = self._draw(mechanism.event(moved), said, draw)
+        assert isinstance(step, NoisyTable)  # noqa: S101 (it was measured)
+        return step
+
+    def select(self, tables: Sequence[Sequence[KeyColumn]], candidates: Sequence[Candidate], rho: Fraction) -> int:
+        """The place of a table that a model fits badly, by the exponential mechanism, at the cost of at most ρ."""
+        mechanism = Misfits(
+            tuple(candidates), _short_down(exact.sqrt_down(8 * rho)), self.rows_of_unit, self.neighbours
+        )
+        named = [[column.name for column in table] for table in tables]
+
+        def draw() -> dict[str, Any]:
+            return {"table": named[mechanism.release(self._counts(tables))]}
+
+        step = self._draw(mechanism.event(), {"do": "select"}, draw)
+        assert isinstance(step, Choice)  # noqa: S101 (it was selected)
+        return named.index(list(step.names))
+
+    def watch(self, threshold: int, rho: Fraction) -> None:
+        """Make a threshold, with noise of its own, for comparisons up to the first that is far; it costs at most ρ."""
+        guard = AboveThreshold(threshold, _short_down(exact.sqrt_down(2 * rho)), self.rows_of_unit)
+        self._draw(guard.event(), {"do": "watch"}, lambda: {"threshold": threshold})
+        self._guard = guard
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether comparisons can be made: a watch ends with its process, and with the first that is far."""
+        return self._guard is not None and not self._guard.spent
+
+    def is_far(self, table: Sequence[KeyColumn], chosen: Chosen, query: str, expected: int) -> bool:
+        """Whether the number of rows in chosen cells is far from what is expected of it; the watch has paid for it."""
+        if self._guard is None:
+            raise MechanismSpent("nothing is watched: a watch ends with its process", hint="watch again, at its price")
+        mechanism = Surprise(chosen, expected, self._guard)
+
+        def draw() -> dict[str, Any]:
+            return {"is_far": mechanism.release(self._counts([table])[0])}
+
+        step = self._draw(None, {"do": "compare", "query": query}, draw)
+        assert isinstance(step, Compared)  # noqa: S101 (it was compared)
+        return step.is_far
+
+    def count(self, table: Sequence[KeyColumn], chosen: Chosen, query: str, rho: Fraction) -> Counted:
+        """A noisy number of rows in chosen cells, at the cost of at most ρ."""
+        noise = Gaussian(_short_up(self.rows_of_unit / exact.sqrt_down(2 * rho)))
+        mechanism = NoisyCount(chosen, noise)
+
+        def draw() -> dict[str, Any]:
+            return {"count": mechanism.release(self._counts([table])[0]), "sigma": str(noise.sigma)}
+
+        step = self._draw(mechanism.event(self.rows_of_unit), {"do": "count", "query": query}, draw)
+        assert isinstance(step, Counted)  # noqa: S101 (it was counted)
+        return step
+
+    def settle(self) -> None:
+        """Say that the run has ended: what it has drawn is its answer, and all that there will ever be."""
+        if not self.is_settled:
+            ledger = self._request._mechanism.ledger  # noqa: SLF001 (the run is the other half of its request)
+            ledger.settle(self._reservation, {"format": FORMAT, "steps": self._kept})
+        self._tables.clear()
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _draw(self, event: Event | None, said: dict[str, Any], draw: Callable[[], dict[str, Any]]) -> Step:
+        """Admit, draw, keep; only what is kept is told."""
+        if self.is_settled:
+            raise LedgerDamaged("a run that has ended draws nothing more")
+        if event is not None:
+            self._filter.copy().charge(event)
+        content = {"event": None if event is None else event.to_dict(), **said, **sealed(draw)}
+        ledger = self._request._mechanism.ledger  # noqa: SLF001 (as above)
+        return self._take(ledger.keep(self._reservation, len(self._kept), content))
+
+    def _take(self, content: Any) -> Step:
+        """Count a step that is kept."""
+        event, step = event_of(content), step_of(content)
+        if event is not None:
+            self._filter.charge(event)
+        self._kept.append(content)
+        self.steps.append(step)
+        return step
+
+    def _counts(self, tables: Sequence[Sequence[KeyColumn]]) -> list[Sensitive[Integers]]:
+        """Exact counts, each read once."""
+        missing = [table for table in map(tuple, tables) if table not in self._tables]
+        if missing:
+            request = self._request
+            request.require(missing)
+            engine = request._mechanism.engine  # noqa: SLF001 (as above)
+            for table in missing:
+                self._tables[table] = engine.tally(request._tally(table)).item(0)  # noqa: SLF001 (as above)
+            if not engine.unchanged():
+                raise failure("changed")
+        return [self._tables[tuple(table)] for table in tables]
+
+
+def _steps_of(answer: Any) -> list[Any]:
+    if not isinstance(answer, dict) or answer.get("format") != FORMAT or not isinstance(answer.get("steps"), list):
+        raise LedgerDamaged("a stored answer is not one to this run")
+    return list(answer["steps"])
+
+
+def _short_up(number: Fraction) -> Fraction:
+    """A number of few digits that is no less, by at most one part in 2^40."""
+    grain = exact.power_of_two_at_least(number) / 2**41
+    return -(-number // grain) * grain
+
+
+def _short_down(number: Fraction) -> Fraction:
+    grain = exact.power_of_two_at_least(number) / 2**41
+    return (number // grain) * grain

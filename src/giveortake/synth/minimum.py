@@ -1,0 +1,111 @@
+"""The minimum of a smooth convex function, by its values and gradients alone: L-BFGS [LN89]."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+_MEMORY = 10  # of earlier steps
+_ENOUGH = 1e-4  # of the decrease that the slope promises
+_SHORTER, _TRIALS = 0.4, 24  # of a step that does not decrease enough
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Minimum:
+    """Where a search has ended, and whether the gradient there is as small as was wanted."""
+
+    place: Floats
+    steepness: float  # the greatest entry of the gradient
+    converged: bool
+    steps: int
+
+
+def minimum(
+    function: Callable[[Floats], tuple[float, Floats]],
+    start: Floats,
+    *,
+    tolerance: float,
+    steps: int,
+    least_gain: float = 0.0,
+) -> Minimum:
+    """Walk downhill until no entry of the gradient exceeds the tolerance, or for so many steps.
+
+    Every step is taken only if it decreases the function, so that what is returned is never worse than the start.
+    `least_gain` ends the search early, not converged, where a step gains less.
+    """
+    place = start
+    value, gradient = function(place)
+    if not math.isfinite(value):
+        raise ArithmeticError("the function has no value where the search begins")
+    earlier: deque[tuple[Floats, Floats]] = deque(maxlen=_MEMORY)
+    for step in range(steps):
+        steepness = _greatest(gradient)
+        if steepness <= tolerance:
+            return Minimum(place, steepness, converged=True, steps=step)
+        direction = _direction(gradient, earlier)
+        slope = float(gradient @ direction)
+        if slope >= 0:
+            earlier.clear()
+            direction = -gradient / max(steepness, 1.0)
+            slope = float(gradient @ direction)
+        taken = _step(function, place, value, direction, slope)
+        if taken is None:
+            if not earlier:
+                break
+            earlier.clear()  # what was remembered misleads: begin again with the gradient alone
+            continue
+        length, next_value, next_gradient = taken
+        moved, turned = length * direction, next_gradient - gradient
+        if float(moved @ turned) > 1e-12:
+            earlier.append((moved, turned))
+        gain = value - next_value
+        place, value, gradient = place + moved, next_value, next_gradient
+        if gain < least_gain:
+            break
+    steepness = _greatest(gradient)
+    return Minimum(place, steepness, converged=steepness <= tolerance, steps=steps)
+
+
+def _greatest(gradient: Floats) -> float:
+    return float(np.abs(gradient).max(initial=0.0))
+
+
+def _direction(gradient: Floats, earlier: deque[tuple[Floats, Floats]]) -> Floats:
+    """The two loops: minus an estimate of the inverse Hessian times the gradient."""
+    if not earlier:
+        return -gradient * min(1.0, 1.0 / max(_greatest(gradient), 1e-12))
+    rest, factors = gradient.copy(), []
+    for moved, turned in reversed(earlier):
+        factor = float(moved @ rest) / float(moved @ turned)
+        factors.append(factor)
+        rest -= factor * turned
+    moved, turned = earlier[-1]
+    rest *= float(moved @ turned) / float(turned @ turned)
+    for (moved, turned), factor in zip(earlier, reversed(factors), strict=True):
+        rest += moved * (factor - float(turned @ rest) / float(moved @ turned))
+    return -rest
+
+
+def _step(
+    function: Callable[[Floats], tuple[float, Floats]], place: Floats, value: float, direction: Floats, slope: float
+) -> tuple[float, float, Floats] | None:
+    """How far to go so that the function decreases enough, with its value and gradient there."""
+    length = 1.0
+    for _ in range(_TRIALS):
+        found, gradient = function(place + length * direction)
+        if math.isfinite(found) and found <= value + _ENOUGH * length * slope:
+            return length, found, gradient
+        length *= _SHORTER
+    return None

@@ -1,0 +1,171 @@
+"""Columns of a model: what each of its places stands for, as a category or as a bin of numbers."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake.compile.postprocessing import FACES
+from giveortake.errors import InvalidParameter
+from giveortake.plan import Kind
+from giveortake.randomness import uniform_integers
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from giveortake.answers.column import Kind as ShownKind
+    from giveortake.plan import Value
+    from giveortake.randomness import Entropy
+
+    Places: TypeAlias = npt.NDArray[np.integer[Any]]
+
+_DIGITS = 1 << 53
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ModelColumn:
+    """One column: its declared categories in their order, or the edges of its bins, the first and the last included.
+
+    A missing value is a category of its own, the last. `step` is what decimals are multiples of.
+    """
+
+    name: str
+    kind: Kind
+    categories: tuple[Value, ...] | None = None
+    edges: tuple[Fraction, ...] | None = None
+    nullable: bool = False
+    step: Fraction | None = None
+
+    @property
+    def size(self) -> int:
+        """How many places it has."""
+        if self.categories is not None:
+            return len(self.categories)
+        assert self.edges is not None  # noqa: S101 (one of the two is there)
+        return len(self.edges) - 1 + self.nullable
+
+    @property
+    def shown_kind(self) -> ShownKind:
+        """What its values are called in tables."""
+        return FACES[self.kind]
+
+    def labels(self) -> list[Any]:
+        """What stands for each place in a table of counts: a category, or a bin in words."""
+        if self.categories is not None:
+            return [_shown(each) for each in self.categories]
+        assert self.edges is not None  # noqa: S101 (one of the two is there)
+        ends = [_number(edge) for edge in self.edges]
+        last = len(ends) - 2
+        bins = [f"[{low}, {high}{']' if place == last else ')'}" for place, (low, high) in enumerate(_pairs(ends))]
+        return [*bins, None] if self.nullable else bins
+
+    def values(self, places: Places, entropy: Entropy) -> Any:
+        """Values for places: categories as they are, numbers drawn evenly from their bins."""
+        if self.categories is not None:
+            return self._of_categories(places)
+        assert self.edges is not None  # noqa: S101 (one of the two is there)
+        missing = places >= len(self.edges) - 1
+        inside = np.minimum(places, len(self.edges) - 2)
+        drawn = self._within(inside, entropy)
+        if not missing.any():
+            return drawn
+        return [None if gone else each for each, gone in zip(drawn.tolist(), missing.tolist(), strict=True)]
+
+    def _of_categories(self, places: Places) -> Any:
+        listed = [_shown(each) for each in self.categories or ()]
+        if self.kind is Kind.INTEGER and all(type(each) is int for each in listed):
+            return np.array(listed, dtype=np.int64)[places]
+        if self.kind is Kind.BOOLEAN and None not in listed:
+            return np.array(listed, dtype=bool)[places]
+        return [listed[place] for place in places.tolist()]
+
+    def _within(self, bins: Places, entropy: Entropy) -> npt.NDArray[Any]:
+        """Numbers in their bins; whole ones, and multiples of the step, stay what they are."""
+        assert self.edges is not None  # noqa: S101 (asked only then)
+        share = uniform_integers(_DIGITS, bins.size, entropy) / _DIGITS
+        if self.kind is Kind.REAL:
+            ends = np.array([float(edge) for edge in self.edges])
+            return np.asarray(ends[bins] + share * (ends[bins + 1] - ends[bins]))
+        step = Fraction(1) if self.step is None else self.step
+        ceilings = [-(-edge // step) for edge in self.edges]
+        ceilings[-1] = self.edges[-1] // step + 1  # the last edge belongs to the last bin
+        first = np.array(ceilings[:-1], dtype=np.int64)
+        count = np.maximum(np.diff(np.array(ceilings, dtype=np.int64)), 1)
+        whole = first[bins] + (share * count[bins]).astype(np.int64)
+        if self.kind is Kind.INTEGER:
+            return np.asarray(whole)
+        if self.kind is Kind.DATE:
+            return np.array([dt.date.fromordinal(day) for day in whole.tolist()], dtype=object)
+        scaled = Decimal(step.numerator) / Decimal(step.denominator)
+        return np.array([number * scaled for number in whole.tolist()], dtype=object)
+
+    def to_json(self) -> dict[str, Any]:
+        """For a file of a model."""
+        return {
+            "name": self.name,
+            "kind": str(self.kind),
+            "categories": None if self.categories is None else [_written(each) for each in self.categories],
+            "edges": None if self.edges is None else [str(edge) for edge in self.edges],
+            "nullable": self.nullable,
+            "step": None if self.step is None else str(self.step),
+        }
+
+    @classmethod
+    def from_json(cls, content: Any) -> ModelColumn:
+        """What `to_json` wrote."""
+        kind = Kind(content["kind"])
+        categories, edges, step = content["categories"], content["edges"], content["step"]
+        return cls(
+            str(content["name"]),
+            kind,
+            None if categories is None else tuple(_read(kind, each) for each in categories),
+            None if edges is None else tuple(Fraction(edge) for edge in edges),
+            bool(content["nullable"]),
+            None if step is None else Fraction(step),
+        )
+
+    def place_of(self, value: object) -> int:
+        """The place of a category."""
+        listed = self.categories or ()
+        for place, each in enumerate(listed):
+            if type(each) is type(value) and each == value:
+                return place
+        raise InvalidParameter(f"zeros[{self.name!r}]", value, "is no declared category", hint=f"there are {listed}")
+
+
+def _pairs(ends: list[Any]) -> list[tuple[Any, Any]]:
+    return list(pairwise(ends))
+
+
+def _number(edge: Fraction) -> int | float:
+    return edge.numerator if edge.denominator == 1 else float(edge)
+
+
+def _shown(value: Value) -> Any:
+    return Decimal(value.numerator) / Decimal(value.denominator) if isinstance(value, Fraction) else value
+
+
+def _written(value: Value) -> Any:
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def _read(kind: Kind, value: Any) -> Value:
+    if value is None:
+        return None
+    match kind:
+        case Kind.DATE:
+            return dt.date.fromisoformat(value)
+        case Kind.TIMESTAMP:
+            return dt.datetime.fromisoformat(value)
+        case Kind.DECIMAL | Kind.REAL:
+            return value if isinstance(value, int) else Fraction(value)
+        case _:
+            found: Value = value
+            return found

@@ -1,0 +1,46 @@
+"""What a synthesis would cost, and about how exact it will be: said before anything is charged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from giveortake.exact import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from giveortake.privacy import ApproxDP
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SynthesisQuote:
+    """The charge, the rounds it is shared out among, and the deviations of what will be measured, in rows."""
+
+    rho: Fraction
+    promise: ApproxDP
+    rounds: int
+    single_columns: Mapping[str, float]
+    of_round: float  # the deviation of a count that one round measures, before what residuals save
+    tables: int
+    too_large: int
+    ends: tuple[str, ...]
+    admitted: bool
+
+    def __repr__(self) -> str:
+        worst = max(self.single_columns, key=lambda name: self.single_columns[name])
+        budget = f"ε = {shown(self.promise.epsilon)}, δ = {shown(self.promise.delta)}"
+        lines = [
+            f"one charge of ρ = {shown(self.rho, 4)}: what the race of {budget} admits",
+            f"single columns: ± {self.single_columns[worst]:,.0f} rows or less (one deviation, {worst})",
+            f"about {self.rounds} rounds: one of {self.tables} tables each, ± {self.of_round:,.0f} rows",
+        ]
+        if self.too_large:
+            lines.append(f"{self.too_large} pairs of columns have too many cells, and are never measured")
+        if self.ends:
+            lines.append(f"of the race that guards the budget this ends: {', '.join(self.ends)}")
+        if not self.admitted:
+            lines.append("the budget does not admit it now")
+        return "\n".join(lines)

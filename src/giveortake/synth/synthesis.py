@@ -1,0 +1,332 @@
+"""`synthesize`: a synthetic table from a session, under one charge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.accounting.race import admitted_rho
+from giveortake.errors import InvalidParameter, meant
+from giveortake.exact import shown, whole
+from giveortake.privacy import ApproxDP
+from giveortake.session.adaptive_run import RunRequest
+from giveortake.session.run_steps import NoisyTable
+from giveortake.synth.key_columns import (
+    declared_edges,
+    fine_edges,
+    key_column,
+    model_column,
+    quantile_edges,
+    stated_bins,
+)
+from giveortake.synth.model import Model
+from giveortake.synth.rounds import (
+    FOR_SELECTION,
+    FOR_SINGLE_COLUMNS,
+    MOST_CELLS,
+    MOST_IN_TABLE,
+    ROUNDS_PER_COLUMN,
+    Rounds,
+    pairs_within,
+    single_shares,
+)
+from giveortake.synth.synthetic_table import SyntheticTable
+from giveortake.synth.triangulation import cells_of
+from giveortake.synth.wanted_tables import wanted_tables
+from giveortake.synth.zeros import Determines, zero_factors, zero_to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from giveortake.engines import KeyColumn
+    from giveortake.exact import Number
+    from giveortake.plan import Relation
+    from giveortake.session.adaptive_run import AdaptiveRun
+    from giveortake.session.session import Session
+    from giveortake.synth.model_columns import ModelColumn
+    from giveortake.synth.quote import SynthesisQuote
+    from giveortake.synth.zeros import Zero
+
+FORMAT = 1
+MOST_COLUMNS = 100
+FOR_BINS = Fraction(1, 20)  # of ρ, if any column has bins by quantiles
+LEAST_ROUND = Fraction(1, 10**8)  # ρ of one round: below it, selections are coins and counts are noise
+
+
+def synthesize(
+    session: Session,
+    *,
+    columns: Sequence[str],
+    workload: Any = None,
+    epsilon: Number,
+    delta: Number,
+    bins: Mapping[str, Any] | None = None,
+    zeros: Sequence[Zero] = (),
+    rows: int | str = "released",
+    key: str | None = None,
+    table: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> SyntheticTable:
+    """A synthetic table of some columns, which keeps what was measured of the private one; one charge of ZCDP(ρ).
+
+    Single columns are measured first; then, again and again, the table of two columns (or those of `workload`) that the
+    model fits worst is selected and measured. ρ is what the race of an (ε, δ) budget admits. Numbers are counted in
+    `bins`: edges `[0, 10, 100]`, or a number of bins by private quantiles, which takes a twentieth of ρ. `zeros` are
+    combinations of values that cannot be, `{"sex": "male", "pregnant": "yes"}`, or `Determines`. `rows` is how many are
+    drawn: as many as were released, or a number; never the true one. A column that names the unit gets fresh keys.
+
+    A run that is interrupted stays charged, and goes on where it was when the same is asked again.
+    """
+    asked = Synthesis.of(
+        session,
+        columns=columns,
+        workload=workload,
+        epsilon=epsilon,
+        delta=delta,
+        bins=bins,
+        zeros=zeros,
+        table=table,
+    )
+    count = None if rows == "released" else whole("rows", rows)
+    with asked.request.begin(key) as run, watched(progress) as told:
+        return asked.complete(run, told, count)
+
+
+def quote(session: Session, **asked: Any) -> SynthesisQuote:
+    """What `synthesize` with the same words would cost and do. No row is read, and nothing is charged."""
+    return Synthesis.of(session, **asked).quote()
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Synthesis:
+    """A synthesis that was asked for, checked: nothing is charged by making it, and no row is looked at."""
+
+    request: RunRequest
+    relation: Relation
+    promise: ApproxDP
+    names: tuple[str, ...]
+    surrogates: tuple[str, ...]  # columns that name the unit, which get fresh keys
+    declared: tuple[ModelColumn | None, ...]  # None where bins are still to be found
+    by_quantiles: Mapping[str, int]
+    wanted: Mapping[tuple[str, ...], int] | None
+    zeros: tuple[Zero, ...]
+
+    @classmethod
+    def of(
+        cls,
+        session: Session,
+        *,
+        columns: Sequence[str],
+        workload: Any = None,
+        epsilon: Number,
+        delta: Number,
+        bins: Mapping[str, Any] | None = None,
+        zeros: Sequence[Zero] = (),
+        table: str | None = None,
+        more: Mapping[str, Any] | None = None,
+    ) -> Synthesis:
+        """As it was said, checked; whatever cannot be done is refused here, before any charge.
+
+        `more` is what names another way to use the same words.
+        """
+        promise = ApproxDP(epsilon, delta)
+        name, relation = _private(session, table)
+        names, surrogates = _names(columns, relation)
+        said = stated_bins(bins, names)
+        by_quantiles = {each: count for each, count in said.items() if isinstance(count, int)}
+        edges = {
+            each: declared_edges(relation, each, listed) for each, listed in said.items() if each not in by_quantiles
+        }
+        declared = tuple(
+            None if each in by_quantiles else model_column(relation, each, edges.get(each)) for each in names
+        )
+        wanted = None if workload is None else wanted_tables(workload, names)
+        rho = admitted_rho(promise)
+        content = {
+            "format": FORMAT,
+            "synthesis": [None if column is None else column.to_json() for column in declared],
+            "columns": list(names),
+            "quantiles": {each: [count, *map(str, fine_edges(relation, each))] for each, count in by_quantiles.items()},
+            "wanted": None if wanted is None else [[*each, weight] for each, weight in wanted.items()],
+            "zeros": [zero_to_json(each) for each in zeros],
+            **(more or {}),
+        }
+        words = f"a synthetic table of {', '.join(names)}"
+        request = RunRequest.of(session, name, rho, content, words)
+        made = cls(request, relation, promise, names, surrogates, declared, by_quantiles, wanted, tuple(zeros))
+        made._require_possible()
+        return made
+
+    # -- before the charge --------------------------------------------------------------------------------------
+
+    def _require_possible(self) -> None:
+        sizes = self._expected_sizes()
+        rounds = ROUNDS_PER_COLUMN * len(sizes)
+        if self.request.rho / rounds < LEAST_ROUND:
+            raise InvalidParameter(
+                "epsilon",
+                str(self.promise.epsilon),
+                f"buys ρ = {shown(self.request.rho, 3)}, too little for {rounds} rounds",
+                hint="spend more, or name fewer columns",
+            )
+        if sum(sizes) > MOST_CELLS:
+            raise InvalidParameter(
+                "columns",
+                f"{len(sizes)} columns of {sum(sizes):,} values",
+                f"are more than a model of {MOST_CELLS:,} cells carries",
+                hint="name fewer columns, or give the widest of them bins",
+            )
+        for table in self.tables(sizes):
+            if cells_of(table, sizes) > MOST_IN_TABLE:
+                raise InvalidParameter(
+                    "workload",
+                    [self.names[place] for place in table],
+                    f"has {cells_of(table, sizes):,} cells, more than {MOST_IN_TABLE:,}",
+                    hint="leave it out, or give its widest column bins",
+                )
+        self._require_possible_zeros()
+        fine = [self._fine_key(name) for name in self.by_quantiles]
+        known = [key_column(each) for each in self.declared if each is not None]
+        self.request.require([(each,) for each in (*fine, *known)])
+
+    def _require_possible_zeros(self) -> None:
+        for zero in self.zeros:
+            named = {zero.column, zero.other} if isinstance(zero, Determines) else set(zero)
+            if named & self.by_quantiles.keys():
+                raise InvalidParameter(
+                    "zeros",
+                    sorted(named & self.by_quantiles.keys()),
+                    "has bins by quantiles, of which nobody knows the edges yet",
+                    hint="list the edges of its bins",
+                )
+        columns = [
+            model_column(self.relation, name, fine_edges(self.relation, name)) if column is None else column
+            for name, column in zip(self.names, self.declared, strict=True)
+        ]
+        zero_factors(self.zeros, columns, MOST_CELLS)
+
+    def _expected_sizes(self) -> list[int]:
+        """The number of values of each column; of bins by quantiles, as many as can be."""
+        return [
+            self.by_quantiles[name] + self.relation.schema[name].nullable if column is None else column.size
+            for name, column in zip(self.names, self.declared, strict=True)
+        ]
+
+    def tables(self, sizes: Sequence[int]) -> dict[tuple[int, ...], int]:
+        """The tables that may be measured, by the places of their columns, with their weights."""
+        if self.wanted is None:
+            return dict.fromkeys(pairs_within(sizes), 1)
+        return {
+            tuple(sorted(self.names.index(name) for name in table)): weight for table, weight in self.wanted.items()
+        }
+
+    def quote(self) -> SynthesisQuote:
+        """What it costs, and about how exact it will be."""
+        from giveortake.synth.quote import SynthesisQuote  # noqa: PLC0415 (a face of this)
+
+        sizes = self._expected_sizes()
+        tables = self.tables(sizes)
+        rho = self.request.rho * ((1 - FOR_BINS) if self.by_quantiles else 1)
+        rounds = ROUNDS_PER_COLUMN * len(sizes)
+        moved = self.request.moved_by_unit
+        singles = {
+            name: moved / float(2 * rho * FOR_SINGLE_COLUMNS * share) ** 0.5
+            for name, share in zip(self.names, single_shares(sizes), strict=True)
+        }
+        of_round = float(2 * rho * (1 - FOR_SINGLE_COLUMNS) * (1 - FOR_SELECTION) / rounds)
+        pairs = len(sizes) * (len(sizes) - 1) // 2
+        return SynthesisQuote(
+            self.request.rho,
+            self.promise,
+            rounds,
+            singles,
+            moved / of_round**0.5,
+            len(tables),
+            pairs - len(tables) if self.wanted is None else 0,
+            self.request.contestants_ended(),
+            self.request.is_admitted,
+        )
+
+    # -- the run ------------------------------------------------------------------------------------------------
+
+    def complete(self, run: AdaptiveRun, told: Callable[[int, int], None], rows: int | None) -> SyntheticTable:
+        """Run it to its end, and make the table."""
+        columns = self._columns(run)
+        sizes = [column.size for column in columns]
+        zeros = zero_factors(self.zeros, columns, MOST_CELLS)
+        rounds = Rounds([key_column(column) for column in columns], self.tables(sizes), zeros, run, told)
+        fitted = rounds.complete()
+        return SyntheticTable(
+            Model.of(columns, fitted, zeros),
+            fitted,
+            tuple(rounds.measured()),
+            tuple(run.charges()),
+            self.promise,
+            self.request.rho,
+            self.request.promise,
+            run.id,
+            self.surrogates,
+            rows,
+            charged=run.charged,
+        )
+
+    def _columns(self, run: AdaptiveRun) -> list[ModelColumn]:
+        """All columns; those with bins by quantiles from noisy counts of narrow bins, measured first."""
+        found = {step.names: step for step in run.steps if isinstance(step, NoisyTable)}
+        share = FOR_BINS * run.rho / max(1, len(self.by_quantiles))
+        columns = []
+        for name, column in zip(self.names, self.declared, strict=True):
+            if column is not None:
+                columns.append(column)
+                continue
+            fine = fine_edges(self.relation, name)
+            key = self._fine_key(name)
+            step = found.get((key.name,)) or run.measure((key,), share, residual=False)
+            counts = step.counts[: len(fine) - 1].tolist()
+            edges = quantile_edges(fine, counts, self.by_quantiles[name])
+            columns.append(model_column(self.relation, name, edges))
+        return columns
+
+    def _fine_key(self, name: str) -> KeyColumn:
+        """The narrow bins of a column, under a name of their own."""
+        narrow = model_column(self.relation, name, fine_edges(self.relation, name))
+        return replace(key_column(narrow), name=f"narrow bins of {name}")
+
+
+def _private(session: Session, table: str | None) -> tuple[str, Relation]:
+    private = session.catalog.private
+    if table is None and len(private) > 1:
+        raise InvalidParameter("table", None, "is not named, and there are several", hint=", ".join(private))
+    name = next(iter(private)) if table is None else table
+    if name not in private:
+        raise InvalidParameter("table", name, "is no private table", hint=f"{meant(name, private)}{', '.join(private)}")
+    return name, private[name]
+
+
+def _names(columns: Sequence[str], relation: Relation) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns that are modelled, and those that get fresh keys."""
+    if isinstance(columns, str) or not isinstance(columns, Sequence):
+        raise InvalidParameter("columns", columns, "is no list of columns", hint='columns=["age", "region"]')
+    surrogates = tuple(name for name in columns if name == relation.person)
+    names = tuple(name for name in columns if name != relation.person)
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise InvalidParameter("columns", list(columns), "names fewer than two columns, or one of them twice")
+    if len(names) > MOST_COLUMNS:
+        raise InvalidParameter("columns", len(names), f"are more than {MOST_COLUMNS}", hint="name those that matter")
+    return names, surrogates
+
+
+def watched(
+    progress: Callable[[int, int], None] | None,
+) -> AbstractContextManager[Callable[[int, int], None]]:
+    """Who is told of every round: whoever was named, else people who watch a terminal."""
+    if progress is not None:
+        return nullcontext(progress)
+    from giveortake.cli.progress import rounds_shown  # noqa: PLC0415 (the one way to a terminal)
+
+    return rounds_shown("synthesising")

@@ -1,0 +1,263 @@
+"""A workload put to a relation: its tables and cells, what one unit can do to them, and what engines are asked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake.compile.bins import MOST
+from giveortake.compile.caps import capped, unbounded
+from giveortake.compile.measures import quantum_of
+from giveortake.engines import Bins, Summand, Tally
+from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.mechanisms.residuals import Contribution
+from giveortake.plan import Call, Column, Kind, Literal
+from giveortake.plan.moments import moment_of
+from giveortake.workload.attributes import Attributes
+from giveortake.workload.covers import covers
+from giveortake.workload.layout import Layout
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from giveortake.compile import Caps
+    from giveortake.engines.questions import Asked, Quantum
+    from giveortake.plan import Expression, Question, Relation
+    from giveortake.privacy.units import Neighbours
+    from giveortake.workload.declared import RangeWish, Workload
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+MOST_CELLS = 20_000_000  # of all tables together
+MOST_IN_TABLE = 1_000_000
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """Marginals of one quantity: the number of rows, or with `of` the sum of a column in steps of its lattice."""
+
+    of: str | None
+    quantum: Quantum | None
+    layout: Layout
+    weights: Floats
+
+    @property
+    def unit(self) -> Fraction:
+        """What one step is worth."""
+        return Fraction(1) if self.quantum is None else self.quantum.granularity
+
+    @property
+    def name(self) -> str:
+        """What its column is called in answers."""
+        return "n" if self.of is None else f"{self.of}_sum"
+
+    def contribution(self, rows: int) -> Contribution:
+        """What one unit of so many rows adds. A value may always be missing, and adds nothing then."""
+        if self.quantum is None:
+            return Contribution(rows)
+        return Contribution(rows, min(self.quantum.least, 0), max(self.quantum.most, 0))
+
+    def summand(self) -> Summand:
+        """What an engine sums."""
+        return Summand("rows") if self.of is None else Summand("sum", Column(self.of), self.quantum)
+
+    def to_json(self) -> list[Any]:
+        """What names it in a ledger."""
+        lattice = None
+        if self.quantum is not None:
+            lattice = [str(self.quantum.granularity), str(self.quantum.low), str(self.quantum.high)]
+        return [
+            self.of,
+            lattice,
+            [list(each) for each in self.layout.marginals],
+            [repr(w) for w in self.weights.tolist()],
+        ]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RangeTable:
+    """Bins of a column between its bounds, in every combination of the attributes `by`."""
+
+    column: str
+    by: tuple[int, ...]
+    low: Fraction
+    width: Fraction
+    high: Fraction
+    bins: int
+    kind: Kind
+    weight: float
+
+    @classmethod
+    def of(cls, wish: RangeWish, relation: Relation, attributes: Attributes) -> RangeTable:
+        """Bins that split the bounds evenly; whole numbers and days are never split between bins."""
+        domain = Column(wish.column).domain(relation.schema)
+        if domain.low is None or domain.high is None:
+            raise QueryRefused(
+                f"`{wish.column}` has no bounds, and ranges need them",
+                hint=f'domains={{"{wish.column}": (0, 100)}} in gt.protect declares them',
+            )
+        most = wish.bins or MOST[True]
+        if not 2 <= most <= MOST[False]:
+            raise InvalidParameter("bins", wish.bins, f"is not between 2 and {MOST[False]:,}")
+        low, high = domain.low, domain.high
+        if domain.kind in {Kind.INTEGER, Kind.DATE, Kind.TIMESTAMP}:
+            low = Fraction(math.floor(low) if domain.kind is Kind.TIMESTAMP else math.ceil(low))
+            values = math.floor(high) - int(low) + 1
+            width = Fraction(-(-values // most))
+            count = -(-values // int(width))
+        else:
+            count, width = most, (high - low) / most
+        if count < 2 or width <= 0:
+            raise QueryRefused(f"`{wish.column}` has one value alone, and no ranges", hint="leave it out")
+        return cls(wish.column, attributes.places(wish.by), low, width, high, count, domain.kind, wish.weight)
+
+    @property
+    def expression(self) -> Expression:
+        """The number whose bins are asked for: of dates and times, how many days they are after the first."""
+        if not self.is_time:
+            return Column(self.column)
+        first = moment_of(self.low, timed=False)
+        return Call("date_diff", (Literal("day"), Literal(first), Column(self.column)))
+
+    @property
+    def first(self) -> Fraction:
+        """Where the first bin of that number begins."""
+        return Fraction(0) if self.is_time else self.low
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is about dates or times."""
+        return self.kind in {Kind.DATE, Kind.TIMESTAMP}
+
+    def start(self) -> Any:
+        """The lower border of the first bin. What is below it has been counted there."""
+        if self.is_time:
+            return moment_of(self.low, timed=False)
+        return int(self.low) if self.kind is Kind.INTEGER else float(self.low)
+
+    def borders(self) -> list[Any]:
+        """The upper border of every bin: what is below it has been counted. Nothing lies above the last."""
+        ends = [self.low + self.width * place for place in range(1, self.bins + 1)]
+        if self.is_time:
+            return [moment_of(end, timed=False) for end in ends]
+        return [int(end) for end in ends] if self.kind is Kind.INTEGER else [float(end) for end in ends]
+
+    def to_json(self) -> list[Any]:
+        """What names it in a ledger."""
+        return [
+            self.column,
+            list(self.by),
+            str(self.low),
+            str(self.width),
+            str(self.high),
+            self.bins,
+            repr(self.weight),
+        ]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class AskedWorkload:
+    """The tables of a workload over a relation in which a unit has at most `rows` rows."""
+
+    question: Question  # as it was asked, and about the rows that count
+    attributes: Attributes
+    layers: tuple[Layer, ...]
+    ranges: tuple[RangeTable, ...]
+    caps: Caps
+    rows: int
+    neighbours: Neighbours
+
+    @classmethod
+    def of(cls, workload: Workload, relation: Relation, caps: Caps, neighbours: Neighbours) -> AskedWorkload:
+        """Put to a relation, with caps on the rows of a person. Nothing here looks at a row."""
+        attributes = Attributes.of(relation, workload.columns)
+        wishes = workload.wishes()
+        sums = [of for of in wishes if of is not None]
+        question = capped(attributes.question(relation, sums), caps)
+        rows = question.relation.most_rows
+        if rows is None:
+            raise unbounded("rows")
+        layers = []
+        for of, weights in wishes.items():
+            quantum = None if of is None else quantum_of(Column(of).domain(relation.schema), Column(of), centred=False)
+            if quantum is not None and quantum.least == quantum.most == 0:
+                raise QueryRefused(f"`{of}` is always zero, and so are its sums", hint="leave it out")
+            marginals = [attributes.places(tuple(each)) for each in weights]
+            layout = Layout.of(attributes.sizes, marginals)
+            layers.append(Layer(of, quantum, layout, np.array(list(weights.values()))))
+        ranges = tuple(RangeTable.of(each, relation, attributes) for each in workload.ranges)
+        made = cls(question, attributes, tuple(layers), ranges, caps, max(rows, 1), neighbours)
+        made.require_few_cells()
+        return made
+
+    def require_few_cells(self) -> None:
+        """Refuse what would be too large, by the declared values alone."""
+        if not self.layers and not self.ranges:
+            raise QueryRefused("the workload asks for nothing", hint="gt.workload.marginals([…], up_to=2)")
+        sizes = self.attributes.sizes
+        tables = [
+            *((each, 1) for layer in self.layers for each in layer.layout.marginals),
+            *((each.by, each.bins) for each in self.ranges),
+        ]
+        together = 0
+        for places, times in tables:
+            cells = times * math.prod(sizes[each] for each in places)
+            together += cells
+            if cells > MOST_IN_TABLE:
+                names = ", ".join(self.attributes.names[each] for each in places)
+                raise QueryRefused(
+                    f"the table of {names} would have {cells:,} cells, more than {MOST_IN_TABLE:,}",
+                    hint="a smaller up_to=, wider categories, or fewer bins",
+                )
+        if together > MOST_CELLS:
+            raise QueryRefused(
+                f"the workload has {together:,} cells, more than {MOST_CELLS:,}",
+                hint="a smaller up_to=, fewer columns, or wider categories",
+            )
+
+    @property
+    def cells(self) -> int:
+        """How many cells and borders are answered."""
+        found = sum(layer.layout.cells() for layer in self.layers)
+        return found + sum(self.attributes.keys(each.by).size * each.bins for each in self.ranges)
+
+    # -- what engines are asked -----------------------------------------------------------------------------------
+
+    def tallies(self, tables: list[tuple[int, ...]]) -> list[tuple[tuple[int, ...], Tally]]:
+        """Tallies of all layers, by their attributes, of which each of these tables is a sum over some."""
+        summands = tuple(layer.summand() for layer in self.layers)
+        relation = self.question.relation
+        return [
+            (places, Tally(relation, self.attributes.keys(places), summands))
+            for places in (covers(self.attributes.sizes, tables) if summands else [])
+        ]
+
+    def binned(self) -> list[Bins]:
+        """The bins of every range."""
+        relation = self.question.relation
+        return [
+            Bins(relation, self.attributes.keys(each.by), each.expression, each.first, each.width, each.bins)
+            for each in self.ranges
+        ]
+
+    def questions(self, tables: list[tuple[int, ...]]) -> list[Asked]:
+        """Everything that an engine is asked."""
+        return [*(tally for _, tally in self.tallies(tables)), *self.binned()]
+
+    def to_json(self) -> dict[str, Any]:
+        """What names it in a ledger, apart from the spend."""
+        return {
+            "relation": self.question.relation.to_json(),
+            "attributes": self.attributes.to_json(),
+            "layers": [each.to_json() for each in self.layers],
+            "ranges": [each.to_json() for each in self.ranges],
+            "rows": self.rows,
+            "neighbours": self.neighbours,
+        }

@@ -1,0 +1,127 @@
+"""Attributes: columns whose values are declared, and the rows that have a declared value in each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.engines import KeyColumn, Keys
+from giveortake.errors import QueryRefused
+from giveortake.plan import (
+    Aggregate,
+    AggregateKind,
+    Call,
+    Column,
+    Filter,
+    Kind,
+    Literal,
+    Measured,
+    Question,
+)
+from giveortake.plan.moments import moment_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from giveortake.plan import Domain, Expression, Relation, Value
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """Columns of a relation and all values that each may have, in order; NULL is a value where it was declared."""
+
+    names: tuple[str, ...]
+    values: tuple[tuple[Value, ...], ...]
+
+    @classmethod
+    def of(cls, relation: Relation, names: Sequence[str]) -> Attributes:
+        """The declared values of columns. What rows hold decides nothing here."""
+        schema = relation.schema
+        found = [_values(name, Column(name).domain(schema)) for name in names]
+        return cls(tuple(names), tuple(found))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many values each has."""
+        return tuple(map(len, self.values))
+
+    def keys(self, places: Sequence[int]) -> Keys:
+        """All combinations of the values of some attributes."""
+        return Keys(tuple(KeyColumn(self.names[each], Column(self.names[each]), self.values[each]) for each in places))
+
+    def places(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Where some attributes are, rising."""
+        return tuple(sorted(self.names.index(each) for each in names))
+
+    def question(self, relation: Relation, sums: Sequence[str]) -> Question:
+        """What is asked, as a question about the rows that have declared values: so that it is checked as all are."""
+        rows = declared_rows(relation, self)
+        asked = [("number of rows", Measured(Aggregate(AggregateKind.COUNT_ROWS)))]
+        asked += [(f"sum of {each}", Measured(Aggregate(AggregateKind.SUM, Column(each)))) for each in sums]
+        return Question(rows, tuple((name, Column(name)) for name in self.names), tuple(asked))
+
+    def to_json(self) -> list[Any]:
+        """The columns and their values, in the order in which cells are stored."""
+        return [
+            [name, [_written(each) for each in values]] for name, values in zip(self.names, self.values, strict=True)
+        ]
+
+
+def declared_rows(relation: Relation, attributes: Attributes) -> Relation:
+    """The rows that have a declared value in every column: all marginals count the same rows, so that sums agree."""
+    schema = relation.schema
+    conditions = [
+        condition
+        for name, values in zip(attributes.names, attributes.values, strict=True)
+        if (condition := _is_declared(Column(name), schema[name], values)) is not None
+    ]
+    return Filter(relation, _all_of(conditions)) if conditions else relation
+
+
+def _values(name: str, domain: Domain) -> tuple[Value, ...]:
+    listed = domain.keys()
+    if listed is None:
+        ways = f'domains={{"{name}": ["…", "…"]}} in gt.protect declares them'
+        if domain.kind in {Kind.REAL, Kind.DECIMAL}:
+            ways = f'gt.workload.ranges("{name}") counts numbers below borders'
+        raise QueryRefused(f"the values of `{name}` are not declared, and its cells cannot be listed", hint=ways)
+    if len(listed) < 2:
+        raise QueryRefused(f"`{name}` has one value alone, and splits nothing", hint="leave it out of the workload")
+    return listed
+
+
+def _is_declared(column: Column, domain: Domain, values: tuple[Value, ...]) -> Expression | None:
+    """That a row has one of the values; None where every row has."""
+    present = [each for each in values if each is not None]
+    if domain.kind is Kind.BOOLEAN and len(present) == 2:
+        condition = None
+    elif domain.categories is None and domain.low is not None and domain.high is not None:
+        low, high = _ends(domain)
+        condition = _all_of([Call("ge", (column, Literal(low))), Call("le", (column, Literal(high)))])
+    else:
+        condition = Call("in", (column, *map(Literal, present)))
+    missing = Call("is_null", (column,))
+    if condition is None:
+        return None if None in values else Call("not", (missing,))
+    return Call("or", (condition, missing)) if None in values else condition
+
+
+def _ends(domain: Domain) -> tuple[Value, Value]:
+    low, high = Fraction(domain.low or 0), Fraction(domain.high or 0)
+    if domain.kind is Kind.DATE:
+        return moment_of(low, timed=False), moment_of(high, timed=False)
+    return -(-low.numerator // low.denominator), high.numerator // high.denominator
+
+
+def _all_of(conditions: Sequence[Expression]) -> Expression:
+    """All of them, joined in halves so that they do not nest deeply."""
+    if len(conditions) == 1:
+        return conditions[0]
+    middle = len(conditions) // 2
+    return Call("and", (_all_of(conditions[:middle]), _all_of(conditions[middle:])))
+
+
+def _written(value: Value) -> list[str]:
+    return [type(value).__name__, str(value)]

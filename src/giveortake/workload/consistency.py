@@ -1,0 +1,134 @@
+"""Tables that are not negative and agree with each other, near noisy ones: post-processing, and no longer unbiased."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, final
+
+import numpy as np
+
+from giveortake.mechanisms.residuals import rebuilt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+_ROUNDS = 200
+_NEAR = 1e-3  # of the noise: what is less below zero is taken for nothing
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ConsistentTables:
+    """Tables of sets of attributes; those over fewer of them are their sums."""
+
+    sizes: tuple[int, ...]
+    tables: Mapping[tuple[int, ...], Floats]
+
+    def table(self, places: tuple[int, ...]) -> Floats:
+        """The table of some attributes, flat: the sum of whichever table has all of them."""
+        largest = next(each for each in self.tables if set(places) <= set(each))
+        others = tuple(axis for axis, each in enumerate(largest) if each not in places)
+        found: Floats = self.tables[largest].sum(axis=others).reshape(-1)
+        return found
+
+
+def consistent_tables(
+    sizes: Sequence[int], tables: Mapping[tuple[int, ...], Floats], variances: Mapping[tuple[int, ...], float]
+) -> ConsistentTables:
+    """Non-negative tables with the same sums, near the given ones.
+
+    Dykstra's algorithm projects in turn on the tables that agree (their residuals are averaged, by the inverse of the
+    variances) and on those that are not negative. In the end, as much of the table in which all cells are alike is
+    mixed in as what is left below zero takes.
+    """
+    shaped = {each: table.reshape([sizes[place] for place in each]) for each, table in tables.items()}
+    weights = {each: 1 / variances[each] for each in tables}
+    noise = min(math.sqrt(each) for each in variances.values())
+    now = _agreeing(sizes, shaped, weights)
+    total = max(float(next(iter(now.values())).sum()), 0.0)
+    below = {each: np.zeros_like(table) for each, table in now.items()}
+    for _ in range(_ROUNDS):
+        if min(float(table.min()) for table in now.values()) >= -_NEAR * noise:
+            break
+        for each, table in now.items():
+            moved = table + below[each]
+            now[each] = np.maximum(moved, 0.0)
+            below[each] = moved - now[each]
+        now = _agreeing(sizes, now, weights, total)
+    return ConsistentTables(tuple(sizes), _lifted(now, total))
+
+
+def _agreeing(
+    sizes: Sequence[int],
+    tables: Mapping[tuple[int, ...], Floats],
+    weights: Mapping[tuple[int, ...], float],
+    total: float | None = None,
+) -> dict[tuple[int, ...], Floats]:
+    """The nearest tables that agree: of every residual there is one, the average of what the tables say of it."""
+    sums: dict[tuple[int, ...], Floats] = {}
+    shares: dict[tuple[int, ...], float] = {}
+    for each, table in tables.items():
+        for axes, places in _subsets(each):
+            others = math.prod(table.shape[axis] for axis in range(table.ndim) if axis not in axes)
+            weight = weights[each] / others  # a sum over so many cells has so many times the variance
+            sums[places] = sums.get(places, 0.0) + weight * _residual(table, axes)
+            shares[places] = shares.get(places, 0.0) + weight
+    parts = {places: each / shares[places] for places, each in sums.items()}
+    if total is not None:
+        parts[()] = np.array(total)
+    return {
+        each: rebuilt([sizes[place] for place in each], {axes: parts[places] for axes, places in _subsets(each)})
+        for each in tables
+    }
+
+
+def _residual(table: Floats, axes: tuple[int, ...]) -> Floats:
+    """The sum over the other axes, less all means."""
+    found: Floats = table.sum(axis=tuple(axis for axis in range(table.ndim) if axis not in axes))
+    for axis in range(found.ndim):
+        found = found - found.mean(axis=axis, keepdims=True)
+    return found
+
+
+def _subsets(places: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    for length in range(len(places) + 1):
+        for axes in itertools.combinations(range(len(places)), length):
+            yield axes, tuple(places[axis] for axis in axes)
+
+
+def _lifted(tables: Mapping[tuple[int, ...], Floats], total: float) -> dict[tuple[int, ...], Floats]:
+    """The same with nothing below zero: all are mixed alike with tables in which all cells are alike."""
+    share = 0.0
+    for table in tables.values():
+        least, alike = float(table.min()), total / table.size
+        if least < 0:
+            share = max(share, 1.0 if alike == 0 else -least / (alike - least))
+    return {each: np.maximum((1 - share) * table + share * total / table.size, 0.0) for each, table in tables.items()}
+
+
+def rising(totals: Floats) -> Floats:
+    """For each row of running totals, the nearest that never fall and never are negative (pool adjacent violators)."""
+    found = np.empty_like(totals)
+    for place, row in enumerate(totals):
+        found[place] = np.maximum(_isotonic(row), 0.0)
+    return found
+
+
+def _isotonic(row: Floats) -> Floats:
+    means: list[float] = []
+    counts: list[int] = []
+    for value in row.tolist():
+        means.append(value)
+        counts.append(1)
+        while len(means) > 1 and means[-2] > means[-1]:
+            mean, count = means.pop(), counts.pop()
+            together = counts[-1] + count
+            means[-1] = (means[-1] * counts[-1] + mean * count) / together
+            counts[-1] = together
+    return np.repeat(means, counts)

@@ -1,0 +1,168 @@
+"""What is asked for: marginals, ranges and totals, declared together before any of them is answered."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+from giveortake.errors import InvalidParameter
+from giveortake.exact import positive, whole
+
+if TYPE_CHECKING:
+    from giveortake.exact import Number
+
+Names: TypeAlias = "tuple[str, ...]"
+
+MOST_MARGINALS = 1_000_000
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TableWish:
+    """The table of a marginal: how many rows, or with `of` the sum of a column, each combination of columns has."""
+
+    columns: Names
+    weight: float = 1.0
+    of: str | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RangeWish:
+    """How many rows lie below every border of a column, in each combination of the columns `by`."""
+
+    column: str
+    by: Names
+    bins: int | None
+    weight: float = 1.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Tables and ranges that are to be answered together. It is a value: `+` puts several together.
+
+    >>> marginals(["age", "sex"]) + ranges("income") + total()
+    <Workload: 4 marginals of 2 columns, ranges of income>
+    """
+
+    tables: tuple[TableWish, ...]
+    ranges: tuple[RangeWish, ...] = ()
+
+    def __add__(self, other: object) -> Workload:
+        if not isinstance(other, Workload):
+            return NotImplemented
+        return Workload((*self.tables, *other.tables), (*self.ranges, *other.ranges))
+
+    @property
+    def columns(self) -> Names:
+        """The columns whose values are counted apart, in the order in which they are named."""
+        named = itertools.chain(*(each.columns for each in self.tables), *(each.by for each in self.ranges))
+        return tuple(dict.fromkeys(named))
+
+    def wishes(self) -> dict[str | None, dict[frozenset[str], float]]:
+        """The weight of every marginal, each once, for counts (None) and for sums of every column."""
+        found: dict[str | None, dict[frozenset[str], float]] = {}
+        for each in self.tables:
+            weights = found.setdefault(each.of, {})
+            asked = frozenset(each.columns)
+            weights[asked] = weights.get(asked, 0.0) + each.weight
+        return found
+
+    def __repr__(self) -> str:
+        count = len({(each.of, frozenset(each.columns)) for each in self.tables})
+        named = dict.fromkeys(each for table in self.tables for each in table.columns)
+        parts = [f"{count:,} marginals of {len(named)} columns"] if count else []
+        parts += [f"ranges of {each.column}{_by(each.by)}" for each in self.ranges]
+        return f"<Workload: {', '.join(parts)}>"
+
+
+def _by(columns: Names) -> str:
+    return f" by {', '.join(columns)}" if columns else ""
+
+
+def marginals(
+    columns: Sequence[str],
+    *,
+    up_to: int = 2,
+    weights: Mapping[Any, Number] | None = None,
+    of: str | None = None,
+) -> Workload:
+    """The tables of all combinations of up to so many columns: how many rows have each combination of values.
+
+    With `of`, the name of a bounded number, they hold its sums instead. `weights` says how much the variance of a
+    table counts: by its columns, `{("age", "sex"): 4}`, or by their number, `{1: 10, 2: 1}`; others count once.
+
+    >>> marginals(["age", "sex", "region"], up_to=2)
+    <Workload: 6 marginals of 3 columns>
+    """
+    listed = _names("columns", columns)
+    most = whole("up_to", up_to)
+    if not listed:
+        raise InvalidParameter("columns", list(columns), "is empty", hint="gt.workload.total() asks for the total")
+    if most < 1:
+        raise InvalidParameter("up_to", up_to, "leaves no marginal", hint="up_to=2")
+    most = min(most, len(listed))
+    count = sum(math.comb(len(listed), length) for length in range(1, most + 1))
+    if count > MOST_MARGINALS:
+        raise InvalidParameter(
+            "up_to", up_to, f"makes {count:,} marginals, more than {MOST_MARGINALS:,}", hint="ask for fewer at once"
+        )
+    wanted = [each for length in range(1, most + 1) for each in itertools.combinations(listed, length)]
+    stated = _stated_weights(weights or {}, wanted)
+    return Workload(tuple(TableWish(each, stated(each), of) for each in wanted))
+
+
+def ranges(
+    column: str, *, by: str | Sequence[str] | None = None, bins: int | None = None, weight: Number = 1
+) -> Workload:
+    """How many rows lie below every border of a bounded number or date: any range is the difference of two.
+
+    `by` are columns in whose every combination of values that is told. Borders split the bounds evenly; whole numbers
+    and days are never split. There are up to 1,024 bins, or as many as `bins` says.
+    """
+    named = () if by is None else _names("by", (by,) if isinstance(by, str) else by)
+    (only,) = _names("column", (column,))
+    if only in named:
+        raise InvalidParameter("by", by, f"names {only!r} itself")
+    return Workload((), (RangeWish(only, named, None if bins is None else whole("bins", bins), _weight(weight)),))
+
+
+def total(*, of: str | None = None, weight: Number = 1) -> Workload:
+    """How many rows there are; with `of`, the sum of a bounded number over all of them."""
+    return Workload((TableWish((), _weight(weight), of),))
+
+
+def _names(name: str, columns: Sequence[str]) -> Names:
+    if isinstance(columns, str) or not isinstance(columns, Sequence):
+        raise InvalidParameter(name, columns, "is not a list of columns", hint='["age", "sex"]')
+    for each in columns:
+        if not hasattr(each, "encode") or not each:
+            raise InvalidParameter(name, each, "is not the name of a column")
+        if columns.count(each) > 1:
+            raise InvalidParameter(name, each, "is listed twice")
+    return tuple(columns)
+
+
+def _weight(weight: Number) -> float:
+    return float(positive("weight", weight))
+
+
+def _stated_weights(weights: Mapping[Any, Number], wanted: list[Names]) -> Any:
+    """How much each table counts."""
+    known = {frozenset(each) for each in wanted}
+    lengths = {len(each) for each in wanted}
+    by_set: dict[frozenset[str], float] = {}
+    by_length: dict[int, float] = {}
+    for key, weight in weights.items():
+        if isinstance(key, int) and not isinstance(key, bool) and key in lengths:
+            by_length[key] = _weight(weight)
+            continue
+        named = frozenset((key,) if isinstance(key, str) else key) if isinstance(key, str | tuple) else None
+        if named not in known:
+            raise InvalidParameter("weights", key, "is none of the tables asked for", hint='{("age", "sex"): 4}')
+        by_set[named] = _weight(weight)
+    return lambda each: by_set.get(frozenset(each), by_length.get(len(each), 1.0))

@@ -1,0 +1,156 @@
+"""Designs: what is measured for a workload, with how much noise, and how its tables follow from that."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake.errors import Unprovable
+from giveortake.mechanisms import Gaussian, Laplace
+from giveortake.mechanisms.consistent_trees import ConsistentTree
+from giveortake.mechanisms.laplace_sums import quantiles
+from giveortake.mechanisms.square_root import SquareRoot
+from giveortake.mechanisms.tails import LaplaceTail, NormalTail, quantile
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from giveortake.mechanisms import Sensitive
+    from giveortake.mechanisms.prefix_sums import PrefixStrategy
+    from giveortake.privacy.events import Event
+    from giveortake.randomness import Entropy, IntArray
+    from giveortake.workload.asked import AskedWorkload, RangeTable
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+BITS = 30  # that scales are rounded up to
+
+
+class Design(ABC):
+    """Independent parts, each some integers with noise, of which all tables are made.
+
+    The parts of the layers come first, in the order of the layers, then one for each range.
+    """
+
+    asked: AskedWorkload
+    runs: tuple[RangeNoise, ...]
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The strategy, as it is told and stored."""
+
+    @property
+    @abstractmethod
+    def measured(self) -> list[list[tuple[int, ...]]]:
+        """For each layer, the attributes of the tables that are measured."""
+
+    @property
+    @abstractmethod
+    def scales(self) -> list[list[Fraction]]:
+        """For each layer, the noise of each measured table; in rows, or steps of the sum."""
+
+    @property
+    @abstractmethod
+    def event(self) -> Event:
+        """Everything that is released, as one event."""
+
+    @abstractmethod
+    def least_event(self) -> Event:
+        """The least event of this noise, which may be less than what is spent."""
+
+    @abstractmethod
+    def released(self, layer: int, part: int) -> int:
+        """How many integers a part has."""
+
+    @abstractmethod
+    def release(self, layer: int, part: int, table: Sensitive[IntArray], entropy: Entropy | None) -> IntArray:
+        """The integers of a part, drawn once, from the exact table of its attributes."""
+
+    @abstractmethod
+    def estimate(self, layer: int, places: tuple[int, ...], parts: list[IntArray]) -> Floats:
+        """An unbiased table of some attributes from the integers of all parts of a layer, flat, in steps."""
+
+    @abstractmethod
+    def variance(self, layer: int, places: tuple[int, ...]) -> float:
+        """The variance of each of its cells, in steps."""
+
+    @abstractmethod
+    def margin(self, layer: int, places: tuple[int, ...], miss: float) -> float:
+        """How far a cell is from the truth, but for a chance of `miss`, in steps."""
+
+    @property
+    @abstractmethod
+    def citations(self) -> tuple[str, ...]:
+        """Whose theorems it rests on."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class RangeNoise:
+    """The matrix of running totals of a range, and the noise on it."""
+
+    table: RangeTable
+    strategy: PrefixStrategy
+    noise: Gaussian | Laplace
+
+    def release(self, bins: Sensitive[Any], entropy: Entropy | None) -> IntArray:
+        """The integers with noise, keys × integers of a key, flat."""
+        found: IntArray = np.asarray(self.noise.release(bins.through(self.strategy), entropy)).reshape(-1)
+        return found
+
+    def totals(self, released: IntArray) -> Floats:
+        """Unbiased running totals: keys × (bins + 1), the first is zero."""
+        shaped = np.asarray(released, dtype=np.float64).reshape(-1, sum(self.strategy.sections))
+        return self.strategy.running_totals(shaped)
+
+    def margins(self, weights: Floats, miss: float) -> Floats:
+        """How far sums of the released integers, one for each row of weights, stray."""
+        scale = float(self.noise.scale_in_steps)
+        if isinstance(self.noise, Laplace):
+            noise: Floats = scale * quantiles(weights, miss)
+        else:
+            noise = quantile([NormalTail(1.0)], miss) * np.sqrt((scale**2 + 1 / 12) * (weights**2).sum(axis=1))
+        return noise
+
+    def deviations(self) -> Floats:
+        """The standard deviation of every running total but the first."""
+        variance = self.noise.tail.variance + 1 / 12
+        found: Floats = np.sqrt(variance * (self.strategy.weights()[1:] ** 2).sum(axis=1))
+        return found
+
+
+def strategy_of(bins: int, *, pure: bool) -> PrefixStrategy:
+    """The best known matrix of running totals for so many bins."""
+    return ConsistentTree.over(bins) if pure else SquareRoot(bins)
+
+
+def range_squares(strategy: PrefixStrategy, rows: int) -> tuple[Fraction, Fraction]:
+    """How far a unit moves such a release, squared: if it is added, and if its rows become others."""
+    square = (rows * strategy.l2) ** 2
+    return square, 2 * square
+
+
+def rounded_up(scale: float) -> Fraction:
+    """A scale as a short fraction that is more, by at least 2⁻³⁰ of it."""
+    if not math.isfinite(scale) or scale <= 0:
+        raise Unprovable("the noise of the workload has no bound; nothing was charged", hint="spend more")
+    mantissa, exponent = math.frexp(scale)
+    return Fraction(math.ceil(mantissa * 2**BITS) + 1) * Fraction(2) ** (exponent - BITS)
+
+
+def normal_margin(deviation: float, miss: float) -> float:
+    """How far normal noise strays but for a chance of `miss`."""
+    return quantile([NormalTail(deviation)], miss)
+
+
+def laplace_margin(scale: float, terms: int, miss: float) -> float:
+    """The same for a sum of so many Laplace noises."""
+    if terms == 1:
+        return quantile([LaplaceTail(scale)], miss)
+    return scale * float(quantiles(np.ones((1, terms)), miss)[0])

@@ -1,0 +1,208 @@
+"""The design for a pure ε: whole tables with Laplace noise, in the best of a few ways.
+
+Residuals save nothing here: in L1 a row without its means is longer than the row itself. No best strategy is known in
+closed form, so that a few are compared by the variances that they would have, and the best of these is taken.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias, final
+
+import numpy as np
+
+from giveortake.errors import Unprovable
+from giveortake.mechanisms import Laplace
+from giveortake.privacy import events
+from giveortake.workload.asked import MOST_IN_TABLE
+from giveortake.workload.designs import Design, RangeNoise, laplace_margin, rounded_up, strategy_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from giveortake.mechanisms import Sensitive
+    from giveortake.randomness import Entropy, IntArray
+    from giveortake.workload.asked import AskedWorkload, Layer
+    from giveortake.workload.planner import Goal
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+    Tables: TypeAlias = "tuple[tuple[int, ...], ...]"
+
+_WAYS = ("each by itself", "the largest alone", "one table of all columns")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class LaplaceDesign(Design):
+    """Some tables with Laplace noise; every marginal is a sum over the one of them that suits it best.
+
+    Guarantee: a unit of m rows moves every table by at most m·X in L1, where X is the most that a row adds, and twice
+    that if it is changed. The prices of independent parts add up to no more than ε [DMNS06; seed 000 L1.2].
+    """
+
+    asked: AskedWorkload
+    epsilon: Fraction
+    ways: tuple[int, ...]
+    tables: tuple[Tables, ...]
+    noises: tuple[tuple[Fraction, ...], ...]
+    runs: tuple[RangeNoise, ...]
+
+    @classmethod
+    def planned(cls, asked: AskedWorkload, epsilon: Fraction, goal: Goal) -> LaplaceDesign:
+        """The best way for each layer, and the split of ε among all parts that minimises the weighted variance."""
+        ways, losses, prices = [], [], []
+        for layer in asked.layers:
+            found = [(way, _coefficients(layer, each, goal)) for way, each in _ways(layer)]
+            price = [[float(_price(asked, layer, table)) for table in table_list] for _, table_list in _ways(layer)]
+            totals = [_least(c, np.array(q), goal) for (_, c), q in zip(found, price, strict=True)]
+            best = int(np.argmin(totals))
+            ways.append(found[best][0])
+            losses.append(found[best][1])
+            prices.append(np.array(price[best]))
+        for each in asked.ranges:
+            strategy = strategy_of(each.bins, pure=True)
+            rows = (strategy.weights()[1:] ** 2).sum(axis=1)
+            losses.append(np.array([each.weight * 2 * (rows.mean() if goal == "rms" else rows.max())]))
+            prices.append(np.array([float(_range_price(asked, each.bins))]))
+        loss, price_of_all = np.concatenate(losses), np.concatenate(prices)
+        scales = np.cbrt(price_of_all / loss) if goal == "rms" else 1 / np.sqrt(loss)
+        scales *= (price_of_all / scales).sum() / float(epsilon)
+        return cls.of(asked, epsilon, ways, [rounded_up(float(each)) for each in scales])
+
+    @classmethod
+    def of(
+        cls, asked: AskedWorkload, epsilon: Fraction, ways: Sequence[int], scales: Sequence[Fraction]
+    ) -> LaplaceDesign:
+        """With these ways and scales, in the order of the parts; refused if they do not keep ε."""
+        left = iter(scales)
+        tables = tuple(dict(_ways(layer))[way] for layer, way in zip(asked.layers, ways, strict=True))
+        noises = tuple(tuple(itertools.islice(left, len(each))) for each in tables)
+        runs = tuple(RangeNoise(each, strategy_of(each.bins, pure=True), Laplace(next(left))) for each in asked.ranges)
+        made = cls(asked, epsilon, tuple(ways), tables, noises, runs)
+        if made.price() > epsilon:
+            raise Unprovable("the parts of the workload cost more than the whole; nothing was charged")
+        return made
+
+    @property
+    def name(self) -> str:
+        told = dict.fromkeys(_WAYS[way] for way in self.ways)
+        return f"best of {len(_WAYS)} Laplace strategies: {', '.join(told) or 'running totals in trees'}"
+
+    @property
+    def measured(self) -> list[list[tuple[int, ...]]]:
+        return [list(each) for each in self.tables]
+
+    @property
+    def scales(self) -> list[list[Fraction]]:
+        return [list(each) for each in self.noises]
+
+    @property
+    def event(self) -> events.Laplace:
+        return events.Laplace(1 / self.epsilon)
+
+    def least_event(self) -> events.Laplace:
+        return events.Laplace(1 / self.price())
+
+    @property
+    def citations(self) -> tuple[str, ...]:
+        return (Laplace.citation,)
+
+    def price(self) -> Fraction:
+        """The ε of all parts together."""
+        found = Fraction(0)
+        for layer, tables, noises in zip(self.asked.layers, self.tables, self.noises, strict=True):
+            found += sum((_price(self.asked, layer, t) / b for t, b in zip(tables, noises, strict=True)), Fraction(0))
+        for each in self.runs:
+            found += _range_price(self.asked, each.table.bins) / each.noise.scale_in_steps
+        return found
+
+    def released(self, layer: int, part: int) -> int:
+        return self.asked.layers[layer].layout.cells_of(self.tables[layer][part])
+
+    def release(self, layer: int, part: int, table: Sensitive[IntArray], entropy: Entropy | None) -> IntArray:
+        found: IntArray = np.asarray(Laplace(self.noises[layer][part]).release(table, entropy)).reshape(-1)
+        return found
+
+    def estimate(self, layer: int, places: tuple[int, ...], parts: list[IntArray]) -> Floats:
+        part, _ = self._best(layer, places)
+        table = self.tables[layer][part]
+        layout = self.asked.layers[layer].layout
+        others = tuple(axis for axis, each in enumerate(table) if each not in places)
+        shaped = np.asarray(parts[part], dtype=np.float64).reshape(layout.sizes_of(table))
+        summed: Floats = shaped.sum(axis=others).reshape(-1)
+        return summed
+
+    def variance(self, layer: int, places: tuple[int, ...]) -> float:
+        part, terms = self._best(layer, places)
+        return terms * (2 * float(self.noises[layer][part]) ** 2 + 1 / 12)
+
+    def margin(self, layer: int, places: tuple[int, ...], miss: float) -> float:
+        part, terms = self._best(layer, places)
+        return laplace_margin(float(self.noises[layer][part]), terms, miss) + 0.5 * math.sqrt(terms)
+
+    def _best(self, layer: int, places: tuple[int, ...]) -> tuple[int, int]:
+        """The table of which a marginal is a sum over the fewest cells, and over how many."""
+        layout, wanted = self.asked.layers[layer].layout, set(places)
+        cells = layout.cells_of(places)
+        fits = [
+            (layout.cells_of(table) // cells * self.noises[layer][part] ** 2, part)
+            for part, table in enumerate(self.tables[layer])
+            if wanted <= set(table)
+        ]
+        _, best = min(fits)
+        return best, layout.cells_of(self.tables[layer][best]) // cells
+
+
+def _ways(layer: Layer) -> list[tuple[int, Tables]]:
+    """The tables that each way measures."""
+    asked = layer.layout.marginals
+    sets = [set(each) for each in asked]
+    largest = tuple(each for each in asked if not any(set(each) < other for other in sets))
+    together = tuple(sorted(set().union(*sets)))
+    ways: list[tuple[int, Tables]] = [(0, asked), (1, largest)]
+    if layer.layout.cells_of(together) <= MOST_IN_TABLE:
+        ways.append((2, (together,)))
+    return ways
+
+
+def _coefficients(layer: Layer, tables: Tables, goal: Goal) -> Floats:
+    """How much the square of each table's scale counts, where every marginal takes the smallest table it is in."""
+    layout = layer.layout
+    if tables == layout.marginals:
+        return 2 * layer.weights / layer.contribution(1).reach ** 2
+    cells = [layout.cells_of(table) for table in tables]
+    order = sorted(range(len(tables)), key=cells.__getitem__)
+    found = np.zeros(len(tables))
+    for marginal, weight in zip(layout.marginals, layer.weights.tolist(), strict=True):
+        best = next(place for place in order if set(marginal) <= set(tables[place]))
+        loss = 2 * weight * (cells[best] // layout.cells_of(marginal)) / layer.contribution(1).reach ** 2
+        found[best] = found[best] + loss if goal == "rms" else max(found[best], loss)
+    return found
+
+
+def _least(losses: Floats, prices: Floats, goal: Goal) -> float:
+    """The least goal that this way reaches at ε = 1: Σ c·b², or the greatest c·b², where Σ q/b is one."""
+    if goal == "rms":
+        return float(np.cbrt(losses * prices**2).sum() ** 3)
+    return float((prices * np.sqrt(losses)).sum() ** 2)
+
+
+def _price(asked: AskedWorkload, layer: Layer, table: tuple[int, ...]) -> Fraction:
+    """How far a unit moves a table, in L1."""
+    contribution = layer.contribution(asked.rows)
+    if asked.neighbours == "add-remove":
+        return Fraction(asked.rows * contribution.reach)
+    if not table:
+        return Fraction(asked.rows * max(contribution.reach, contribution.most - contribution.least))
+    return Fraction(2 * asked.rows * contribution.reach)
+
+
+def _range_price(asked: AskedWorkload, bins: int) -> Fraction:
+    strategy = strategy_of(bins, pure=True)
+    once = asked.rows * len(strategy.sections) * strategy.l1
+    return once if asked.neighbours == "add-remove" else 2 * once

@@ -1,0 +1,164 @@
+"""A workload with its noise and its price, ready to be reserved; and what is drawn for it, as it is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake.compile.releases import Release, arrays_from_json
+from giveortake.errors import LedgerDamaged
+from giveortake.workload.laplace_design import LaplaceDesign
+from giveortake.workload.residual_design import ResidualDesign
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from giveortake.compile import Spend
+    from giveortake.engines import Engine
+    from giveortake.engines.questions import Asked
+    from giveortake.mechanisms import Sensitive
+    from giveortake.privacy.events import Event
+    from giveortake.randomness import Entropy, IntArray
+    from giveortake.workload.asked import AskedWorkload
+    from giveortake.workload.designs import Design
+    from giveortake.workload.planner import Goal
+
+    Arrays: TypeAlias = "list[IntArray]"
+
+FORMAT = 1  # of what is stored; another order of parts or cells is another format
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class WorkloadMeasurement:
+    """What will be asked of the engine for a workload, with how much noise, at what price. No row was looked at."""
+
+    asked: AskedWorkload
+    design: Design
+    spend: Spend
+    goal: Goal
+
+    @property
+    def event(self) -> Event:
+        """Everything that is released, as one event."""
+        return self.design.event
+
+    def event_if_added(self) -> Event:
+        """The same release as it looks when a unit is added or removed, whatever the neighbours are here."""
+        return replace(self.design, asked=replace(self.asked, neighbours="add-remove")).least_event()  # type: ignore[type-var]  # (designs are dataclasses)
+
+    def tables(self) -> list[tuple[int, ...]]:
+        """The attributes of all tables that are measured, each once."""
+        return list(dict.fromkeys(each for layer in self.design.measured for each in layer))
+
+    def questions(self) -> list[Asked]:
+        """What the engine is asked."""
+        return self.asked.questions(self.tables())
+
+    def named(self) -> dict[str, Any]:
+        """What names the question and its price in the ledger."""
+        content = json.dumps([FORMAT, self.asked.to_json(), self.goal], sort_keys=True)
+        return {"workload": hashlib.sha256(content.encode()).hexdigest(), "spend": self.spend.to_json()}
+
+    def told(self) -> str:
+        """What is asked, in a few words for the ledger; no value is in them."""
+        tables = sum(len(layer.layout.marginals) for layer in self.asked.layers)
+        parts = [f"{tables:,} marginals of {', '.join(self.asked.attributes.names)}"] if tables else []
+        parts += [f"ranges of {each.column}" for each in self.asked.ranges]
+        named = dict.fromkeys(table.name for table in self.asked.question.relation.tables())
+        return f"{'; '.join(parts)} in {', '.join(named)}"[:300]
+
+    # -- drawing --------------------------------------------------------------------------------------------------
+
+    def draw(self, engine: Engine, entropy: Entropy | None = None) -> dict[str, Any]:
+        """Ask the engine and add the noise, each integer once; what is returned is stored."""
+        arrays = [np.asarray(each) for each in self._drawn(engine, entropy)]
+        flat = np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int64)
+        scales = [*(str(each) for layer in self.design.scales for each in layer)]
+        scales += [str(each.noise.scale_in_steps) for each in self.design.runs]
+        ways = list(self.design.ways) if isinstance(self.design, LaplaceDesign) else None
+        return {"format": FORMAT, "ways": ways, "scales": scales, "arrays": Release((flat,), ()).to_json()}
+
+    def _drawn(self, engine: Engine, entropy: Entropy | None) -> Iterator[IntArray]:
+        """The parts of all layers, then those of the ranges, each drawn from the exact table of its attributes."""
+        exactly = self._exact_tables(engine)
+        for layer, tables in enumerate(self.design.measured):
+            for part, places in enumerate(tables):
+                yield self.design.release(layer, part, exactly.table(layer, places), entropy)
+        for noise, bins in zip(self.design.runs, self.asked.binned(), strict=True):
+            yield noise.release(engine.bins(bins), entropy)
+
+    def _exact_tables(self, engine: Engine) -> ExactTables:
+        return ExactTables.of(engine, self.asked, self.tables())
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    def read(self, content: Any) -> WorkloadRelease:
+        """What was drawn, by the design by which it was drawn."""
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise LedgerDamaged("a stored answer is not one to this workload")
+        scales = [Fraction(each) for each in content["scales"]]
+        design: Design
+        if content["ways"] is None:
+            design = ResidualDesign.of(self.asked, self.spend.gaussian(), scales)
+        else:
+            design = LaplaceDesign.of(self.asked, self.spend.epsilon or Fraction(0), content["ways"], scales)
+        (flat,) = arrays_from_json(content["arrays"], 1)
+        lengths = [
+            design.released(layer, part) for layer, each in enumerate(design.measured) for part in range(len(each))
+        ]
+        keys = [self.asked.attributes.keys(each.table.by).size for each in design.runs]
+        lengths += [size * sum(each.strategy.sections) for size, each in zip(keys, design.runs, strict=True)]
+        if sum(lengths) != len(flat):
+            raise LedgerDamaged("a stored answer does not have the cells of its workload")
+        parts = iter([flat[start:end] for start, end in pairwise([0, *accumulate(lengths)])])
+        layers = [[next(parts) for _ in each] for each in design.measured]
+        return WorkloadRelease(self.asked, design, layers, list(parts))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class WorkloadRelease:
+    """Noisy integers of every layer's parts and of the ranges, and the design by which they were drawn."""
+
+    asked: AskedWorkload
+    design: Design
+    layers: list[Arrays]
+    runs: Arrays
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ExactTables:
+    """Exact tables of declared attributes, as engines count them: sensitive, and summed over what is not asked for."""
+
+    asked: AskedWorkload
+    found: tuple[tuple[tuple[int, ...], Sensitive[list[IntArray]]], ...]
+
+    @classmethod
+    def of(cls, engine: Engine, asked: AskedWorkload, tables: Sequence[tuple[int, ...]]) -> ExactTables:
+        """Count them: rows are read once for each of a few tables that have all others in them (`covers`)."""
+        return cls(asked, tuple((places, engine.tally(tally)) for places, tally in asked.tallies(list(tables))))
+
+    def table(self, layer: int, places: tuple[int, ...]) -> Sensitive[IntArray]:
+        """The table of some attributes of a layer, flat, sensitive as before."""
+        wanted = set(places)
+        cover, several = next(pair for pair in self.found if wanted <= set(pair[0]))
+        sizes = [self.asked.attributes.sizes[each] for each in cover]
+        return several.item(layer).summed(sizes, [cover.index(each) for each in places])
+
+
+def measured(asked: AskedWorkload, spend: Spend, goal: Goal) -> WorkloadMeasurement:
+    """The least noise that a spend buys for a workload: Gaussian on residuals, or Laplace on tables for a pure ε."""
+    design: Design
+    if spend.is_pure:
+        design = LaplaceDesign.planned(asked, spend.epsilon or Fraction(0), goal)
+    else:
+        design = ResidualDesign.planned(asked, spend.gaussian(), goal)
+    return WorkloadMeasurement(asked, design, spend, goal)

@@ -1,0 +1,212 @@
+"""The design for Gaussian noise: residuals of marginals, planned in closed form [XWZK23]."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake.errors import Unprovable
+from giveortake.exact import ceiling, sqrt_up
+from giveortake.mechanisms import Gaussian
+from giveortake.mechanisms.residuals import Residual, cell_variance, rebuilt
+from giveortake.privacy import events
+from giveortake.workload.designs import BITS, Design, RangeNoise, normal_margin, range_squares, rounded_up, strategy_of
+from giveortake.workload.layout import Incidence
+from giveortake.workload.planner import goal_weights, least_noise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
+
+    from giveortake.mechanisms import Sensitive
+    from giveortake.mechanisms.residuals import Contribution
+    from giveortake.randomness import Entropy, IntArray
+    from giveortake.workload.asked import AskedWorkload
+    from giveortake.workload.planner import Goal
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+_ROUNDING = Fraction(1, 4 * 2**BITS)
+_FINE = 2**96  # prices are added in whole parts of that
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ResidualDesign(Design):
+    """Residuals of all layers, and ranges through the square root, as one Gaussian release.
+
+    Guarantee: for two neighbours, all parts together are one Gaussian release whose shift, each part in units of its
+    noise, has the squared length Σ ‖Pu‖²/σ². A row that is added has `square_if_added` in every part, one that becomes
+    another row `square_if_moved`, and a unit of m rows no more than m times the longer of both, by the triangle
+    inequality. So under change-one a total costs nothing as long as its noise is no less than what a row that is left
+    out pays for. Where these are at most μ, the release is μ-GDP [DRS22].
+    """
+
+    asked: AskedWorkload
+    mu: Fraction
+    sigmas: tuple[tuple[Fraction, ...], ...]
+    runs: tuple[RangeNoise, ...]
+
+    @classmethod
+    def planned(cls, asked: AskedWorkload, mu: Fraction, goal: Goal) -> ResidualDesign:
+        """The least noise that keeps μ. Variances of sums count in units of the greatest value that a row may have."""
+        incidence, weights = _problem(asked)
+        added, moved = _squares(asked)
+        prices = added if asked.neighbours == "add-remove" or not moved.any() else moved
+        chosen = goal_weights(incidence, prices, weights, goal)
+        noise = least_noise(incidence.coefficients(chosen), prices, float(mu) ** 2)
+        free = prices == 0  # the total of rows: one that is left out pays for it what one that moves pays elsewhere
+        if free.any():
+            noise[free] = added[free].sum() / ((moved - added)[~free] / noise[~free]).sum()
+        return cls.of(asked, mu, [rounded_up(float(each)) for each in np.sqrt(noise)])
+
+    @classmethod
+    def of(cls, asked: AskedWorkload, mu: Fraction, scales: Sequence[Fraction]) -> ResidualDesign:
+        """With these scales, in the order of the parts; refused if they do not keep μ."""
+        left = iter(scales)
+        sigmas = tuple(tuple(itertools.islice(left, len(layer.layout.residuals))) for layer in asked.layers)
+        runs = tuple(
+            RangeNoise(each, strategy_of(each.bins, pure=False), Gaussian(next(left))) for each in asked.ranges
+        )
+        made = cls(asked, mu, sigmas, runs)
+        if made.square() > made.charged**2:
+            raise Unprovable("the parts of the workload cost more than the whole; nothing was charged")
+        return made
+
+    @property
+    def name(self) -> str:
+        return "residuals"
+
+    @property
+    def measured(self) -> list[list[tuple[int, ...]]]:
+        return [list(layer.layout.residuals) for layer in self.asked.layers]
+
+    @property
+    def scales(self) -> list[list[Fraction]]:
+        return [list(each) for each in self.sigmas]
+
+    @property
+    def event(self) -> events.Gaussian:
+        return events.Gaussian(1 / self.charged)
+
+    @property
+    def charged(self) -> Fraction:
+        """The μ that is charged: scales are rounded up by so much that a little less than what is spent will do.
+
+        A filter that rounds up then still admits a spend of all that it has.
+        """
+        return self.mu * (1 - _ROUNDING)
+
+    def least_event(self) -> events.Gaussian:
+        return events.Gaussian(1 / sqrt_up(self.square()))
+
+    @property
+    def citations(self) -> tuple[str, ...]:
+        return (Residual.citation, Gaussian.citation)
+
+    def square(self) -> Fraction:
+        """The greatest squared length of the shift of one unit, rounded up: what is charged is no less."""
+        added, moved = Fraction(0), Fraction(0)
+        for layer, sigmas in zip(self.asked.layers, self.sigmas, strict=True):
+            contribution = layer.contribution(self.asked.rows)
+            sizes = layer.layout.sizes
+            alike = Counter(
+                (tuple(sorted(sizes[each] for each in residual)), sigma)
+                for residual, sigma in zip(layer.layout.residuals, sigmas, strict=True)
+            )
+            added += _added_up((count * contribution.square_if_added(s) / v**2 for (s, v), count in alike.items()))
+            moved += _added_up((count * contribution.square_if_moved(s) / v**2 for (s, v), count in alike.items()))
+        for each in self.runs:
+            if_added, if_moved = range_squares(each.strategy, self.asked.rows)
+            added += _added_up([if_added / each.noise.scale_in_steps**2])
+            moved += _added_up([if_moved / each.noise.scale_in_steps**2])
+        return added if self.asked.neighbours == "add-remove" else max(added, moved)
+
+    def released(self, layer: int, part: int) -> int:
+        return self._residual(layer, part).released
+
+    def release(self, layer: int, part: int, table: Sensitive[IntArray], entropy: Entropy | None) -> IntArray:
+        return self._residual(layer, part).release(table, entropy)
+
+    def _residual(self, layer: int, part: int) -> Residual:
+        layout = self.asked.layers[layer].layout
+        return Residual(layout.sizes_of(layout.residuals[part]), self.sigmas[layer][part])
+
+    def estimate(self, layer: int, places: tuple[int, ...], parts: list[IntArray]) -> Floats:
+        sizes = self.asked.layers[layer].layout.sizes_of(places)
+        found = {}
+        for axes, part in self._inside(layer, places):
+            found[axes] = self._residual(layer, part).estimate(parts[part])
+        return rebuilt(sizes, found).reshape(-1)
+
+    def variance(self, layer: int, places: tuple[int, ...]) -> float:
+        return cell_variance(self.asked.layers[layer].layout.sizes_of(places), self.variances(layer, places))
+
+    def variances(self, layer: int, places: tuple[int, ...]) -> dict[tuple[int, ...], float]:
+        """The variance of every residual in a table of some attributes, by its axes there."""
+        return {axes: self._residual(layer, part).variance for axes, part in self._inside(layer, places)}
+
+    def margin(self, layer: int, places: tuple[int, ...], miss: float) -> float:
+        return normal_margin(self.variance(layer, places) ** 0.5, miss)
+
+    def _inside(self, layer: int, places: tuple[int, ...]) -> Iterable[tuple[tuple[int, ...], int]]:
+        """The residuals of a table: their axes in it, and where they are among the parts."""
+        known = _known(self.asked.layers[layer].layout)
+        for length in range(len(places) + 1):
+            for axes in itertools.combinations(range(len(places)), length):
+                yield axes, known[tuple(places[axis] for axis in axes)]
+
+
+@lru_cache(maxsize=16)
+def _known(layout: Any) -> dict[tuple[int, ...], int]:
+    return {residual: place for place, residual in enumerate(layout.residuals)}
+
+
+def _problem(asked: AskedWorkload) -> tuple[Incidence, Floats]:
+    """How the variances of all tables follow from those of all parts, and how much each table counts."""
+    parts, weights = [], []
+    for layer in asked.layers:
+        parts.append(layer.layout.incidence)
+        weights.append(layer.weights / layer.contribution(1).reach ** 2)
+    for each in asked.ranges:
+        rows = strategy_of(each.bins, pure=False).weights()[1:]
+        mean = np.array([(rows**2).sum(axis=1).mean()])
+        parts.append(Incidence(1, 1, np.array([0]), np.array([0]), mean))
+        weights.append(np.array([each.weight]))
+    return Incidence.joined(parts), np.concatenate(weights)
+
+
+def _squares(asked: AskedWorkload) -> tuple[Floats, Floats]:
+    """What all parts cost, nearly: for a plan, whose price is derived again exactly."""
+    added: list[float] = []
+    moved: list[float] = []
+    for layer in asked.layers:
+        contribution, sizes = layer.contribution(asked.rows), layer.layout.sizes
+        known: dict[tuple[int, ...], tuple[float, float]] = {}
+        for residual in layer.layout.residuals:
+            alike = tuple(sorted(sizes[each] for each in residual))
+            if alike not in known:
+                known[alike] = _both(contribution, alike)
+            added.append(known[alike][0])
+            moved.append(known[alike][1])
+    for each in asked.ranges:
+        if_added, if_moved = range_squares(strategy_of(each.bins, pure=False), asked.rows)
+        added.append(float(if_added))
+        moved.append(float(if_moved))
+    return np.array(added), np.array(moved)
+
+
+def _both(contribution: Contribution, sizes: tuple[int, ...]) -> tuple[float, float]:
+    return float(contribution.square_if_added(sizes)), float(contribution.square_if_moved(sizes))
+
+
+def _added_up(prices: Iterable[Fraction]) -> Fraction:
+    """A sum of prices, each rounded up a little so that the sum stays short."""
+    return Fraction(sum(ceiling(each * _FINE) for each in prices), _FINE)

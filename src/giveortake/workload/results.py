@@ -1,0 +1,230 @@
+"""The answer to a workload: every table that was asked for, made of what was released. This is post-processing."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake.answers import Answer
+from giveortake.answers.column import Column
+from giveortake.compile.postprocessing import FACES, face
+from giveortake.errors import InvalidParameter, NotFound
+from giveortake.plan import Column as Attribute
+from giveortake.workload.consistency import consistent_tables, rising
+from giveortake.workload.errors_of_tables import lines_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import numpy.typing as npt
+
+    from giveortake.answers.confidence import Confidence
+    from giveortake.workload.designs import RangeNoise
+    from giveortake.workload.measurement import WorkloadRelease
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+POST_PROCESSED = "n_consistent is post-processing: not negative, and sums agree; it is not unbiased"
+
+
+@final
+class WorkloadAnswer:
+    """Tables by the names of their columns: `r["age", "sex"]`, `r["age"]`, and `r[()]` for the total.
+
+    Each is an `Answer`: `n` is unbiased, with an interval from the known covariance of the noise; `n_consistent` is
+    never negative, and its sums agree between tables. Every table over fewer columns than one that was asked for is
+    there too. Ranges are asked for with `between`, and `r["income"]` has all of them.
+    """
+
+    def __init__(self, release: WorkloadRelease, confidence: Confidence, provenance: Mapping[str, Any]) -> None:
+        self._asked, self._design = release.asked, release.design
+        self._layers, self._runs = release.layers, release.runs
+        self._provenance = dict(provenance)
+        self.confidence = confidence
+        self.guarantee = provenance["guarantee"]
+        self.cost = provenance["cost"]
+        self.release_id: str = provenance["release_id"]
+        self.notes: tuple[str, ...] = provenance["notes"]
+
+    # -- tables -------------------------------------------------------------------------------------------------
+
+    @property
+    def tables(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of every table that was asked for."""
+        names = self._asked.attributes.names
+        asked = (each for layer in self._asked.layers for each in layer.layout.marginals)
+        listed = [tuple(names[place] for place in each) for each in dict.fromkeys(asked)]
+        return (*listed, *((each.column, *(names[place] for place in each.by)) for each in self._asked.ranges))
+
+    def __getitem__(self, columns: str | tuple[str, ...]) -> Answer:
+        wanted = (columns,) if isinstance(columns, str) else tuple(columns)
+        for place, each in enumerate(self._asked.ranges):
+            by = {self._asked.attributes.names[one] for one in each.by}
+            if wanted and set(wanted) == {each.column, *by} and len(set(wanted)) == len(wanted):
+                return self._range(place)
+        return self._table(wanted)
+
+    def __iter__(self) -> Iterator[Answer]:
+        return (self[each] for each in self.tables)
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def _table(self, wanted: tuple[str, ...]) -> Answer:
+        places = self._places(wanted)
+        layers = [place for place in range(len(self._asked.layers)) if self._is_known(place, places)]
+        if not layers:
+            listed = ", ".join(str(each) for each in self.tables[:6])
+            raise NotFound(
+                f"no table of {', '.join(wanted) or 'the total'} was asked for", hint=f"there are {listed}, …"
+            )
+        columns = self._keys(places, wanted)
+        order = self._order(places, wanted)
+        for layer in layers:
+            columns += self._estimates(layer, places, order)
+        return Answer(columns, **self._provenance, confidence=self.confidence)
+
+    def _estimates(self, layer: int, places: tuple[int, ...], order: npt.NDArray[np.int64]) -> list[Column]:
+        which = self._asked.layers[layer]
+        unit = float(which.unit)
+        values = self._design.estimate(layer, places, self._layers[layer])[order] * unit
+        margin = self._design.margin(layer, places, self._miss) * unit
+        found = [Column(which.name, values, values - margin, values + margin)]
+        if which.of is None:
+            found.append(Column(f"{which.name}_consistent", self._consistent(places)[order]))
+        return found
+
+    def _consistent(self, places: tuple[int, ...]) -> Floats:
+        found: Floats = self._consistent_counts.table(places)
+        return found
+
+    @cached_property
+    def _consistent_counts(self) -> Any:
+        layer = next(place for place, each in enumerate(self._asked.layers) if each.of is None)
+        layout = self._asked.layers[layer].layout
+        sets = [set(each) for each in layout.marginals]
+        largest = [each for each in layout.marginals if not any(set(each) < other for other in sets)]
+        tables = {each: self._design.estimate(layer, each, self._layers[layer]) for each in largest}
+        variances = {each: self._design.variance(layer, each) for each in largest}
+        return consistent_tables(layout.sizes, tables, variances)
+
+    def _is_known(self, layer: int, places: tuple[int, ...]) -> bool:
+        return any(set(places) <= set(each) for each in self._asked.layers[layer].layout.marginals)
+
+    def _places(self, wanted: tuple[str, ...]) -> tuple[int, ...]:
+        names = self._asked.attributes.names
+        for each in wanted:
+            if each not in names or wanted.count(each) > 1:
+                raise NotFound(f"there is no table of {each!r}", hint=f"the columns are {', '.join(names)}")
+        return self._asked.attributes.places(wanted)
+
+    def _order(self, places: tuple[int, ...], wanted: tuple[str, ...]) -> npt.NDArray[np.int64]:
+        """Where the cells are, in the order of the columns that was asked for."""
+        sizes = [self._asked.attributes.sizes[place] for place in places]
+        names = [self._asked.attributes.names[place] for place in places]
+        cells = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
+        return cells.transpose([names.index(each) for each in wanted]).reshape(-1)
+
+    def _keys(self, places: tuple[int, ...], wanted: tuple[str, ...]) -> list[Column]:
+        attributes, schema = self._asked.attributes, self._asked.question.relation.schema
+        order = [attributes.names.index(each) for each in wanted]
+        rows = list(itertools.product(*(attributes.values[place] for place in order)))
+        return [
+            Column(
+                attributes.names[place],
+                [face(row[index]) for row in rows],
+                kind=FACES[Attribute(attributes.names[place]).domain(schema).kind],
+            )
+            for index, place in enumerate(order)
+        ]
+
+    # -- ranges -------------------------------------------------------------------------------------------------
+
+    def _range(self, place: int) -> Answer:
+        """How many rows lie below every border, in every combination of the other columns."""
+        noise = self._design.runs[place]
+        each = noise.table
+        totals = noise.totals(self._runs[place])[:, 1:]
+        margins = np.tile(noise.margins(noise.strategy.weights()[1:], self._miss), len(totals))
+        by = tuple(self._asked.attributes.names[one] for one in each.by)
+        keys = [
+            Column(column.name, [value for value in column for _ in range(each.bins)], kind=column.kind)
+            for column in self._keys(each.by, by)
+        ]
+        borders = Column(f"{each.column}_below", each.borders() * len(totals))
+        values = totals.reshape(-1)
+        columns = [
+            *keys,
+            borders,
+            Column("n", values, values - margins, values + margins),
+            Column("n_consistent", rising(totals).reshape(-1)),
+        ]
+        return Answer(columns, **self._provenance, confidence=self.confidence)
+
+    def between(self, column: str, low: Any, high: Any, **by: Any) -> Answer:
+        """How many rows have low ≤ column < high, both borders of its bins; `by` chooses values of other columns."""
+        place = self._range_of(column, by)
+        noise = self._design.runs[place]
+        borders = [noise.table.start(), *noise.table.borders()]
+        ends = [_border(borders, name, each) for name, each in (("low", low), ("high", high))]
+        if ends[0] >= ends[1]:
+            raise InvalidParameter("high", high, "is not above low")
+        weights = noise.strategy.weights()
+        row = self._key_of(noise, by)
+        total = noise.totals(self._runs[place])[row]
+        value = float(total[ends[1]] - total[ends[0]])
+        margin = float(noise.margins((weights[ends[1]] - weights[ends[0]])[np.newaxis, :], self._miss)[0])
+        return Answer(
+            [Column("n", [value], [value - margin], [value + margin])], **self._provenance, confidence=self.confidence
+        )
+
+    def _range_of(self, column: str, by: Mapping[str, Any]) -> int:
+        for place, each in enumerate(self._asked.ranges):
+            if each.column == column and {self._asked.attributes.names[one] for one in each.by} == set(by):
+                return place
+        asked = "; ".join(
+            ", ".join([each.column, *(self._asked.attributes.names[one] for one in each.by)])
+            for each in self._asked.ranges
+        )
+        raise NotFound(f"no ranges of {column!r} by these columns were asked for", hint=f"there are {asked or 'none'}")
+
+    def _key_of(self, noise: RangeNoise, by: Mapping[str, Any]) -> int:
+        code = 0
+        for place in noise.table.by:
+            name, values = self._asked.attributes.names[place], self._asked.attributes.values[place]
+            if by[name] not in values:
+                raise NotFound(f"{by[name]!r} is no declared value of `{name}`")
+            code = code * len(values) + values.index(by[name])
+        return code
+
+    # -- all together -------------------------------------------------------------------------------------------
+
+    @property
+    def _miss(self) -> float:
+        return self.confidence.miss(self._asked.cells)
+
+    def lines(self) -> list[dict[str, Any]]:
+        """For every table its cells, the standard deviation of a cell, its margin, and both by an equal split."""
+        return lines_of(self._asked, self._design, self._miss)
+
+    def plot(self, title: str | None = None) -> Any:
+        """An altair chart of the standard deviation of every table, beside that of an equal split."""
+        from giveortake.plot.workloads import workloads  # noqa: PLC0415 (heavy)
+
+        return workloads(self.lines(), title=title)
+
+    def __repr__(self) -> str:
+        return f"<WorkloadAnswer: {len(self):,} tables; {self._design.name}; cost {self.cost}>"
+
+
+def _border(borders: list[Any], name: str, value: Any) -> int:
+    place = bisect.bisect_left(borders, value)
+    if place == len(borders) or borders[place] != value:
+        near = [str(each) for each in borders[max(place - 1, 0) : place + 1]]
+        raise InvalidParameter(name, value, "is no border of the bins", hint=f"the nearest are {' and '.join(near)}")
+    return place

@@ -1,0 +1,91 @@
+"""Selection of the table that a model fits worst: scores on integers, and how far rows move them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from giveortake import accounting
+from giveortake.accounting.currencies import Rho
+from giveortake.errors import InvalidParameter
+from giveortake.mechanisms import Sensitive, misfits
+from giveortake.mechanisms.misfits import FINENESS, Candidate, Misfits
+from giveortake.privacy import ZCDP
+
+SHAPES = [(2, 3), (4,), (3, 2, 2)]
+
+
+def _candidates(generator: np.random.Generator) -> tuple[Candidate, ...]:
+    return tuple(
+        Candidate.of(generator.random(shape) * 20, weight=weight, handicap=3.3)
+        for shape, weight in zip(SHAPES, (5, 1, 3), strict=True)
+    )
+
+
+def _greatest_move(mechanism: Misfits, generator: np.random.Generator, rows: int, *, changed: bool) -> int:
+    """How far scores move over random neighbours, at most."""
+    moved = 0
+    for _ in range(200):
+        tables: list[Any] = [generator.integers(0, 30, shape) for shape in SHAPES]
+        others = [table.copy() for table in tables]
+        for _row in range(rows):
+            for table in others:
+                table[tuple(generator.integers(0, size) for size in table.shape)] += 1
+                if changed:
+                    table[tuple(generator.integers(0, size) for size in table.shape)] -= 1
+        pairs = zip(mechanism.scores(tables), mechanism.scores(others), strict=True)
+        moved = max(moved, *(abs(one - other) for one, other in pairs))
+    return moved
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("relation", ["add-remove", "change-one"])
+def test_no_neighbour_moves_a_score_by_more_than_was_declared_and_some_do(relation: Any, rows: int) -> None:
+    generator = np.random.default_rng(rows)
+    mechanism = Misfits(_candidates(generator), 1, rows, relation)
+    moved = _greatest_move(mechanism, generator, rows, changed=relation == "change-one")
+    assert moved <= mechanism.sensitivity
+    assert moved > mechanism.sensitivity / 2
+
+
+def test_scores_that_are_off_by_a_factor_of_two_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = misfits._distance
+    monkeypatch.setattr(misfits, "_distance", lambda counts, expected: 2 * right(counts, expected))
+    generator = np.random.default_rng(0)
+    mechanism = Misfits(_candidates(generator), 1)
+    assert _greatest_move(mechanism, generator, 1, changed=False) > mechanism.sensitivity
+
+
+def test_a_selection_costs_an_eighth_of_epsilon_squared() -> None:
+    mechanism = Misfits(_candidates(np.random.default_rng(0)), "1/3", 2, "change-one")
+    assert mechanism.event().epsilon == Fraction(1, 3)
+    assert accounting.filter(ZCDP(1)).cost(mechanism.event(), Rho()) == pytest.approx(Fraction(1, 72), rel=1e-9)
+
+
+def test_the_worst_fitted_table_is_selected_if_much_is_spent() -> None:
+    offered = tuple(Candidate.of(np.zeros(shape)) for shape in SHAPES)
+    tables: list[Any] = [
+        Sensitive(np.zeros(SHAPES[0], dtype=np.int64)),
+        Sensitive(np.full(SHAPES[1], 9)),
+        np.zeros(SHAPES[2]),
+    ]
+    assert Misfits(offered, 1000).release(tables) == 1
+    handicapped = (offered[0], Candidate.of(np.zeros(SHAPES[1]), handicap=100), offered[2])
+    assert Misfits(handicapped, 1000).release(tables) != 1
+
+
+def test_a_models_counts_are_put_on_the_lattice_before_they_meet_exact_ones() -> None:
+    (candidate,) = (Candidate.of(np.array([1.004, 2.5]), handicap=0.75),)
+    assert candidate.expected.tolist() == [FINENESS, 2 * FINENESS + FINENESS // 2]
+    assert candidate.handicap == 48
+
+
+@pytest.mark.parametrize("counts", [[np.nan], [np.inf], [2.0**60]])
+def test_what_is_no_number_of_rows_is_refused(counts: list[float]) -> None:
+    with pytest.raises(InvalidParameter, match="no numbers of rows"):
+        Candidate.of(np.array(counts))
+    with pytest.raises(InvalidParameter, match="is empty"):
+        Misfits((), 1)

@@ -1,0 +1,214 @@
+"""Runs under one charge: what they spend, what they keep, and what of them is exact."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from contextlib import suppress
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.engines import KeyColumn
+from giveortake.errors import BudgetExceeded, LedgerDamaged, QueryFailed, QueryRefused
+from giveortake.mechanisms.misfits import Candidate, Misfits
+from giveortake.plan import Column
+from giveortake.privacy import events
+from giveortake.session.adaptive_run import AdaptiveRun, RunRequest
+from giveortake.session.run_steps import Choice, NoisyTable
+from giveortake.session.session import Session, mechanism_of
+
+A = KeyColumn("a", Column("a"), (0, 1, 2))
+B = KeyColumn("b", Column("b"), ("x", "y"))
+RHO = Fraction(1, 50)
+
+
+def _session(rows: int = 40, *, seed: int = 0, extra: dict[str, list[Any]] | None = None, **more: Any) -> Session:
+    draw = random.Random(seed)  # noqa: S311 (data of a test)
+    table: dict[str, list[Any]] = {
+        "a": [draw.choice([0, 1, 2]) for _ in range(rows)],
+        "b": [draw.choice("xy") for _ in range(rows)],
+    }
+    domains = {"a": [0, 1, 2], "b": ["x", "y"]}
+    frame = pl.DataFrame({name: [*values, *(extra or {}).get(name, [])] for name, values in table.items()})
+    if "persons" in more:
+        frame = frame.with_columns(who=pl.Series(more.pop("persons")))
+    usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ZCDP("1/10"), "domains": domains}
+    return gt.protect(frame, **usual | more)
+
+
+def _request(session: Session, rho: Fraction = RHO, said: str = "a run") -> RunRequest:
+    return RunRequest.of(session, next(iter(session.catalog.private)), rho, {"said": said}, "a run")
+
+
+def _offers(count: int = 2) -> list[Candidate]:
+    return [Candidate.of(np.full(size, 7.0)) for size in (3, 6)[:count]]
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with _session() as opened:
+        yield opened
+
+
+def test_a_run_is_charged_once_as_what_it_is_and_keeps_what_it_draws(session: Session) -> None:
+    with _request(session).begin(None) as run:
+        run.measure((A,), RHO / 4, residual=False)
+        place = run.select([(A,), (A, B)], _offers(), RHO / 4)
+        run.measure((A, B), RHO / 4, residual=True)
+        run.settle()
+    (reserved,) = [entry for entry in session.history() if entry.kind == "reserved"]
+    assert reserved.content["event"] == events.ZCDP(RHO).to_dict()
+    assert session.spent == RHO
+    assert [entry.kind for entry in session.history()][-4:] == ["drawn", "drawn", "drawn", "settled"]
+    assert isinstance(run.steps[1], Choice)
+    assert run.steps[1].names == (("a",), ("a", "b"))[place]
+
+
+def test_whatever_a_run_asks_for_it_never_spends_more_than_was_charged() -> None:
+    draw = random.Random(7)  # noqa: S311 (choices of a test)
+    with _session(budget=gt.ZCDP(10)) as session:
+        for number in range(40):
+            rho = Fraction(draw.randint(1, 1000), 10**4)
+            with _request(session, rho, f"run {number}").begin(None) as run:
+                for _ in range(draw.randint(1, 6)):
+                    part = rho * Fraction(draw.randint(1, 700), 1000)
+                    with suppress(BudgetExceeded):
+                        _any_step(run, draw, part)
+                spent = sum((cost for _, cost in run.charges()), Fraction(0))
+                assert spent <= rho
+                assert run.left == pytest.approx(rho - spent)
+                with pytest.raises(BudgetExceeded):
+                    run.measure((A,), run.left + rho / 100, residual=False)
+
+
+def _any_step(run: AdaptiveRun, draw: random.Random, rho: Fraction) -> None:
+    match draw.randint(0, 2):
+        case 0:
+            run.measure((A,), rho, residual=False)
+        case 1:
+            run.measure((A, B), rho, residual=True)
+        case _:
+            run.select([(A,), (A, B)], _offers(), rho)
+
+
+def test_an_interrupted_run_stays_charged_and_goes_on_without_new_noise(tmp_path: Path) -> None:
+    more: dict[str, Any] = {"ledger": tmp_path / "t.ledger", "table": "t"}
+    with _session(**more) as session:
+        with suppress(KeyboardInterrupt), _request(session).begin(None) as run:
+            first = run.measure((A,), RHO / 4, residual=False)
+            run.select([(A,), (A, B)], _offers(), RHO / 4)
+            raise KeyboardInterrupt
+        assert session.spent == RHO
+        drawn = [step.names for step in run.steps]
+    with _session(**more) as session, _request(session).begin(None) as again:
+        assert [step.names for step in again.steps] == drawn
+        kept = again.steps[0]
+        assert isinstance(kept, NoisyTable)
+        assert np.array_equal(kept.steps, first.steps)
+        assert session.spent == RHO
+        assert again.left == run.left
+        again.settle()
+
+
+def test_a_run_that_has_ended_reads_no_row_and_draws_nothing(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    with _request(session).begin(None) as run:
+        first = run.measure((A,), RHO / 2, residual=False)
+        run.settle()
+    engine = mechanism_of(session).engine
+    monkeypatch.setattr(type(engine), "tally", lambda *_: pytest.fail("rows were read"))
+    with _request(session).begin(None) as again:
+        (kept,) = again.steps
+        assert isinstance(kept, NoisyTable)
+        assert np.array_equal(kept.steps, first.steps)
+        with pytest.raises(LedgerDamaged, match="draws nothing more"):
+            again.measure((A,), RHO / 4, residual=False)
+    assert session.spent == RHO
+
+
+def test_what_fails_is_counted_and_tells_nothing_of_rows(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> Any:
+        raise ValueError("row 17 holds 'Anna'")
+
+    monkeypatch.setattr(type(mechanism_of(session).engine), "tally", fails)
+    with pytest.raises(QueryFailed) as failed, _request(session).begin(None) as run:
+        run.measure((A,), RHO / 2, residual=False)
+    assert "Anna" not in str(failed.value)
+    assert failed.value.__context__ is None
+    assert [entry.kind for entry in session.history()][-1] == "failed"
+    assert session.spent == RHO
+
+
+def test_without_a_cap_on_the_rows_of_a_person_a_run_is_refused_at_no_cost() -> None:
+    with (
+        _session(persons=[n % 9 for n in range(40)], unit="who") as session,
+        pytest.raises(QueryRefused, match="any number of rows"),
+    ):
+        _request(session)
+
+
+def test_a_part_and_values_that_are_not_known_are_refused(session: Session) -> None:
+    part = session.partition("b")["x"]
+    with pytest.raises(QueryRefused, match="a part of a table"):
+        _request(part)
+    with pytest.raises(QueryRefused, match="not known beforehand"):
+        _request(session).require([(KeyColumn("a", Column("a"), (0, 0, 1)),)])
+
+
+# -- replay: the exact integers behind every step, on neighbours ------------------------------------------------------
+
+
+def _exact_steps(session: Session, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], list[Any]]:
+    """The integers of two measurements with noise that is zero, and the scores of a selection."""
+    scores: list[Any] = []
+    right = Misfits.release
+
+    def recorded(self: Misfits, value: Any, entropy: Any = None) -> int:
+        scores.append((self.scores([each.open(self) for each in value]), self.sensitivity))
+        return right(self, value, entropy)
+
+    for name in ("gaussian", "interactions"):
+        module = import_module(f"giveortake.mechanisms.{name}")
+        monkeypatch.setattr(module, "rounded_normal", lambda _sigma, size, _entropy: np.zeros(size, dtype=np.int64))
+    monkeypatch.setattr(Misfits, "release", recorded)
+    with _request(session).begin(None) as run:
+        measured = [run.measure((A,), RHO / 4, residual=False), run.measure((A, B), RHO / 4, residual=True)]
+        run.select([(A,), (A, B)], _offers(), RHO / 4)
+    monkeypatch.undo()
+    return measured, scores
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("relation", ["add-remove", "change-one"])
+def test_every_integer_of_a_run_moves_by_no_more_than_its_noise_was_priced_for(
+    relation: Any, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more: dict[str, Any] = {"neighbours": relation}
+    if rows > 1:
+        more |= {"unit": "who", "rows_per_person": rows}
+    greatest: dict[str, float] = {}
+    cells = list(itertools.product((0, 1, 2), "xy"))
+    for other in cells[1:4]:  # of the same a, of the same b, of neither
+        sides = []
+        for cell in (cells[0], other if relation == "change-one" else None):
+            added = [cell] * rows if cell is not None else []
+            extra: dict[str, list[Any]] = {"a": [a for a, _ in added], "b": [b for _, b in added]}
+            if rows > 1:
+                more["persons"] = [*(n + 100 for n in range(12)), *([7] * len(added))]
+            with _session(12, extra=extra, **more) as session:
+                sides.append(_exact_steps(session, monkeypatch))
+        (before, (scored,)), (after, (rescored,)) = sides
+        for each, then in zip(before, after, strict=True):
+            moved = float(np.sqrt(((each.counts - then.counts) ** 2).sum()))
+            priced = float(each.sigma) * float(2 * RHO / 4) ** 0.5  # σ·√(2ρ): the shift that this noise hides at ρ
+            greatest[str(each.names)] = max(greatest.get(str(each.names), 0.0), moved / priced)
+        differences = [abs(x - y) for x, y in zip(scored[0], rescored[0], strict=True)]
+        greatest["score"] = max(greatest.get("score", 0.0), max(differences) / scored[1])
+    assert all(0.99 < each <= 1.000001 for each in greatest.values()), greatest

@@ -1,0 +1,79 @@
+"""What fails or is killed after the charge: it stays charged once, is answered once, and nothing of a row is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import giveortake as gt
+from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.errors import IdempotencyConflict, QueryFailed
+from inside import engine_of, ledger_of
+from small_session import COUNT, ROWS, charges_of, small_session
+
+
+def test_a_failure_after_the_charge_keeps_it_and_a_retry_by_key_is_answered_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = tmp_path / "people.ledger"
+    with small_session(ledger=where) as session, monkeypatch.context() as broken:
+        secret = "the row of a person"  # noqa: S105 (not a password)
+
+        def fail(*_: object) -> None:
+            raise RuntimeError(secret)
+
+        broken.setattr(DuckDBEngine, "_tally", fail)
+        with pytest.raises(RuntimeError):
+            session.sql(COUNT).answer(epsilon=1, key="first")
+        spent = session.spent
+        assert charges_of(session) == 1
+    answers = []
+    for _ in range(2):
+        with small_session(ledger=where) as session:
+            answers.append(session.sql(COUNT).answer(epsilon=1, key="first").to_dict())
+            assert session.spent == spent
+            assert charges_of(session) == 1
+            with pytest.raises(IdempotencyConflict):
+                session.sql(COUNT).answer(epsilon=2, key="first")
+    assert answers[0] == answers[1]
+
+
+_KILLED = """
+import os, signal, sys
+import polars as pl
+import giveortake as gt
+from giveortake.engines.duckdb.engine import DuckDBEngine
+DuckDBEngine._tally = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+gt.protect(sys.argv[1], unit="p", budget=gt.PureDP(3), domains={"x": (0, 10), "r": ["north", "south"]}, name="data",
+           ledger=sys.argv[2], groups_per_person=4, rows_per_group=4).sql(sys.argv[3]).answer(epsilon=1, key="retry me")
+"""
+
+
+def test_a_process_killed_between_charge_and_answer_is_charged_once_and_answered_once(tmp_path: Path) -> None:
+    file, where = tmp_path / "data.parquet", tmp_path / "people.ledger"
+    ROWS.write_parquet(file)
+    done = subprocess.run([sys.executable, "-c", _KILLED, file, where, COUNT], check=False, capture_output=True)
+    assert done.returncode == -9, done.stderr
+    with small_session(file, name="data", ledger=where, budget=gt.PureDP(3)) as session:
+        assert charges_of(session) == 1
+        spent = session.spent
+        first = session.sql(COUNT).answer(epsilon=1, key="retry me")
+        assert session.sql(COUNT).answer(epsilon=1, key="retry me").to_dict() == first.to_dict()
+        assert (session.spent, charges_of(session)) == (spent, 1)
+        ledger_of(session).verify()
+
+
+def test_what_the_engine_says_when_it_fails_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with small_session() as session:
+        monkeypatch.setattr(
+            "giveortake.engines.sql.statements.tally_statement",
+            lambda *_: "SELECT CAST(r AS INTEGER) FROM " + engine_of(session)._sources["data"],
+        )
+        with pytest.raises(QueryFailed) as caught:
+            session.sql(COUNT).answer(epsilon=1)
+        assert "north" not in str(caught.value)
+        assert caught.value.__cause__ is None
+        assert caught.value.__suppress_context__

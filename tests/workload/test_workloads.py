@@ -1,0 +1,295 @@
+"""Workloads of a session: quoted without a row, charged once, drawn on integers, and read as tables that agree."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.compile import Caps, Spend
+from giveortake.errors import BudgetExceeded, InvalidParameter, NotFound, QueryRefused
+from giveortake.session.session import mechanism_of
+from giveortake.workload.asked import AskedWorkload
+from giveortake.workload.measurement import measured
+from statistics_of_draws import ALPHA
+
+GREAT: list[dict[str, Any]] = [{"mu": 10**4}, {"epsilon": 10**5}]
+COLUMNS = ["age", "sex", "region"]
+DOMAINS: dict[str, Any] = {
+    "age": {"bounds": (20, 24), "nullable": False},
+    "sex": ["f", "m"],
+    "region": ["north", "south", None],
+    "income": (0, 99),
+    "day": (dt.date(2024, 1, 1), dt.date(2024, 1, 31)),
+}
+
+
+def _people(count: int = 400, seed: int = 1) -> pl.DataFrame:
+    random = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "id": random.integers(0, max(count // 3, 1), count),
+            "age": random.integers(20, 25, count),
+            "sex": random.choice(["f", "m", "?"], count, p=[0.5, 0.4, 0.1]),
+            "region": pl.Series(random.choice(["north", "south", "none"], count)).replace("none", None),
+            "income": random.integers(0, 100, count),
+            "day": [dt.date(2024, 1, 1) + dt.timedelta(int(each)) for each in random.integers(0, 31, count)],
+        }
+    )
+
+
+def _session(table: pl.DataFrame | None = None, **more: Any) -> gt.session.Session:
+    said: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ZCDP(100), "domains": DOMAINS} | more
+    return gt.protect({"people": _people() if table is None else table}, **said)
+
+
+def _exactly(table: pl.DataFrame, columns: tuple[str, ...]) -> Counter[tuple[Any, ...]]:
+    kept = table.filter(pl.col("sex") != "?")
+    return Counter(kept.select(columns).iter_rows()) if columns else Counter({(): len(kept)})
+
+
+def test_at_a_great_spend_every_table_is_the_exact_one() -> None:
+    table = _people()
+    asked = gt.workload.marginals(COLUMNS, up_to=3) + gt.workload.total()
+    for spend in GREAT:
+        answer = _session(table, budget=gt.ApproxDP(10**9, "1e-9")).workload(asked).answer(**spend)
+        for length in range(4):
+            for columns in itertools.permutations(COLUMNS, length):
+                exactly = _exactly(table, columns)
+                for row in answer[columns].rows():
+                    key = tuple(row[each] for each in columns)
+                    assert row["n"] == pytest.approx(exactly[key], abs=0.01), spend
+                    assert row["n_consistent"] == pytest.approx(exactly[key], abs=0.01)
+
+
+def test_sums_by_cell_stand_beside_counts() -> None:
+    table = _people()
+    asked = gt.workload.marginals(["sex", "region"]) + gt.workload.marginals(["sex"], of="income")
+    answer = _session(table, budget=gt.ApproxDP(10**9, "1e-9")).workload(asked).answer(mu=10**4)["sex"]
+    for row in answer.rows():
+        expected = table.filter(pl.col("sex") == row["sex"])["income"].sum()
+        assert row["income_sum"] == pytest.approx(expected, abs=1)
+        ends: Any = row["income_sum_low"], row["income_sum_high"]
+        assert ends[0] <= expected <= ends[1]
+
+
+def test_ranges_of_numbers_and_days_are_running_totals() -> None:
+    table = _people()
+    asked = gt.workload.ranges("income", by="sex") + gt.workload.ranges("day") + gt.workload.marginals(["sex"])
+    for spend in GREAT:
+        answer = _session(table, budget=gt.ApproxDP(10**9, "1e-9")).workload(asked).answer(**spend)
+        kept = table.filter(pl.col("sex") != "?")
+        for row in answer["sex", "income"].rows():
+            below = kept.filter((pl.col("sex") == row["sex"]) & (pl.col("income") < row["income_below"]))
+            assert row["n"] == pytest.approx(len(below), abs=0.1)
+        days = answer["day"].rows()
+        assert days[9]["day_below"] == dt.date(2024, 1, 11)
+        assert days[9]["n"] == pytest.approx(len(kept.filter(pl.col("day") < dt.date(2024, 1, 11))), abs=0.1)
+        between = answer.between("income", 10, 50, sex="m")
+        inside = kept.filter((pl.col("sex") == "m") & pl.col("income").is_between(10, 49))
+        assert between.value == pytest.approx(len(inside), abs=0.1)
+        with pytest.raises(InvalidParameter, match="border"):
+            answer.between("income", 10.5, 50, sex="m")
+        with pytest.raises(NotFound, match="declared"):
+            answer.between("income", 10, 50, sex="?")
+
+
+def test_a_quote_reads_no_row_and_costs_nothing_and_says_what_an_equal_split_would_do() -> None:
+    session = _session()
+    query = session.workload(gt.workload.marginals(COLUMNS, up_to=2))
+    quote = query.quote(rho="1/10")
+    assert session.spent == 0
+    assert quote.rms < quote.equal_rms == pytest.approx(math.sqrt(6 / 0.2))
+    assert quote.line("sex", "age")["sd"] < quote.equal_rms
+    assert "equal split" in str(quote)
+    assert quote.admitted
+    assert query.answer(rho="1/10").lines() == list(quote.lines)
+
+
+def test_one_charge_pays_for_all_tables_and_asking_again_is_free_and_the_same(tmp_path: Path) -> None:
+    table, ledger = _people(), str(tmp_path / "l.ledger")
+    asked = gt.workload.marginals(COLUMNS) + gt.workload.ranges("income")
+    with _session(table, ledger=ledger) as session:
+        first = session.workload(asked).answer(rho="1/10")
+        assert float(session.spent) == pytest.approx(0.1, rel=1e-6)
+    with _session(table, ledger=ledger) as again:
+        second = again.workload(asked).answer(rho="1/10")
+        assert second["age", "sex"].to_dict() == first["age", "sex"].to_dict()
+        assert second["income"].to_dict() == first["income"].to_dict()
+        assert "nothing was charged" in second.notes[0]
+        assert float(again.spent) == pytest.approx(0.1, rel=1e-6)
+        other = again.workload(gt.workload.marginals(COLUMNS)).answer(rho="1/10")
+        assert other["age"].to_dict() != first["age"].to_dict()
+
+
+def test_a_workload_may_spend_the_whole_budget() -> None:
+    for budget, spend in [(gt.ZCDP("1/10"), {"rho": "1/10"}), (gt.PureDP("1/3"), {"epsilon": "1/3"})]:
+        session = _session(budget=budget)
+        session.workload(gt.workload.marginals(COLUMNS)).answer(**spend)
+        with pytest.raises(BudgetExceeded):
+            session.workload(gt.workload.marginals(["age"])).answer(**spend)
+
+
+def test_what_does_not_fit_is_refused_before_a_row_is_read() -> None:
+    session = _session(budget=gt.ZCDP("1/100"))
+    query = session.workload(gt.workload.marginals(COLUMNS))
+    assert not query.quote(rho="1").admitted
+    with pytest.raises(BudgetExceeded, match="nothing was charged"):
+        query.answer(rho="1")
+    assert session.spent == 0
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
+@pytest.mark.parametrize("spend", [{"rho": "1/20"}, {"epsilon": "1/2"}, {"epsilon": "1", "delta": "1e-9"}])
+def test_the_noise_keeps_the_promise_in_every_relation(neighbours: str, spend: dict[str, str]) -> None:
+    budget = gt.ApproxDP(10, "1e-6")
+    query = _session(budget=budget, neighbours=neighbours).workload(
+        gt.workload.marginals(COLUMNS) + gt.workload.ranges("income")
+    )
+    quote, answer = query.quote(**spend), query.answer(**spend)
+    assert quote.cost == answer.cost
+    added = _session(budget=gt.ApproxDP(10, "1e-6")).workload(gt.workload.marginals(COLUMNS)).quote(**spend)
+    if neighbours == "change-one":
+        assert quote.rms > 1.2 * added.rms
+
+
+def test_under_change_one_the_total_costs_nothing_beside_other_tables() -> None:
+    said: dict[str, Any] = {"budget": gt.ZCDP(1), "neighbours": "change-one"}
+    tables = gt.workload.marginals(["age", "sex"])
+    alone = _session(**said).workload(tables).quote(rho="1/10")
+    with_total = _session(**said).workload(tables + gt.workload.total()).quote(rho="1/10")
+    assert with_total.line("age", "sex")["sd"] == pytest.approx(alone.line("age", "sex")["sd"], rel=1e-6)
+    assert with_total.line()["sd"] < alone.line("age", "sex")["sd"]
+    total = _session(**said).workload(gt.workload.total()).quote(rho="1/2")
+    assert total.line()["sd"] == pytest.approx(
+        math.sqrt(1 + 1 / 12), rel=1e-6
+    )  # a row may become one of no declared value
+
+
+def test_the_greatest_noise_is_less_if_that_is_what_is_minimised() -> None:
+    session = _session()
+    asked = gt.workload.marginals(["age", "sex", "region", "day"], up_to=2)
+    rms, maximum = (session.workload(asked, minimise=each).quote(rho="1/10") for each in ("rms", "maximum"))
+    assert max(line["sd"] for line in maximum.lines) < max(line["sd"] for line in rms.lines)
+    assert maximum.rms > rms.rms
+    with pytest.raises(InvalidParameter, match="minimise"):
+        session.workload(asked, minimise="mean")
+
+
+def test_a_weight_makes_a_table_surer() -> None:
+    session = _session()
+    plain = session.workload(gt.workload.marginals(COLUMNS)).quote(mu=1)
+    heavy = session.workload(gt.workload.marginals(COLUMNS, weights={("sex", "age"): 20, 1: "0.5"})).quote(mu=1)
+    assert heavy.line("age", "sex")["sd"] < plain.line("age", "sex")["sd"]
+    assert heavy.line("region")["sd"] > plain.line("region")["sd"]
+
+
+def test_a_margin_is_reached_with_no_more_than_it_takes() -> None:
+    quote = _session().workload(gt.workload.marginals(COLUMNS)).quote(margin=25)
+    assert max(line["margin"] for line in quote.lines) == pytest.approx(25, rel=0.01)
+    assert max(line["margin"] for line in quote.lines) <= 25
+
+
+def test_persons_pay_for_every_row_that_counts() -> None:
+    table = _people()
+    session = _session(table, unit="id", budget=gt.ZCDP(10**6))
+    query = session.workload(gt.workload.marginals(["age", "sex"]))
+    with pytest.raises(QueryRefused, match="any number of rows"):
+        query.quote(mu=1)
+    one, three = (query.quote(mu="1/100", rows_per_person=each) for each in (1, 3))
+    assert three.rms == pytest.approx(3 * one.rms, rel=1e-4)
+    found = query.answer(mu=1000, rows_per_person=10**4)
+    for row in found["age", "sex"].rows():
+        assert row["n"] == pytest.approx(_exactly(table, ("age", "sex"))[row["age"], row["sex"]], abs=40)
+
+
+def test_parts_of_a_partition_have_workloads_of_their_own() -> None:
+    session = _session()
+    parts = session.partition("sex")
+    for part in parts.values():
+        assert len(part.workload(gt.workload.marginals(["age"])).answer(rho="1/10")["age"]) == 5
+    assert float(session.spent) == pytest.approx(0.1, rel=1e-6)
+
+
+def test_intervals_hold_as_often_as_they_say_and_all_together_if_asked() -> None:
+    table, runs, miss = _people(60), 150, 0.1
+    exactly = {("age",): _exactly(table, ("age",)), ("age", "sex"): _exactly(table, ("age", "sex"))}
+    session = _session(table)
+    mechanism = mechanism_of(session)
+    for spend in (Spend(mu=Fraction(1)), Spend(epsilon=Fraction(1))):
+        asked = AskedWorkload.of(
+            gt.workload.marginals(["age", "sex"]), session.catalog.private["people"], Caps(), "add-remove"
+        )
+        made = measured(asked, spend, "rms")
+        misses: dict[float, list[list[bool]]] = {miss: [], miss / asked.cells: []}
+        for _ in range(runs):
+            release = made.read(made.draw(mechanism.engine))
+            for level, found in misses.items():
+                found.append([])
+                for columns, counts in exactly.items():
+                    places = asked.attributes.places(columns)
+                    keys = itertools.product(*(asked.attributes.values[place] for place in places))
+                    values = release.design.estimate(0, places, release.layers[0]).tolist()
+                    margin = release.design.margin(0, places, level)
+                    found[-1] += [abs(value - counts[key]) > margin for key, value in zip(keys, values, strict=True)]
+        slack = math.sqrt(math.log(1 / ALPHA) / (2 * runs))  # Hoeffding; cells of a run depend on each other
+        each = np.mean(misses[miss])
+        assert each < miss + slack
+        assert each > miss / 4  # and are not much too wide
+        assert np.mean([any(run) for run in misses[miss / asked.cells]]) < miss + slack
+
+
+def test_bad_workloads_are_refused_with_what_to_change_and_cost_nothing() -> None:
+    session = _session(domains={**DOMAINS, "constant": ["a"]}, table=_people().with_columns(constant=pl.lit("a")))
+    marginals = gt.workload.marginals
+    for asked, words in [
+        (marginals(["id"]), "not declared"),
+        (marginals(["constant"]), "one value"),
+        (marginals(["nothing"]), "no column"),
+        (gt.workload.ranges("id"), "no bounds"),
+        (gt.workload.total(of="sex"), "sum"),
+    ]:
+        with pytest.raises(QueryRefused, match=words):
+            session.workload(asked).quote(mu=1)
+    wide = {f"c{place}": list(range(60)) for place in range(5)}
+    table = pl.DataFrame({name: [0] for name in wide})
+    large = gt.protect({"wide": table}, unit=gt.ROW, budget=gt.ZCDP(1), domains=wide)
+    with pytest.raises(QueryRefused, match="cells"):
+        large.workload(marginals(list(wide), up_to=4)).quote(mu=1)
+    for wrong in (
+        lambda: marginals([]),
+        lambda: marginals("age"),
+        lambda: marginals(["age", "age"]),
+        lambda: marginals(["age"], up_to=0),
+        lambda: marginals(["age"], weights={("sex",): 2}),
+        lambda: marginals(["age"], weights={("age",): -2}),
+        lambda: marginals([f"c{each}" for each in range(1000)], up_to=3),
+        lambda: gt.workload.ranges("income", by="income"),
+        lambda: session.workload("age"),  # type: ignore[arg-type]  # (on purpose)
+        lambda: session.workload(marginals(["age"])).quote(mu=1, groups_per_person=2),
+        lambda: session.workload(marginals(["age"])).quote(),
+        lambda: session.workload(gt.workload.ranges("income", bins=1)).quote(mu=1),
+    ):
+        with pytest.raises(InvalidParameter):
+            wrong()
+    with pytest.raises(QueryRefused, match="nothing"):
+        session.workload(gt.workload.Workload(())).quote(mu=1)
+    assert session.spent == 0
+
+
+def test_a_table_that_was_not_asked_for_is_not_there() -> None:
+    answer = _session().workload(gt.workload.marginals(["age", "sex"], up_to=1)).answer(mu=1)
+    with pytest.raises(NotFound, match="asked for"):
+        answer["age", "sex"]
+    with pytest.raises(NotFound, match="columns are"):
+        answer["agee"]
+    assert len(answer) == len(list(answer)) == 2
