@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,10 +18,13 @@ import giveortake as gt
 from giveortake.engines import time_limits
 from giveortake.engines.duckdb import sorted_tallies
 from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.duckdb.key_order import ordered
 from giveortake.engines.failures import failure
 from giveortake.engines.postgres.engine import PostgresEngine
-from giveortake.engines.time_limits import TimeLimit, one_question
+from giveortake.engines.time_limits import TimeLimit, in_own_time, one_question
 from giveortake.errors import QueryFailed, QueryRefused
+from giveortake.mechanisms import Laplace
+from giveortake.plan import Domain, Kind
 from inside import engine_of, ledger_of
 
 ENDLESS = "SELECT count(DISTINCT hash(a.range, b.range)) FROM range(1000000) AS a, range(1000000) AS b"
@@ -212,3 +216,77 @@ def test_the_server_gives_up_in_time_and_is_asked_to_if_it_does_not(
         assert failed.value.cause == "time"
         assert engine._rows("SELECT 1") == [(1,)]
     engine.close()
+
+
+def test_noise_of_many_keys_is_drawn_in_the_time_of_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    portions, release = [], Laplace.release
+
+    def slowly(noise: Laplace, *given: Any) -> Any:
+        portions.append(given)
+        time.sleep(0.1)
+        return release(noise, *given)
+
+    monkeypatch.setattr(import_module("giveortake.compile.measurement"), "_AT_ONCE", 10)
+    monkeypatch.setattr(Laplace, "release", slowly)
+    table = pl.DataFrame({"p": range(9), "k": range(9)})
+    with protect(table, seconds=2, domains={"k": list(range(1000))}) as s:
+        with pytest.raises(QueryFailed, match="in time"):
+            s.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k").answer(epsilon=1)
+        assert 0 < len(portions) <= 21
+        (asker,) = ledger_of(s).failures()
+        assert asker.failed == 1
+
+
+def test_noise_in_portions_is_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("giveortake.compile.measurement"), "_AT_ONCE", 7)
+    table = pl.DataFrame(
+        {"p": range(90), "k": [each % 30 for each in range(90)], "x": [each % 30 for each in range(90)]}
+    )
+    text = "SELECT k, COUNT(*) AS n, SUM(x) AS a, MEDIAN(x) AS m FROM t GROUP BY k"
+    with protect(table, budget=gt.PureDP(10**9), domains={"k": list(range(31)), "x": (0, 40)}) as s:
+        found = s.sql(text).answer(epsilon=10**6).to_dict()
+    assert found["n"] == [3] * 30 + [0]
+    assert found["a"] == [3 * key for key in range(30)] + [0]
+    assert found["m"][:30] == list(range(30))
+
+
+def test_putting_keys_in_order_ends_with_the_time(tmp_path: Path) -> None:
+    def endless() -> Any:
+        while True:
+            yield [(number,) for number in range(100_000)]
+
+    with one_question():
+        with TimeLimit(0.5).counted():
+            pass
+        started = time.monotonic()
+        with pytest.raises(QueryFailed, match="in time"):
+            list(ordered(endless(), [Domain(Kind.INTEGER)], tmp_path, 1000))
+    assert time.monotonic() - started < 60
+
+
+def test_what_is_written_to_a_file_is_made_in_the_time_of_the_question() -> None:
+    made = []
+
+    def slowly() -> Any:
+        for number in range(100):
+            time.sleep(0.05)
+            yield number
+
+    with one_question():
+        with TimeLimit(0.5).counted():
+            pass
+        with pytest.raises(QueryFailed, match="in time"):
+            made.extend(in_own_time(slowly()))
+    assert len(made) <= 10
+    assert list(in_own_time([1, 2])) == [1, 2]  # outside of questions nothing is limited
+
+
+def test_an_answer_of_more_noisy_numbers_than_are_computed_is_refused_at_no_cost() -> None:
+    domains = {"k": list(range(1000)), "m": list(range(100)), "x": (0, 1)}
+    table = pl.DataFrame({"p": [1], "k": [1], "m": [1], "x": [0.5]})
+    with protect(table, domains=domains) as s:
+        before = s.spent
+        with pytest.raises(QueryRefused, match="noisy numbers"):
+            s.sql("SELECT k, m, MEDIAN(x) AS a FROM t GROUP BY k, m").answer(epsilon=1)
+        assert s.spent == before
+        assert s.sql("SELECT k, m, COUNT(*) AS n FROM t GROUP BY k, m").quote(epsilon=1)

@@ -21,7 +21,8 @@ from giveortake.errors import BudgetExceeded, LedgerDamaged, QueryFailed, QueryR
 from giveortake.mechanisms.misfits import Candidate, Misfits
 from giveortake.plan import Column
 from giveortake.privacy import events
-from giveortake.session.adaptive_run import AdaptiveRun, Choice, NoisyTable, RunRequest
+from giveortake.session.adaptive_run import AdaptiveRun, RunRequest
+from giveortake.session.run_steps import Choice, NoisyTable
 from giveortake.session.session import Session, mechanism_of
 
 A = KeyColumn("a", Column("a"), (0, 1, 2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import stat
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 import giveortake as gt
 from giveortake.plan import Domain, Kind
 from giveortake.session import Session
+from giveortake.session.spool import Spool
 from inside import engine_of, measured
 from replay import exact_integers
 from stated_caps import stating_caps
@@ -227,7 +229,7 @@ def test_keys_that_combine_to_more_than_64_bits_are_tallied_from_a_list(monkeypa
     monkeypatch.setattr(found, "WIDEST", 2)
     wide = found.with_keys(made, listed)
     assert (narrow.found, wide.wanted) == (None, None)
-    assert found.key_rows(wide) == found.key_rows(narrow) == listed
+    assert wide.rows() == narrow.rows() == listed
     for one, other in zip(
         exact_integers(made, engine_of(s), narrow), exact_integers(made, engine_of(s), wide), strict=True
     ):
@@ -290,3 +292,24 @@ def test_noise_beyond_64_bits_is_answered_with_a_margin_that_says_so(what: str, 
     with session() as s:
         found: dict[str, Any] = s.sql(f"SELECT {what} AS v FROM t").answer(epsilon=epsilon).to_dict()
     assert found["v_low"][0] <= found["v"][0] <= found["v_high"][0]
+
+
+def test_neither_refinements_nor_files_of_keys_tell_how_many_charges_there_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, first = [], Spool.first
+
+    def seen(spool: Spool, name: str, lines: Any) -> Path:
+        path = first(spool, name, lines)
+        files.append((name, stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)))
+        return path
+
+    monkeypatch.setattr(Spool, "first", seen)
+    with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s:
+        answer = s.sql("SELECT note, COUNT(*) AS n FROM t GROUP BY note").answer(epsilon=50, key_delta="1e-8")
+        answer.refine(epsilon=1)
+        last = [entry for entry in s.history() if entry.kind == "reserved"][-1]
+    assert last.content["request"]["refines"] == [answer.release_id]
+    ((name, mode, folder),) = files
+    assert name.startswith(f"{answer.release_id}-0-")
+    assert (mode, folder) == (0o600, 0o700)

@@ -13,7 +13,7 @@ import pytest
 import giveortake as gt
 from engine_places import OTHERS, place
 from giveortake.mechanisms import DiscoveredHistogram, Laplace
-from giveortake.session import mechanism, spool, stored_answers
+from giveortake.session import found_keys, spool, stored_answers
 from giveortake.session.mechanism import InteractiveMechanism
 
 TEXT = "SELECT k, d, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY k, d"
@@ -246,7 +246,7 @@ def test_what_is_drawn_is_in_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_given: Any) -> Any:
         raise ValueError("key 3 and key 4 were drawn")
 
-    monkeypatch.setattr(mechanism, "with_keys", failing)
+    monkeypatch.setattr(found_keys, "with_keys", failing)
     monkeypatch.setattr(stored_answers, "MANY", 10**6)
     with session() as s, pytest.raises(gt.errors.QueryFailed) as failure:
         s.sql(TEXT).answer(**SPEND)

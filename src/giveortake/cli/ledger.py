@@ -180,6 +180,8 @@ def _summary(entry: Entry, neighbours: Mapping[str, Neighbours]) -> str:
             return f"{who}{content['dataset']}: {cost}{', ' if asked else ''}{asked}"
         case "settled":
             return f"the answer to entry {content['reservation']}"
+        case "drawn":
+            return f"draw {content['place'] + 1} for entry {content['reservation']}"
         case "population":
             return f"{content['name']}: {promised(promise_from_json(content['budget']))}"
         case "dataset":

@@ -14,22 +14,22 @@ import numpy as np
 from giveortake import exact
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.caps import capped, named
-from giveortake.compile.keys import known_values
 from giveortake.compile.measures import Inquiry
 from giveortake.compile.releases import Deciding, Release, arrays_from_json
 from giveortake.compile.rules import LATEST, Rules
-from giveortake.compile.selection_rules import MEAN_OF_PURE, KeySearch, with_key_delta
+from giveortake.compile.selection_rules import KeySearch, with_key_delta
+from giveortake.compile.spends import charges_of, require_within
 from giveortake.compile.stability import Stability
 from giveortake.compile.weights import design, plain_design, vectors
 from giveortake.engines import KeyColumn, Keys
 from giveortake.engines.failures import failure
 from giveortake.engines.time_limits import own_work
-from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
+from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.mechanisms import Laplace
 from giveortake.plan import Measured
 from giveortake.plan.descriptions import described
 from giveortake.plan.domains import MOST_KEYS
-from giveortake.privacy import ApproxDP, GaussianDP, events, gaussian_mu
+from giveortake.privacy import ApproxDP, GaussianDP, events
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -136,7 +136,7 @@ class Measurement:
         left = spend.delta - keys if spend.delta is not None else keys
         found = self.selection.event()
         if isinstance(found, events.GaussianKeys):
-            square = _charges(self.event).squares
+            square = charges_of(self.event).squares
             return (
                 GaussianDP(exact.sqrt_up(square), **terms).approximate(left).compose(ApproxDP(0, found.delta, **terms))
             )
@@ -318,8 +318,21 @@ def measurement(
         chosen.basis,
         chosen.shares,
     )
-    _require_within(made)
+    require_within(made.event, spend)
     return made
+
+
+def known_values(question: Question, rules: Rules) -> list[tuple[Value, ...] | None]:
+    """The values of each key column, as far as the rules know them beforehand."""
+    domains = question.key_domains()
+    if rules is Rules.FIRST:
+        return [domain.keys_of_first_rules() for domain in domains]
+    return [domain.keys() for domain in domains]
+
+
+def finds_keys(question: Question, rules: Rules) -> bool:
+    """Whether some keys are to be found in the data, by the rules."""
+    return None in known_values(question, rules)
 
 
 def _hidden_formulas(question: Question, found: Measures) -> None:
@@ -349,64 +362,6 @@ def _noises(chosen: Design, selection: Selection | None, rest: Spend | None) -> 
             assert rest is not None  # noqa: S101 (it is None only where the one measure decided)
             found.append(rest.noise(each.l1, each.l2, parts))
     return tuple(found)
-
-
-def _require_within(made: Measurement) -> None:
-    """The price of what will be charged, derived anew from the event, is no more than what was to be spent."""
-    spend, charged = made.spend, _charges(made.event)
-    keys, laplace, squares = charged.keys, charged.laplace, charged.squares
-    if spend.is_pure:
-        within = squares == 0 and keys + laplace <= (spend.epsilon or 0)
-    elif spend.epsilon is not None and spend.delta is not None:
-        left = ApproxDP(spend.epsilon - keys, spend.delta - (spend.keys or 0))
-        within = laplace == 0 and squares <= gaussian_mu(left.epsilon, left.delta) ** 2
-    elif spend.rho is not None:
-        within = laplace == 0 and keys**2 / 2 + squares / 2 <= spend.rho
-    else:
-        within = laplace == 0 and (keys * MEAN_OF_PURE) ** 2 + squares <= (spend.mu or 0) ** 2
-    if not within or charged.delta > (spend.keys or 0):
-        raise Unprovable("the parts of the answer cost more than the whole; this is a defect, and nothing was charged")
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Charges:
-    """What an event adds up to: ε of found keys, ε of Laplace noise, μ² of Gaussian noise, and δ of found keys."""
-
-    keys: Fraction
-    laplace: Fraction
-    squares: Fraction
-    delta: Fraction
-
-
-def _charges(event: Event) -> _Charges:
-    keys = laplace = squares = delta = Fraction(0)
-    for each in _single_events(event):
-        match each:
-            case events.DiscoveredKeys():
-                keys, delta = keys + each.epsilon, delta + each.delta
-            case events.GaussianKeys():
-                squares, delta = squares + 1 / each.noise_multiplier**2, delta + each.delta
-            case events.Laplace():
-                laplace += 1 / each.noise_multiplier
-            case events.Gaussian():
-                squares += 1 / each.noise_multiplier**2
-            case _:
-                raise Unprovable(f"an answer holds {type(each).__name__}, which nobody has priced here")
-    return _Charges(keys, laplace, squares, delta)
-
-
-def _single_events(event: Event) -> Iterable[Event]:
-    """Every single release in an event, as often as it happens."""
-    match event:
-        case events.Composed():
-            for part in event.events:
-                yield from _single_events(part)
-        case events.Repeated():
-            for _ in range(event.times):
-                yield from _single_events(event.event)
-        case _:
-            yield event
 
 
 @final

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 STEPS = 2**30  # that the greatest value of a real column has
 FINE = 2**10  # parts into which a contribution is cut where only a part of it may count
-_FINEST = Fraction(1, 2**1023)  # step of which a double holds how many there are in one
+_FINEST = Fraction(1, 2**960)  # step: noise that is as small is still a double with all its digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +321,7 @@ def _too_small(of: Expression) -> QueryRefused:
     columns = ", ".join(f"`{name}`" for name in dict.fromkeys(of.columns()))
     return QueryRefused(
         f"the bounds of {columns or 'a number'}, or their squares, are too near to zero to be added up",
-        hint="ask in a smaller unit, as in AVG(x * 1000000000); the bounds, or their squares, have to reach 1e-298",
+        hint="ask in a smaller unit, as in AVG(x * 1000000000); the bounds, or their squares, have to reach 1e-279",
     )
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 _INT64 = 1 << 62
-_GREATEST = 2**900  # that a constant in an answer may be: doubles hold it times any number of rows
+_GREATEST = 2**400  # that a constant in an answer may be: doubles hold it times any sum with its noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Linear(_Formula):
 
     def __post_init__(self) -> None:
         if any(abs(each) > _GREATEST for each in (*self.weights.values(), self.constant)):
-            raise QueryRefused("an answer is multiplied by a number, or moved by one, that is beyond 2^900")
+            raise QueryRefused("an answer is multiplied by a number, or moved by one, that is beyond 2^400")
 
     def plus(self, other: Linear) -> Linear:
         """The sum of two."""

@@ -13,7 +13,7 @@ from giveortake.compile.measures import PersonCount, RowCount
 from giveortake.compile.outputs import Linear, QuantileOf, Ratio
 from giveortake.compile.rules import Rules
 from giveortake.compile.selection import NoisyCounts, NoisyWeights, OptimalChances
-from giveortake.compile.spends import Spend
+from giveortake.compile.spends import MEAN_OF_PURE, Spend
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.mechanisms import DiscoveredHistogram, KeySelection, WeightedKeys
 from giveortake.privacy import gaussian_mu
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 DEGREE = 50  # keys of a person that count when keys are found by weights: fewer ignore more, more raise the threshold
 LENGTH = 1 << 16  # of a person's weights together; each of 50 keys gets 9,268 of it, cut by less than one
-MEAN_OF_PURE = Fraction(12534, 10000)  # μ of an ε-DP release is at most this times ε: √(2π)/2, rounded up
 _TWO_MARGINS = 2 * log(1 / 0.05)  # of Laplace noise of scale one, at 95 %
 _PARTS = 64  # shares of a spend are rounded to
 _DELTAS = tuple(Fraction(part, 16) for part in range(1, 9))  # shares of δ that are tried for finding keys

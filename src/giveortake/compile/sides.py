@@ -32,7 +32,7 @@ from giveortake.plan import Call
 from giveortake.plan import Literal as Constant
 
 FARTHEST = 1 << 62  # steps between the ends; engines compute distances in 64 bits
-_NEAREST = Fraction(1, 2**900)
+_NEAREST = Fraction(1, 2**380)
 
 if TYPE_CHECKING:
     from giveortake.compile.measures import Inquiry

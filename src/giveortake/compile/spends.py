@@ -1,4 +1,7 @@
-"""What an analyst is willing to spend: in one of four currencies, as a margin to be reached, or as a share."""
+"""What an analyst is willing to spend: in one of four currencies, as a margin to be reached, or as a share.
+
+What is going to be charged is priced anew here, and compared with what was to be spent.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,19 @@ from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.caps import Caps
 from giveortake.answers.confidence import Confidence
 from giveortake.answers.spend_terms import TERMS
-from giveortake.errors import InvalidParameter, meant
+from giveortake.errors import InvalidParameter, Unprovable, meant
 from giveortake.mechanisms import Gaussian, Laplace
-from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, gaussian_mu
+from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, events, gaussian_mu
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from giveortake.exact import Number
     from giveortake.mechanisms.additive import RoundedNoise
     from giveortake.privacy import Guarantee
+    from giveortake.privacy.events import Event
 
+MEAN_OF_PURE = Fraction(12534, 10000)  # μ of an ε-DP release is at most this times ε: √(2π)/2, rounded up
 _USUAL_CONFIDENCE = Confidence("0.95")
 
 
@@ -80,6 +85,65 @@ class Spend:
     def __str__(self) -> str:
         signs = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ", "keys": "δ for keys"}
         return ", ".join(f"{signs[name]} = {exact.shown(Fraction(value))}" for name, value in self.to_json().items())
+
+
+def require_within(event: Event, spend: Spend) -> None:
+    """The price of what will be charged, derived anew from the event, is no more than what was to be spent."""
+    charged = charges_of(event)
+    keys, laplace, squares = charged.keys, charged.laplace, charged.squares
+    if spend.is_pure:
+        within = squares == 0 and keys + laplace <= (spend.epsilon or 0)
+    elif spend.epsilon is not None and spend.delta is not None:
+        left = ApproxDP(spend.epsilon - keys, spend.delta - (spend.keys or 0))
+        within = laplace == 0 and squares <= gaussian_mu(left.epsilon, left.delta) ** 2
+    elif spend.rho is not None:
+        within = laplace == 0 and keys**2 / 2 + squares / 2 <= spend.rho
+    else:
+        within = laplace == 0 and (keys * MEAN_OF_PURE) ** 2 + squares <= (spend.mu or 0) ** 2
+    if not within or charged.delta > (spend.keys or 0):
+        raise Unprovable("the parts of the answer cost more than the whole; this is a defect, and nothing was charged")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Charges:
+    """What an event adds up to: ε of found keys, ε of Laplace noise, μ² of Gaussian noise, and δ of found keys."""
+
+    keys: Fraction
+    laplace: Fraction
+    squares: Fraction
+    delta: Fraction
+
+
+def charges_of(event: Event) -> Charges:
+    """The parts of an event, added up in the currency of each."""
+    keys = laplace = squares = delta = Fraction(0)
+    for each in _single_events(event):
+        match each:
+            case events.DiscoveredKeys():
+                keys, delta = keys + each.epsilon, delta + each.delta
+            case events.GaussianKeys():
+                squares, delta = squares + 1 / each.noise_multiplier**2, delta + each.delta
+            case events.Laplace():
+                laplace += 1 / each.noise_multiplier
+            case events.Gaussian():
+                squares += 1 / each.noise_multiplier**2
+            case _:
+                raise Unprovable(f"an answer holds {type(each).__name__}, which nobody has priced here")
+    return Charges(keys, laplace, squares, delta)
+
+
+def _single_events(event: Event) -> Iterable[Event]:
+    """Every single release in an event, as often as it happens."""
+    match event:
+        case events.Composed():
+            for part in event.events:
+                yield from _single_events(part)
+        case events.Repeated():
+            for _ in range(event.times):
+                yield from _single_events(event.event)
+        case _:
+            yield event
 
 
 def spend_of(

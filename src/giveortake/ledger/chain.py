@@ -19,6 +19,7 @@ from giveortake.errors import (
     LedgerBusy,
     LedgerDamaged,
     LedgerForeign,
+    LedgerMismatch,
     LedgerMissing,
     LedgerRolledBack,
     LedgerUnavailable,
@@ -117,6 +118,13 @@ class Draft:
         if secret is None:
             return None
         return KEYED + hmac.new(secret, fingerprint.encode(), "sha256").hexdigest()
+
+    def pad(self, name: str) -> bytes:
+        """Bytes that nobody can tell without the secret beside the mark: always the same for a name."""
+        secret = self._secret(self.writable)
+        if secret is None:
+            raise LedgerMismatch("the secret beside the mark is not there, and this ledger may only be read")
+        return hmac.new(secret, f"pad {name}".encode(), "sha256").digest()
 
     def filter_of(self, level: Level) -> Filter | None:
         """The filter of a level. It is shared: copy it before charging it."""

@@ -305,6 +305,14 @@ class Ledger:
         with self.chain.looking() as draft:
             return draws.kept(draft, number)
 
+    def pad(self, reservation: Reservation, place: int) -> int:
+        """A secret number of 256 bits for one draw: what is added to it can be kept in the ledger, and not read there.
+
+        It follows from the secret beside the mark. Whoever has both the ledger and that secret can take it off again.
+        """
+        with self.chain.changing() as draft:
+            return int.from_bytes(draft.pad(f"{reservation.id} {place}"), "big")
+
     @contextmanager
     def turn(self, question: str, *, dataset: str, analyst: str | None = None) -> Iterator[None]:
         """Wait until nobody else, in any thread or process, is about to answer this analyst's same question.

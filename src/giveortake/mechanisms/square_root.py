@@ -78,6 +78,10 @@ class SquareRoot(PrefixStrategy):
     def weights(self) -> Floats:
         return np.concatenate([np.zeros((1, self.size)), _triangle(_decoder(self.size))])
 
+    def last_weights(self) -> Floats:
+        """How much every released integer counts in the last running total."""
+        return _decoder(self.size)[::-1].copy()
+
     def to_json(self) -> list[Any]:
         return [self.kind, self.size, FINENESS]
 

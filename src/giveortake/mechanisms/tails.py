@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _APART = 1.02  # scales closer than this are treated as this far apart, upwards, so that sums stay stable
 _PARTS = np.arange(1, 64) / 64  # of a stretch that is searched at once
 _STEPS = 10  # each of which finds six bits
+_LEAST_SQUARE = 1e-280
 _MOST = 8  # more Laplace terms than this are bounded by the moment method
 
 
@@ -152,9 +153,17 @@ def _normal_tail(away: Floats, scales: Sequence[Floats]) -> Floats:
 
 def _deviation(scales: Sequence[Floats], like: Floats) -> Floats:
     total = np.zeros_like(like)
-    for scale in scales:
-        total = total + scale * scale
-    return np.sqrt(total)
+    with np.errstate(over="ignore", under="ignore"):
+        for scale in scales:
+            total = total + scale * scale
+    deviation: Floats = np.sqrt(total)
+    beyond = (total < _LEAST_SQUARE) | (total > 1 / _LEAST_SQUARE)
+    if beyond.any():  # squares that no double holds
+        longer = np.zeros_like(like)
+        for scale in scales:
+            longer = np.hypot(longer, scale)
+        deviation = np.where(beyond, longer, deviation)
+    return deviation
 
 
 def _laplace_tail(away: Floats, scales: Sequence[Floats]) -> Floats:

@@ -47,7 +47,8 @@ _COUNTS = {  # which need no bounds
     AggregateKind.COUNT_PERSONS,
     AggregateKind.COUNT_DISTINCT,
 }
-_GREATEST = 2**900  # that a value may be: doubles hold it times any number of rows
+_GREATEST = 2**500  # that a value may be: doubles hold the square of it
+_LONGEST = 6_000  # bits of a bound: Python writes no number of which the square has more than 4,300 digits
 _EXTREMES = {AggregateKind.MINIMUM: Fraction(0), AggregateKind.MAXIMUM: Fraction(1)}
 _FEATURES = {
     AggregateKind.COUNT_ROWS,
@@ -213,8 +214,11 @@ def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> Non
             f"the {kind} of {named} needs bounds, or no amount of noise would hide one row",
             hint="narrow it: CLAMP(x, lower, upper), or let the custodian declare its domain",
         )
-    if max(map(abs, domain.ends())) > _GREATEST:
+    ends = domain.ends()
+    if max(map(abs, ends)) > _GREATEST or any(
+        part.bit_length() > _LONGEST for end in ends for part in end.as_integer_ratio()
+    ):
         raise QueryRefused(
-            f"the {kind} is of numbers beyond 2^900, of which doubles hold no sum",
+            f"the {kind} is of numbers beyond 2^500, or their bounds have more than 1,800 digits",
             hint="narrow them: CLAMP(x, lower, upper)",
         )

@@ -118,12 +118,14 @@ class Binary(Relation):
 class Scan(Relation):
     """A private table itself. The engine keeps `most_rows_of_person` rows of each person first, if that is stated.
 
-    One that `is_whole` gets no such cap: it is what caps are found of.
+    One that `is_whole` gets no such cap: it is what caps are found of. With `first_by`, a column, those rows are kept
+    in which it is least: which rows of a person count is then decided by no later row.
     """
 
     table: PrivateTable
     most_rows_of_person: int | None = None
     is_whole: bool = False
+    first_by: str | None = None
 
     @property
     def sources(self) -> tuple[Relation, ...]:
@@ -145,7 +147,8 @@ class Scan(Relation):
         return [self]
 
     def to_json(self) -> Any:
-        return ["scan", self.table.name, self.most_rows_of_person]
+        first = [] if self.first_by is None else [self.first_by]
+        return ["scan", self.table.name, self.most_rows_of_person, *first]
 
 
 @final

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from giveortake.errors import InvalidParameter
 from giveortake.plot.theme import COLOURS, DASHES, altair, finished
 
 if TYPE_CHECKING:
-    from giveortake.ledger import Ledger
+    from collections.abc import Sequence
+    from fractions import Fraction
 
 
-def burn_down(ledger: Ledger) -> Any:
+class Budgets(Protocol):
+    """A ledger, as far as it is drawn."""
+
+    def levels(self) -> Sequence[Any]:
+        """Every level: its number, its kind and its name."""
+
+    def burn_down(self) -> dict[int, list[tuple[int, Fraction]]]:
+        """For the number of each level, how much of its budget was used after which entry."""
+
+
+def burn_down(ledger: Budgets) -> Any:
     """What was left of every budget in a ledger after every charge."""
     alt = altair()
     used = ledger.burn_down()

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from giveortake import exact
 from giveortake.plot.theme import COLOURS, DASHES, altair, finished
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from giveortake.exact import Number
-    from giveortake.session.profile import Profile
 
 _TICKS = [0, *(10**power for power in range(13))]
 _BAND = "between which the rows left out lie"
 _PARTS = {"noise": "margin of the noise", "bias": "rows left out, about", "error": "both together"}
 
 
-def caps(profile: Profile, *, epsilon: Number | None = None, title: str | None = None) -> Any:
+class Sizes(Protocol):
+    """A profile, as far as it is drawn."""
+
+    @property
+    def table(self) -> str:
+        """What it is of."""
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What it cost."""
+
+    def lines(self, epsilon: Number | None = None) -> list[dict[str, float]]:
+        """Noise and bias for every cap on rows."""
+
+
+def caps(profile: Sizes, *, epsilon: Number | None = None, title: str | None = None) -> Any:
     """Noise and bias of COUNT(*) for every cap on rows, apart and together, at ε or at that of the profile."""
     alt = altair()
     lines = profile.lines(epsilon)

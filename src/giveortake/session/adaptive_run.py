@@ -15,26 +15,27 @@ import json
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
 from giveortake import accounting, exact
 from giveortake.accounting.currencies import Rho
 from giveortake.compile.caps import unbounded
-from giveortake.compile.releases import packed, unpacked
+from giveortake.compile.releases import packed
 from giveortake.engines import Keys, Summand, Tally
 from giveortake.engines.failures import failure
-from giveortake.engines.time_limits import one_question
-from giveortake.errors import GiveOrTakeError, LedgerDamaged, LedgerMismatch, QueryFailed, QueryRefused
-from giveortake.mechanisms import Gaussian
+from giveortake.errors import LedgerDamaged, LedgerMismatch, MechanismSpent, QueryFailed, QueryRefused
+from giveortake.mechanisms import AboveThreshold, Gaussian
 from giveortake.mechanisms.interactions import Interactions
+from giveortake.mechanisms.linear_queries import NoisyCount, Surprise
 from giveortake.mechanisms.misfits import Misfits
 from giveortake.plan import Question
 from giveortake.plan.aggregates import Aggregate, AggregateKind
 from giveortake.plan.questions import Measured
 from giveortake.privacy import ZCDP, events
-from giveortake.session.session import mechanism_of
+from giveortake.session.run_steps import Choice, Compared, Counted, NoisyTable, Step, event_of, step_of
+from giveortake.session.sealed_draws import sealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from giveortake.accounting.filters import Filter
     from giveortake.engines import KeyColumn
     from giveortake.ledger import Reservation
+    from giveortake.mechanisms.linear_queries import Chosen
     from giveortake.mechanisms.mechanism import Sensitive
     from giveortake.mechanisms.misfits import Candidate
     from giveortake.plan import Relation
@@ -54,39 +56,7 @@ if TYPE_CHECKING:
 
     Integers: TypeAlias = npt.NDArray[Any]
 
-Drawn = TypeVar("Drawn")
 FORMAT = 1
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class NoisyTable:
-    """A measured table of counts: released integers, and the deviation of their noise in rows.
-
-    `residual` says that its total and the sums of its single columns were taken out.
-    """
-
-    names: tuple[str, ...]
-    steps: Integers
-    sigma: Fraction
-    residual: bool
-
-    @property
-    def counts(self) -> npt.NDArray[np.float64]:
-        """The integers in rows."""
-        cells = self.steps.size
-        return self.steps.astype(np.float64) / (float(cells) ** 2 if self.residual else 1.0)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A table that was selected, by the names of its columns."""
-
-    names: tuple[str, ...]
-
-
-Step: TypeAlias = "NoisyTable | Choice"
 
 
 @final
@@ -103,7 +73,15 @@ class RunRequest:
     @classmethod
     def of(cls, session: Session, table: str, rho: Fraction, said: dict[str, Any], words: str) -> RunRequest:
         """A run over one private table of a session; refused where nothing bounds the rows of a person."""
-        mechanism = mechanism_of(session)
+        from giveortake.session.session import mechanism_of  # noqa: PLC0415 (a session's face is made of runs, too)
+
+        return cls.of_mechanism(mechanism_of(session), table, rho, said, words)
+
+    @classmethod
+    def of_mechanism(
+        cls, mechanism: InteractiveMechanism, table: str, rho: Fraction, said: dict[str, Any], words: str
+    ) -> RunRequest:
+        """The same for what stands behind a session."""
         if mechanism.part is not None:
             raise QueryRefused("a part of a table is not synthesised by itself", hint="take the session of the whole")
         relation = mechanism.origin.relations[table]
@@ -200,6 +178,7 @@ class AdaptiveRun:
     def __init__(self, request: RunRequest, reservation: Reservation) -> None:
         self._request, self._reservation = request, reservation
         self._tables: dict[tuple[KeyColumn, ...], Sensitive[Integers]] = {}
+        self._guard: AboveThreshold | None = None
         self._filter: Filter = accounting.filter(ZCDP(request.rho))
         ledger = request._mechanism.ledger  # noqa: SLF001 (the run is the other half of its request)
         kept = _steps_of(reservation.answer) if reservation.settled else ledger.kept(reservation)
@@ -247,8 +226,9 @@ class AdaptiveRun:
 
     def charges(self) -> list[tuple[Step, Fraction]]:
         """Every step with what it cost, in ρ."""
-        costs = [self._filter.cost(_event_of(content), Rho()) or Fraction(0) for content in self._kept]
-        return list(zip(self.steps, costs, strict=True))
+        charged = [event_of(content) for content in self._kept]
+        costs = [Fraction(0) if event is None else self._filter.cost(event, Rho()) for event in charged]
+        return [(step, cost or Fraction(0)) for step, cost in zip(self.steps, costs, strict=True)]
 
     def measure(self, table: Sequence[KeyColumn], rho: Fraction, *, residual: bool) -> NoisyTable:
         """Noisy counts of a table, all of them or the residual part, at the cost of at most ρ."""
@@ -282,7 +262,44 @@ class AdaptiveRun:
             return {"table": named[mechanism.release(self._counts(tables))]}
 
         step = self._draw(mechanism.event(), {"do": "select"}, draw)
+        assert isinstance(step, Choice)  # noqa: S101 (it was selected)
         return named.index(list(step.names))
+
+    def watch(self, threshold: int, rho: Fraction) -> None:
+        """Make a threshold, with noise of its own, for comparisons up to the first that is far; it costs at most ρ."""
+        guard = AboveThreshold(threshold, _short_down(exact.sqrt_down(2 * rho)), self.rows_of_unit)
+        self._draw(guard.event(), {"do": "watch"}, lambda: {"threshold": threshold})
+        self._guard = guard
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether comparisons can be made: a watch ends with its process, and with the first that is far."""
+        return self._guard is not None and not self._guard.spent
+
+    def is_far(self, table: Sequence[KeyColumn], chosen: Chosen, query: str, expected: int) -> bool:
+        """Whether the number of rows in chosen cells is far from what is expected of it; the watch has paid for it."""
+        if self._guard is None:
+            raise MechanismSpent("nothing is watched: a watch ends with its process", hint="watch again, at its price")
+        mechanism = Surprise(chosen, expected, self._guard)
+
+        def draw() -> dict[str, Any]:
+            return {"is_far": mechanism.release(self._counts([table])[0])}
+
+        step = self._draw(None, {"do": "compare", "query": query}, draw)
+        assert isinstance(step, Compared)  # noqa: S101 (it was compared)
+        return step.is_far
+
+    def count(self, table: Sequence[KeyColumn], chosen: Chosen, query: str, rho: Fraction) -> Counted:
+        """A noisy number of rows in chosen cells, at the cost of at most ρ."""
+        noise = Gaussian(_short_up(self.rows_of_unit / exact.sqrt_down(2 * rho)))
+        mechanism = NoisyCount(chosen, noise)
+
+        def draw() -> dict[str, Any]:
+            return {"count": mechanism.release(self._counts([table])[0]), "sigma": str(noise.sigma)}
+
+        step = self._draw(mechanism.event(self.rows_of_unit), {"do": "count", "query": query}, draw)
+        assert isinstance(step, Counted)  # noqa: S101 (it was counted)
+        return step
 
     def settle(self) -> None:
         """Say that the run has ended: what it has drawn is its answer, and all that there will ever be."""
@@ -293,22 +310,21 @@ class AdaptiveRun:
 
     # -- inside -------------------------------------------------------------------------------------------------
 
-    def _draw(self, event: Event, said: dict[str, Any], draw: Callable[[], dict[str, Any]]) -> Step:
+    def _draw(self, event: Event | None, said: dict[str, Any], draw: Callable[[], dict[str, Any]]) -> Step:
         """Admit, draw, keep; only what is kept is told."""
         if self.is_settled:
             raise LedgerDamaged("a run that has ended draws nothing more")
-        self._filter.copy().charge(event)
-        content = {"event": event.to_dict(), **said, **_sealed(draw)}
+        if event is not None:
+            self._filter.copy().charge(event)
+        content = {"event": None if event is None else event.to_dict(), **said, **sealed(draw)}
         ledger = self._request._mechanism.ledger  # noqa: SLF001 (as above)
         return self._take(ledger.keep(self._reservation, len(self._kept), content))
 
     def _take(self, content: Any) -> Step:
         """Count a step that is kept."""
-        self._filter.charge(_event_of(content))
-        step: Step = Choice(tuple(content["table"]))
-        if content["do"] == "measure":
-            numbers = unpacked(content["steps"])
-            step = NoisyTable(tuple(content["table"]), numbers, Fraction(content["sigma"]), content["residual"])
+        event, step = event_of(content), step_of(content)
+        if event is not None:
+            self._filter.charge(event)
         self._kept.append(content)
         self.steps.append(step)
         return step
@@ -321,39 +337,16 @@ class AdaptiveRun:
             request.require(missing)
             engine = request._mechanism.engine  # noqa: SLF001 (as above)
             for table in missing:
-                with one_question():
-                    self._tables[table] = engine.tally(request._tally(table)).item(0)  # noqa: SLF001 (as above)
+                self._tables[table] = engine.tally(request._tally(table)).item(0)  # noqa: SLF001 (as above)
             if not engine.unchanged():
                 raise failure("changed")
         return [self._tables[tuple(table)] for table in tables]
-
-
-def _sealed(draw: Callable[[], Drawn]) -> Drawn:
-    """What is drawn; what goes wrong is told by an error of our own alone, without what led to it.
-
-    Other errors, and the variables in a trace, may hold exact counts.
-    """
-    failed: GiveOrTakeError
-    try:
-        return draw()
-    except GiveOrTakeError as error:
-        failed = error
-    except MemoryError as error:
-        failed = failure("memory", type(error))
-    except Exception as error:  # noqa: BLE001 (raised below, without a trace of what was drawn)
-        failed = failure("other", type(error))
-    failed.__context__ = None
-    raise failed.with_traceback(None) from None
 
 
 def _steps_of(answer: Any) -> list[Any]:
     if not isinstance(answer, dict) or answer.get("format") != FORMAT or not isinstance(answer.get("steps"), list):
         raise LedgerDamaged("a stored answer is not one to this run")
     return list(answer["steps"])
-
-
-def _event_of(content: Any) -> Event:
-    return events.Event.from_json(json.dumps(content["event"]))
 
 
 def _short_up(number: Fraction) -> Fraction:

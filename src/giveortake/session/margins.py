@@ -95,7 +95,9 @@ def least_spend(measure: Callable[[Spend], Measurement], kind: Spend, terms: Ter
     if widest(high) > reach:
         return None
     while high / low > 1 + Fraction(1, 1000):
-        middle = Fraction(float(low * high) ** 0.5).limit_denominator(10**12) or low
+        middle = Fraction(float(low * high) ** 0.5).limit_denominator(10**12)
+        if not low < middle < high:  # between two that are so near to zero there is none of so few digits
+            break
         low, high = (low, middle) if widest(middle) <= reach else (middle, high)
     return at(high)
 

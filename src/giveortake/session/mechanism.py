@@ -10,20 +10,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers import Stream
 from giveortake.answers.confidence import Confidence
 from giveortake.compile import LATEST, Rules, composed, event_of, joint, measurement
-from giveortake.compile.keys import in_order, listed_keys, with_keys
-from giveortake.engines import Found
-from giveortake.engines.duckdb.key_order import ordered
-from giveortake.engines.time_limits import in_own_time
 from giveortake.errors import (
     BudgetExceeded,
     InvalidParameter,
@@ -31,21 +25,21 @@ from giveortake.errors import (
     QueryFailed,
     QueryRefused,
 )
-from giveortake.plan import Domain, Kind
 from giveortake.privacy import ApproxDP
 from giveortake.session import stored_answers
 from giveortake.session.best_caps import with_best_caps
 from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by_share
+from giveortake.session.found_keys import FoundDraw
 from giveortake.session.paid_releases import PaidRelease
 from giveortake.session.refusals import no_share, too_dear
-from giveortake.session.sealed_draws import Drawn, sealed
+from giveortake.session.sealed_draws import Drawn, sealed_question
+from giveortake.session.stored_answers import DrawnPart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from giveortake.answers import Answer
     from giveortake.compile import Caps, CustodianCaps, Measurement, Spend, Terms
-    from giveortake.compile.bases import Basis
     from giveortake.engines import Engine, Keys
     from giveortake.ledger import Ledger, Reservation, Standing, Trial
     from giveortake.plan import Origin, Question
@@ -237,49 +231,30 @@ class InteractiveMechanism:
         named: Any = {"dataset": self.dataset, "analyst": self.analyst, "key": key}
         return self.ledger.knows(charge.event, request=charge.request, question=charge.question, **named)
 
-    def price_at(
-        self,
-        question: Question,
-        caps: Caps,
-        spend: Spend,
-        known: Keys | None = None,
-        *,
-        rules: Rules = LATEST,
-        basis: Basis | None = None,
-    ) -> Priced:
-        """The same for caps and a spend. With `known` keys, which are public then, none are looked for.
+    def price_at(self, question: Question, caps: Caps, spend: Spend, *, rules: Rules = LATEST) -> Priced:
+        """The same for caps and a spend.
 
-        With a `basis` it is measured in that, as what it is to be combined with was.
-
-        This is the one gate: a question that is not made of this session's own tables, or that the engine cannot run,
-        has no price.
+        This, and `price_again`, is the one gate: a question that is not made of this session's own tables, or that the
+        engine cannot run, has no price.
         """
         self.origin.require(question)
-        made = self.measure(question, caps, spend, known, rules=rules, basis=basis)
+        made = self.measure(question, caps, spend, rules=rules)
         self.engine.require_runnable(made.asked())
         return Priced(question, made)
 
-    def measure(
-        self,
-        question: Question,
-        caps: Caps,
-        spend: Spend,
-        known: Keys | None = None,
-        *,
-        rules: Rules = LATEST,
-        basis: Basis | None = None,
-    ) -> Measurement:
-        """The measurement that a spend buys. The δ for finding keys is a tenth of the pot unless said otherwise."""
-        return measurement(
-            question,
-            caps,
-            self.budget.neighbours,
-            spend,
-            known,
-            rules=rules,
-            basis=basis,
-            key_pot=self.key_pot,
+    def price_again(self, asked: Priced, spend: Spend, keys: Keys) -> Priced:
+        """A question that was answered, once more: at keys that are public now, measured so that releases combine."""
+        question, before = asked.question, asked.made
+        self.origin.require(question)
+        made = measurement(
+            question, before.caps, self.budget.neighbours, spend, keys, rules=before.rules, basis=before.basis
         )
+        self.engine.require_runnable(made.asked())
+        return Priced(question, made)
+
+    def measure(self, question: Question, caps: Caps, spend: Spend, *, rules: Rules = LATEST) -> Measurement:
+        """The measurement that a spend buys. The δ for finding keys is a tenth of the pot unless said otherwise."""
+        return measurement(question, caps, self.budget.neighbours, spend, rules=rules, key_pot=self.key_pot)
 
     @property
     def key_pot(self) -> Fraction | None:
@@ -378,72 +353,19 @@ class InteractiveMechanism:
 
     # -- 3. draw ------------------------------------------------------------------------------------------------
 
-    def draw(self, asked: Priced, reservation: Reservation, place: int) -> _Drawn:
-        """Ask the engine and add the noise, once to each integer."""
+    def draw(self, asked: Priced, reservation: Reservation, place: int) -> DrawnPart:
+        """Ask the engine and add the noise, once to each integer. Where keys have to be found, that comes first."""
 
-        def drawn() -> _Drawn:
+        def drawn() -> DrawnPart:
             if asked.keys is not None:
-                return _Drawn(stored_answers.part_to_json(None, asked.made.release(self.engine, asked.keys)))
-            return self._draw_found(asked.made, f"{reservation.reference}-{place}")
+                return DrawnPart(stored_answers.part_to_json(None, asked.made.release(self.engine, asked.keys)))
+            return FoundDraw(self, asked.made, f"{reservation.reference}-{place}").draw()
 
-        return sealed(drawn)
-
-    def _draw_found(self, made: Measurement, charge: str) -> _Drawn:
-        """Find keys, and draw the values at these.
-
-        Keys are kept as soon as they are drawn: whoever asks again after a failure, or at the same time, gets no other
-        draw of them.
-        """
-        scratch = self._scratch_name(made, charge)
-        found = stored_answers.FoundKeys(self.spool.first(scratch, lambda: in_own_time(self._draw_keys(made))))
-        count = found.count()
-        if count > stored_answers.MANY:
-            return _Drawn(self._draw_many_values(made, found, count), scratch)
-        rows, counted = made.parted([row for rows in found.lists() for row in rows])
-        release = made.release(self.engine, with_keys(made, rows), counted=counted)
-        return _Drawn(stored_answers.part_to_json(stored_answers.keys_to_json(rows), release), scratch)
-
-    def _draw_keys(self, made: Measurement) -> Iterator[Any]:
-        """The keys that are found, `MANY` to a line, in the order of their values: the engine's would tell of rows."""
-        lists = made.find_keys(self.engine)
-        first: stored_answers.Rows = []
-        for rows in lists:
-            first.extend(rows)
-            if len(first) > stored_answers.MANY:
-                break
-        if len(first) <= stored_answers.MANY:
-            yield stored_answers.keys_to_json(in_order(first))
-            return
-        schema = made.question.relation.schema
-        domains = [column.expression.domain(schema) for column in made.columns]
-        if made.selection is not None and made.selection.decides is not None:
-            domains.append(Domain(Kind.INTEGER))  # the number that decided comes with each key
-        for rows in ordered(chain([first], lists), domains, self.spool.place(), stored_answers.MANY):
-            yield stored_answers.keys_to_json(rows)
-
-    def _draw_many_values(self, made: Measurement, found: stored_answers.FoundKeys, count: int) -> Stored:
-        """The same with keys and values in files: one line of them is held at a time."""
-        keys = listed_keys(made, Found(count, lambda: (made.parted(rows)[0] for rows in found.lists())))
-        counted = (made.parted(rows)[1] or {} for rows in found.lists())
-        releases = made.releases(self.engine, keys, stored_answers.MANY, counted=counted)
-        listed = (stored_answers.keys_to_json(made.parted(rows)[0]) for rows in found.lists())
-        lines = zip(listed, releases, strict=True)
-        parts = (stored_answers.part_to_json(line, release) for line, release in lines)
-        return {"spool": self.spool.write(in_own_time(parts))}
-
-    def _scratch_name(self, made: Measurement, charge: str) -> str:
-        """Where found keys are kept until they are settled: a name for this charge and this question alone.
-
-        It tells nobody who lists the folder what it is about, nor how many charges there were.
-        """
-        assert made.selection is not None  # noqa: S101 (keys were found)
-        part = None if self.part is None else self.part.name(made.caps)
-        named = [self.population, self.dataset, self.version, part, made.digest(), made.selection.scratch_name]
-        return f"{charge}-{hashlib.sha256(json.dumps(named).encode()).hexdigest()[:24]}.keys"
+        return sealed_question(drawn)
 
     # -- 4. settle ----------------------------------------------------------------------------------------------
 
-    def settle(self, reservation: Reservation, drawn: Sequence[_Drawn]) -> list[Stored]:
+    def settle(self, reservation: Reservation, drawn: Sequence[DrawnPart]) -> list[Stored]:
         """Store what was drawn, unless somebody was faster: then theirs is the answer, and ours is forgotten."""
         content = self.ledger.settle(reservation, stored_answers.content_of([each.part for each in drawn]))
         parts = stored_answers.parts_of(content, len(drawn))
@@ -453,12 +375,3 @@ class InteractiveMechanism:
             if "spool" in ours.part and ours.part != part:
                 self.spool.forget(ours.part["spool"]["file"])
         return parts
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class _Drawn:
-    """What was drawn for one question, as it will be stored, and the file of its keys until then."""
-
-    part: Stored
-    scratch: str | None = None

@@ -65,10 +65,7 @@ class PaidRelease:
         said = Terms.of(terms, confidence=self.confidence, without=("margin", "share", "key_delta", "n", *CAP_TERMS))
         if said.spend is None:
             raise InvalidParameter("epsilon", None, "is missing", hint='answer.refine(epsilon="0.1")')
-        made = self.asked.made  # releases are combined that were drawn by the same rules
-        again = self.mechanism.price_at(
-            self.asked.question, made.caps, said.spend, self.keys, rules=made.rules, basis=made.basis
-        )
+        again = self.mechanism.price_again(self.asked, said.spend, self.keys)
         refines = (*self.refines, self.reservation.reference)
         reservation, (part,) = self.mechanism.reserve_and_draw([again], key, refines, self.portion)
         keys, release = stored_answers.whole(self.mechanism.spool, again, part)
@@ -82,5 +79,5 @@ class PaidRelease:
             self.portion,
             (*self.earlier, self.last),
             refines,
-            (*self.promised, made.promise(self.mechanism.budget.unit)),
+            (*self.promised, self.asked.made.promise(self.mechanism.budget.unit)),
         ).read()

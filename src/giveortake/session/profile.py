@@ -169,7 +169,7 @@ class Profile:
 
     def plot(self, *, epsilon: Number | None = None, title: str | None = None) -> Any:
         """An altair chart of the error of COUNT(*) against the cap on rows: noise and bias apart, and their sum."""
-        from giveortake.plot import caps  # noqa: PLC0415 (heavy, and above this room)
+        from giveortake.plot import caps  # noqa: PLC0415 (heavy)
 
         return caps(self, epsilon=epsilon, title=title)
 

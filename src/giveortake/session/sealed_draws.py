@@ -14,15 +14,25 @@ if TYPE_CHECKING:
 Drawn = TypeVar("Drawn")
 
 
+def sealed_question(draw: Callable[[], Drawn]) -> Drawn:
+    """What is drawn for one question, in the time that there is for one."""
+
+    def in_time() -> Drawn:
+        with one_question():
+            return draw()
+
+    return sealed(in_time)
+
+
 def sealed(draw: Callable[[], Drawn]) -> Drawn:
-    """What is drawn for one question.
+    """What is drawn.
 
     What goes wrong is told by an error of our own alone, without what led to it: other errors, and the variables in a
     trace, may hold keys and exact counts.
     """
+    failed: GiveOrTakeError
     try:
-        with one_question():
-            return draw()
+        return draw()
     except GiveOrTakeError as error:
         failed = error
     except MemoryError as error:

@@ -14,12 +14,14 @@ from giveortake.exact import open_probability, shown, spendable
 from giveortake.plan import Catalog, PublicTable
 from giveortake.session.batches import share_of_each
 from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, suggestion_of, table_before_caps
+from giveortake.session.counters import AskedCounter, Counter
+from giveortake.session.multiplicative_weights import MultiplicativeWeights
 from giveortake.session.pages import session_page
 from giveortake.session.partitions import Partition, key_of, parts_of
 from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.query import Query
 from giveortake.session.workloads import WorkloadQuery
-from giveortake.workload.declared import Workload
+from giveortake.workload.declared import Workload, workload_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -118,16 +120,67 @@ class Session:
         priced = mechanism.price_as_before(price, key)
         return self._mechanism.answer(priced, said.confidence, key)
 
-    def workload(self, workload: Workload, *, table: str | None = None, minimise: str = "rms") -> WorkloadQuery:
+    def workload(self, workload: Workload | str, *, table: str | None = None, minimise: str = "rms") -> WorkloadQuery:
         """Many tables of one private table, declared together and answered under one charge: see `gt.workload`.
 
         Noise is planned for all of them at once. `minimise` says what is made least: the "rms" of the noise in a cell,
-        every table by its weight, or the "maximum".
+        every table by its weight, or the "maximum". A workload may also be said in SQL, by GROUP BY with ROLLUP, CUBE
+        or GROUPING SETS: numbers of rows are `n` then, and sums of x are `x_sum`.
         """
+        if isinstance(workload, str):
+            question, sets = sql.read_grouping_sets(workload, self.catalog)
+            return WorkloadQuery(self._mechanism, workload_of(question, sets), question.relation, minimise)
         if not isinstance(workload, Workload):
             raise InvalidParameter("workload", workload, "is no workload", hint='gt.workload.marginals(["a", "b"])')
         relation = self.catalog.private[self._private(table)]
         return WorkloadQuery(self._mechanism, workload, relation, minimise)
+
+    def counter(self, column: str, *, horizon: int, table: str | None = None, **terms: Unpack[AskTerms]) -> Counter:
+        """A running count, told period after period under one charge: how many rows there are up to each.
+
+        A period is a day, or a whole number; the first is the lower bound of the column's domain. `horizon` is for how
+        many of them the charge is. The spend is `rho`, `mu`, or `epsilon` and `delta`: the noise is Gaussian.
+        `rows_per_person` says how many rows of a person count; the first in time do.
+        """
+        said = Terms.of(
+            terms, without=("margin", "share", "key_delta", "n", "groups_per_person", "rows_per_group", "caps")
+        )
+        if said.spend is None or said.spend.is_pure:
+            raise InvalidParameter(
+                "epsilon",
+                terms.get("epsilon"),
+                "is not what a counter spends: its noise is Gaussian",
+                hint='rho="1/100"',
+            )
+        asked = AskedCounter.of(self._mechanism, self.catalog.private[self._private(table)], column, horizon, said)
+        return Counter(self._mechanism, asked, said.spend, said)
+
+    def multiplicative_weights(
+        self,
+        columns: Sequence[str],
+        *,
+        epsilon: Number,
+        delta: Number,
+        accuracy: Number = "0.1",
+        queries: int = 1000,
+        table: str | None = None,
+        key: str | None = None,
+    ) -> MultiplicativeWeights:
+        """Very many counts of combinations of declared values, chosen one after the other, under one charge.
+
+        Weights over all combinations, up to a million, tell what they know for free; `accuracy` is how far off they may
+        be, as a share of all rows. What was far is measured, and the weights move. `queries` is how many there may be.
+        """
+        return MultiplicativeWeights(
+            self._mechanism,
+            self._private(table),
+            columns,
+            epsilon=epsilon,
+            delta=delta,
+            accuracy=accuracy,
+            queries=queries,
+            key=key,
+        )
 
     def partition(self, column: str, *, parts_per_person: int = 1) -> Partition:
         """Disjoint parts of the data, one for each declared value of a column: together they cost the dearest.

@@ -6,7 +6,6 @@ The formats here are read from ledgers of every age; a change to one of them is 
 from __future__ import annotations
 
 import datetime as dt
-import json
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
@@ -19,7 +18,6 @@ from giveortake.errors import LedgerDamaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from giveortake.compile import Release
     from giveortake.engines import Keys
@@ -32,6 +30,15 @@ Stored: TypeAlias = "dict[str, Any]"  # one question's part: keys and arrays, or
 
 FORMAT = 1
 MANY = 1 << 18  # keys; more than these are found, noised, stored and shown so many at a time
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnPart:
+    """What was drawn for one question, as it will be stored, and the file of its keys until then."""
+
+    part: Stored
+    scratch: str | None = None
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -92,32 +99,6 @@ def some_at_a_time(spool: Spool, asked: Priced, part: Stored) -> Iterator[tuple[
 def keys_from_json(content: Any) -> Rows:
     """What `keys_to_json` wrote."""
     return [tuple(_from_json(each) for each in row) for row in content]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class FoundKeys:
-    """The file of keys that were found, `MANY` to a line, until they are settled."""
-
-    path: Path
-
-    def count(self) -> int:
-        """How many keys there are; every line but the last has `MANY`."""
-        full, last = 0, None
-        with self.path.open(encoding="utf-8") as file:
-            for line in file:
-                full, last = full + 1, line
-        return 0 if last is None else (full - 1) * MANY + len(json.loads(last))
-
-    def lines(self) -> Iterator[list[Any]]:
-        """The keys in JSON, one line after the other."""
-        with self.path.open(encoding="utf-8") as file:
-            for line in file:
-                yield json.loads(line)
-
-    def lists(self) -> Iterator[Rows]:
-        """The same as values."""
-        return map(keys_from_json, self.lines())
 
 
 # -- values -----------------------------------------------------------------------------------------------------------

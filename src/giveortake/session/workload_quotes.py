@@ -63,7 +63,7 @@ class WorkloadQuote:
 
     def plot(self, title: str | None = None) -> Any:
         """An altair chart of the standard deviation of every table, beside that of an equal split."""
-        from giveortake.plot.workloads import workloads  # noqa: PLC0415 (heavy, and above this room)
+        from giveortake.plot.workloads import workloads  # noqa: PLC0415 (heavy)
 
         return workloads(self.lines, title=title)
 

@@ -12,7 +12,7 @@ from giveortake.errors import BudgetExceeded, InvalidParameter
 from giveortake.exact import positive
 from giveortake.session.mechanism import Charge
 from giveortake.session.refusals import too_dear
-from giveortake.session.sealed_draws import sealed
+from giveortake.session.sealed_draws import sealed_question
 from giveortake.session.stored_answers import MANY
 from giveortake.session.workload_quotes import WorkloadQuote
 from giveortake.workload.asked import AskedWorkload
@@ -77,7 +77,7 @@ class WorkloadQuery:
                 raise too_dear(mechanism, str(made.spend), charge.event, Fraction(0), refusal) from None
 
         def draw(reservation: Reservation) -> Any:
-            return mechanism.ledger.settle(reservation, sealed(lambda: self._drawn(made)))
+            return mechanism.ledger.settle(reservation, sealed_question(lambda: self._drawn(made)))
 
         reservation, content = mechanism.draw_once(charge, reserve, draw)
         return self._read(made, said, reservation, reservation.answer if content is None else content)

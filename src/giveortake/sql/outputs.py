@@ -17,7 +17,7 @@ from giveortake.sql.expressions import Rows, column_name, constant_of, number
 from giveortake.sql.refusals import allow, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from giveortake.plan import Expression
     from giveortake.plan.questions import Output
@@ -172,6 +172,11 @@ class Outputs:
             if not isinstance(of.this, exp.Star):
                 raise QueryRefused("COUNT OVER counts rows of the answer", hint=_OVER_EXAMPLE)
             return Window("count", None, partition, order, frame)
+        if type(of) is exp.Ntile:
+            allow(of, "this")
+            return Window(
+                "ntile", None, partition, order, frame, self._whole(of.this, "NTILE divides into whole parts")
+            )
         function = _WINDOWS.get(type(of))
         if function is None:
             return refuse(
@@ -187,10 +192,16 @@ class Outputs:
             )
         allow(of, "this", "offset")
         inside = of.args.get("this")
-        places = 1 if of.args.get("offset") is None else self._constant(of.args["offset"])
-        if Fraction(places).denominator != 1:
-            raise QueryRefused("LAG and LEAD go back by whole rows")
-        return Window(function, None if inside is None else self._inside(inside), partition, order, frame, int(places))
+        offset = of.args.get("offset")
+        places = 1 if offset is None else self._whole(offset, "LAG and LEAD go back by whole rows")
+        return Window(function, None if inside is None else self._inside(inside), partition, order, frame, places)
+
+    def _whole(self, node: exp.Expr, otherwise: str) -> int:
+        """A whole number that is written out."""
+        value = self._constant(node)
+        if value.denominator != 1:
+            raise QueryRefused(otherwise, hint=_OVER_EXAMPLE)
+        return int(value)
 
     def _inside(self, node: exp.Expr) -> Output:
         if not has_aggregate(node) and any(
@@ -223,16 +234,7 @@ class Outputs:
         return next((name for name, key in self.keys if key == found and not isinstance(key, Literal)), None)
 
     def _order(self, node: exp.Expr | None) -> tuple[Order, ...]:
-        if node is None:
-            return ()
-        allow(node, "expressions")
-        found = []
-        for each in node.expressions:
-            allow(each, "this", "desc", "nulls_first")
-            name = self._key_name(each.this)
-            terms = bool(each.args.get("desc")), bool(each.args.get("nulls_first"))
-            found.append(Order("", *terms, by=self._inside(each.this)) if name is None else Order(name, *terms))
-        return tuple(found)
+        return order_of(node, self._key_name, self._inside)
 
     def _frame(self, node: exp.Expr | None) -> Frame | None:
         if node is None:
@@ -263,3 +265,19 @@ class Outputs:
         if count.denominator != 1:
             raise QueryRefused("a frame has whole numbers of rows", hint=_OVER_EXAMPLE)
         return int(count) if str(side).upper() == "FOLLOWING" else -int(count)
+
+
+def order_of(
+    node: exp.Expr | None, named: Callable[[exp.Expr], str | None], computed: Callable[[exp.Expr], Output]
+) -> tuple[Order, ...]:
+    """What ORDER BY says: by columns that have a name, or by what is computed for it."""
+    if node is None:
+        return ()
+    allow(node, "expressions")
+    found = []
+    for each in node.expressions:
+        allow(each, "this", "desc", "nulls_first")
+        name = named(each.this)
+        terms = bool(each.args.get("desc")), bool(each.args.get("nulls_first"))
+        found.append(Order("", *terms, by=computed(each.this)) if name is None else Order(name, *terms))
+    return tuple(found)

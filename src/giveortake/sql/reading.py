@@ -10,12 +10,12 @@ from sqlglot.errors import SqlglotError
 
 from giveortake.errors import QueryRefused
 from giveortake.plan import Question
-from giveortake.plan.questions import Order, aggregates_in, windows_in
+from giveortake.plan.questions import aggregates_in, windows_in
 from giveortake.sql.aggregates import aggregate, group_keys, has_aggregate, is_aggregate, key_expression
 from giveortake.sql.conditions import Answers
 from giveortake.sql.expressions import Rows, column_name, unaliased
 from giveortake.sql.functions import PARSED, Text
-from giveortake.sql.outputs import Outputs
+from giveortake.sql.outputs import Outputs, order_of
 from giveortake.sql.refusals import allow, refuse
 from giveortake.sql.relations import Tables, require_distinct, selected, source
 from giveortake.sql.tokens import prepare, require_known_calls, require_known_names
@@ -51,6 +51,20 @@ def read_text(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction
             hint="leave it out" if person is None else f"privacy_unit_column = {person}, or leave it out",
         )
     return question, options
+
+
+def parsed_select(text: str) -> exp.Expr:
+    """The outermost SELECT of a text."""
+    plain, _ = prepare(text)
+    return _parsed(plain)
+
+
+def question_of(node: exp.Expr, catalog: Catalog) -> Question:
+    """The question that such a SELECT asks."""
+    try:
+        return _question(node, Tables(catalog, {}))
+    except RecursionError:
+        raise QueryRefused("the query nests too deeply", hint="use WITH and name the parts") from None
 
 
 def _parsed(text: str) -> exp.Expr:
@@ -135,7 +149,7 @@ def _question(node: exp.Expr, tables: Tables) -> Question:
     if node.args.get("having") is not None:
         allow(node.args["having"], "this")
         having = answers.condition(node.args["having"].this)
-    order = _order(node.args.get("order"), answers, shown)
+    order = order_of(node.args.get("order"), lambda each: _ordered(each, answers, shown), answers.measured)
     return Question(
         scope.relation, tuple(keys), tuple(outputs.items()), having, order, _limit(node.args.get("limit")), tuple(shown)
     )
@@ -161,7 +175,8 @@ def _distinct(node: exp.Expr, tables: Tables) -> Question:
         keys.append((name or _key_name(inside, rows), rows.expression(inside)))
     shown = [name for name, _ in keys]
     require_distinct(shown)
-    order = _order(node.args.get("order"), Answers(scope, tuple(keys), ()), shown)
+    outside = Answers(scope, tuple(keys), ())
+    order = order_of(node.args.get("order"), lambda each: _ordered(each, outside, shown), outside.measured)
     limit = _limit(node.args.get("limit"))
     return Question(scope.relation, tuple(keys), (), None, order, limit, tuple(shown), distinct=True)
 
@@ -211,19 +226,6 @@ def _unused(name: str, taken: set[str]) -> str:
     while candidate.casefold() in taken:
         candidate, number = f"{name}_{number}", number + 1
     return candidate
-
-
-def _order(node: exp.Expr | None, answers: Answers, shown: list[str]) -> tuple[Order, ...]:
-    if node is None:
-        return ()
-    allow(node, "expressions")
-    found = []
-    for each in node.expressions:
-        allow(each, "this", "desc", "nulls_first")
-        name = _ordered(each.this, answers, shown)
-        terms = bool(each.args.get("desc")), bool(each.args.get("nulls_first"))
-        found.append(Order("", *terms, by=answers.measured(each.this)) if name is None else Order(name, *terms))
-    return tuple(found)
 
 
 def _ordered(node: exp.Expr, answers: Answers, shown: list[str]) -> str | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
+from giveortake.compile.postprocessing import FACES
 from giveortake.errors import InvalidParameter
 from giveortake.plan import Kind
 from giveortake.randomness import uniform_integers
@@ -24,15 +25,6 @@ if TYPE_CHECKING:
 
     Places: TypeAlias = npt.NDArray[np.integer[Any]]
 
-_SHOWN: dict[Kind, ShownKind] = {
-    Kind.INTEGER: "integer",
-    Kind.DECIMAL: "decimal",
-    Kind.REAL: "float",
-    Kind.TEXT: "text",
-    Kind.BOOLEAN: "truth",
-    Kind.DATE: "date",
-    Kind.TIMESTAMP: "time",
-}
 _DIGITS = 1 << 53
 
 
@@ -62,7 +54,7 @@ class ModelColumn:
     @property
     def shown_kind(self) -> ShownKind:
         """What its values are called in tables."""
-        return _SHOWN[self.kind]
+        return FACES[self.kind]
 
     def labels(self) -> list[Any]:
         """What stands for each place in a table of counts: a category, or a bin in words."""

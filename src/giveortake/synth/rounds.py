@@ -15,7 +15,7 @@ import numpy as np
 
 from giveortake.mechanisms.interactions import moved_by_row
 from giveortake.mechanisms.misfits import Candidate
-from giveortake.session.adaptive_run import Choice, NoisyTable
+from giveortake.session.run_steps import Choice, NoisyTable
 from giveortake.synth.maximum_likelihood import fit
 from giveortake.synth.measured import Measured, released_total
 from giveortake.synth.triangulation import Triangulation, cells_of
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from giveortake.engines import KeyColumn
     from giveortake.session.adaptive_run import AdaptiveRun
+    from giveortake.session.run_steps import Step
     from giveortake.synth.maximum_likelihood import Fitted
     from giveortake.synth.triangulation import Columns
 
@@ -98,7 +99,7 @@ class Rounds:
             if (place,) not in done:
                 self.run.measure((column,), whole * FOR_SINGLE_COLUMNS * shares[place], residual=False)
 
-    def _is_single(self, step: NoisyTable | Choice) -> bool:
+    def _is_single(self, step: Step) -> bool:
         names = {column.name for column in self.columns}
         return isinstance(step, NoisyTable) and len(step.names) == 1 and step.names[0] in names
 

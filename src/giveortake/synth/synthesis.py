@@ -12,7 +12,8 @@ from giveortake.accounting.race import admitted_rho
 from giveortake.errors import InvalidParameter, meant
 from giveortake.exact import shown, whole
 from giveortake.privacy import ApproxDP
-from giveortake.session.adaptive_run import NoisyTable, RunRequest
+from giveortake.session.adaptive_run import RunRequest
+from giveortake.session.run_steps import NoisyTable
 from giveortake.synth.key_columns import (
     declared_edges,
     fine_edges,
@@ -91,7 +92,7 @@ def synthesize(
         table=table,
     )
     count = None if rows == "released" else whole("rows", rows)
-    with asked.request.begin(key) as run, _watched(progress) as told:
+    with asked.request.begin(key) as run, watched(progress) as told:
         return asked.complete(run, told, count)
 
 
@@ -127,8 +128,12 @@ class Synthesis:
         bins: Mapping[str, Any] | None = None,
         zeros: Sequence[Zero] = (),
         table: str | None = None,
+        more: Mapping[str, Any] | None = None,
     ) -> Synthesis:
-        """As it was said, checked; whatever cannot be done is refused here, before any charge."""
+        """As it was said, checked; whatever cannot be done is refused here, before any charge.
+
+        `more` is what names another way to use the same words.
+        """
         promise = ApproxDP(epsilon, delta)
         name, relation = _private(session, table)
         names, surrogates = _names(columns, relation)
@@ -149,6 +154,7 @@ class Synthesis:
             "quantiles": {each: [count, *map(str, fine_edges(relation, each))] for each, count in by_quantiles.items()},
             "wanted": None if wanted is None else [[*each, weight] for each, weight in wanted.items()],
             "zeros": [zero_to_json(each) for each in zeros],
+            **(more or {}),
         }
         words = f"a synthetic table of {', '.join(names)}"
         request = RunRequest.of(session, name, rho, content, words)
@@ -175,7 +181,7 @@ class Synthesis:
                 f"are more than a model of {MOST_CELLS:,} cells carries",
                 hint="name fewer columns, or give the widest of them bins",
             )
-        for table in self._tables(sizes):
+        for table in self.tables(sizes):
             if cells_of(table, sizes) > MOST_IN_TABLE:
                 raise InvalidParameter(
                     "workload",
@@ -211,7 +217,7 @@ class Synthesis:
             for name, column in zip(self.names, self.declared, strict=True)
         ]
 
-    def _tables(self, sizes: Sequence[int]) -> dict[tuple[int, ...], int]:
+    def tables(self, sizes: Sequence[int]) -> dict[tuple[int, ...], int]:
         """The tables that may be measured, by the places of their columns, with their weights."""
         if self.wanted is None:
             return dict.fromkeys(pairs_within(sizes), 1)
@@ -224,7 +230,7 @@ class Synthesis:
         from giveortake.synth.quote import SynthesisQuote  # noqa: PLC0415 (a face of this)
 
         sizes = self._expected_sizes()
-        tables = self._tables(sizes)
+        tables = self.tables(sizes)
         rho = self.request.rho * ((1 - FOR_BINS) if self.by_quantiles else 1)
         rounds = ROUNDS_PER_COLUMN * len(sizes)
         moved = self.request.moved_by_unit
@@ -253,7 +259,7 @@ class Synthesis:
         columns = self._columns(run)
         sizes = [column.size for column in columns]
         zeros = zero_factors(self.zeros, columns, MOST_CELLS)
-        rounds = Rounds([key_column(column) for column in columns], self._tables(sizes), zeros, run, told)
+        rounds = Rounds([key_column(column) for column in columns], self.tables(sizes), zeros, run, told)
         fitted = rounds.complete()
         return SyntheticTable(
             Model.of(columns, fitted, zeros),
@@ -315,7 +321,7 @@ def _names(columns: Sequence[str], relation: Relation) -> tuple[tuple[str, ...],
     return names, surrogates
 
 
-def _watched(
+def watched(
     progress: Callable[[int, int], None] | None,
 ) -> AbstractContextManager[Callable[[int, int], None]]:
     """Who is told of every round: whoever was named, else people who watch a terminal."""

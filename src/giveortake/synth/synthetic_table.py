@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from giveortake.privacy import ApproxDP, Guarantee
-    from giveortake.session.adaptive_run import Step
+    from giveortake.session.run_steps import Step
     from giveortake.synth.maximum_likelihood import Fitted
     from giveortake.synth.measured import Measured
     from giveortake.synth.model import Model

@@ -8,6 +8,7 @@ from typing import Any
 
 from giveortake.errors import InvalidParameter, meant
 from giveortake.exact import positive
+from giveortake.workload import Workload
 
 _LARGEST = 3  # columns of one table
 _WEIGHTS = 1 << 10  # the whole number that the greatest weight becomes
@@ -39,9 +40,13 @@ def wanted_tables(workload: Any, names: Sequence[str]) -> dict[tuple[str, ...], 
 
 
 def _listed(workload: Any) -> list[tuple[tuple[str, ...], Any]]:
-    marginals = getattr(workload, "marginals", None)
-    if marginals is not None:
-        return [(tuple(table), weight) for table, weight in marginals.items()]
+    if isinstance(workload, Workload):
+        wishes = workload.wishes()
+        if workload.ranges or set(wishes) != {None}:
+            raise InvalidParameter(
+                "workload", workload, "asks for more than counts of tables", hint="gt.workload.marginals([…], up_to=2)"
+            )
+        return [(tuple(sorted(table)), weight) for table, weight in wishes[None].items()]
     if isinstance(workload, Mapping):
         return [(tuple(table), weight) for table, weight in workload.items()]
     if isinstance(workload, Sequence) and not isinstance(workload, str):

@@ -7,12 +7,11 @@ after it are drawn anew, so a program of k paths costs k runs and about two mult
 
 from __future__ import annotations
 
-import inspect
 import random
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import copysign, lcm, nan
+from math import lcm
 from random import Random
 from typing import Any, Protocol, TypeAlias, TypeVar, final
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from giveortake.errors import GiveOrTakeError, InvalidParameter, Unprovable
 from giveortake.exact import Number, closed_probability, rational, whole
+from giveortake.verify.outputs import canonical, refuse_if_different, same
 from giveortake.verify.polynomials import Polynomial, never_negative
 
 Law: TypeAlias = dict[Hashable, Fraction]
@@ -29,7 +29,6 @@ Weights: TypeAlias = "Sequence[Number] | Mapping[Any, Number]"
 HALF = Fraction(1, 2)
 _COIN = ((1, 1), (0, 1))  # heads first, each with numerator 1 of 2
 DEPTH, PATHS = 64, 4_000_000
-NAN = nan  # the one not-a-number that stands for all in a table
 
 
 _E = TypeVar("_E", bound=BaseException)
@@ -363,77 +362,6 @@ def _moved(before: tuple[Any, Any]) -> str:
     if now[0] != before[0]:
         return "Python's random"
     return "" if all(map(np.array_equal, now[1], before[1])) else "numpy.random"
-
-
-def called(program: object) -> str:
-    """What a program is called in an error."""
-    return str(getattr(program, "__name__", type(program).__name__))
-
-
-def canonical(output: Any) -> Any:
-    """The output itself, with one not-a-number in place of all."""
-    if isinstance(output, tuple) and type(output) is tuple:
-        return tuple(map(canonical, output))
-    return NAN if output != output else output  # noqa: PLR0124 (not a number)
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether nobody can tell them apart: equal, and of the same type, and zeros of the same sign."""
-    if one is other:
-        return True
-    if type(one) is not type(other) or one != other:
-        return False
-    if isinstance(one, tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, frozenset):
-        return sorted(map(repr, one)) == sorted(map(repr, other))
-    return not isinstance(one, float) or copysign(1, one) == copysign(1, other)
-
-
-def refuse_if_different(one: Any, other: Any) -> None:
-    """Two outputs that Python calls equal must be the same."""
-    if not same(one, other):
-        raise InvalidParameter(
-            "output",
-            (one, other),
-            "are two outputs that Python calls equal and a reader does not",
-            hint="return one type only, such as int(answer)",
-        )
-
-
-def runner(program: Callable[..., Any]) -> Callable[[Any, Flip], Any]:
-    """`program(x, flip)`, with `choose` and `categorical` as further arguments if it takes them.
-
-    An argument named choose, categorical or until is filled by its name, others by position.
-    """
-    names = _positional(program)
-    if len(names) <= 2:
-        return program
-    extras = names[2:]
-    if any(extra not in {"choose", "categorical", "until"} for extra in extras):
-        extras = ["choose", "categorical", "until"][: len(extras)]
-
-    def run(x: Any, flip: Flip) -> Any:
-        return program(x, flip, *(getattr(flip, extra) for extra in extras))
-
-    return run
-
-
-def takes_coins(program: Callable[..., Any]) -> bool:
-    """Whether a function of one value also asks for coins."""
-    return len(_positional(program)) >= 2
-
-
-def _positional(program: Callable[..., Any]) -> list[str]:
-    try:
-        parameters = inspect.signature(program).parameters.values()
-    except (TypeError, ValueError):  # built-in functions may have no signature
-        return ["value"]
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [p.name for p in parameters if p.kind in kinds and (p.default is p.empty or p.name in _KNOWN)]
-
-
-_KNOWN = {"flip", "choose", "categorical", "until"}
 
 
 def _sum(tally: dict[int, Any]) -> Fraction:

@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import InvalidParameter
-from giveortake.verify.enumeration import DEPTH, PATHS, called, laws_of, runner
+from giveortake.verify.calls import called, runner
+from giveortake.verify.enumeration import DEPTH, PATHS, laws_of
 from giveortake.verify.relations import Relation, neighbouring_pairs
 from giveortake.verify.table import Table
 

@@ -13,9 +13,12 @@ from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.exact import LEAST, Number, closed_probability, rational, whole
 from giveortake.privacy import ApproxDP, Guarantee, PureDP
 from giveortake.verify import pairs as compare
-from giveortake.verify.enumeration import called, canonical, laws_of, refuse_if_different, runner, takes_coins
+from giveortake.verify.calls import called, runner, takes_coins
+from giveortake.verify.enumeration import laws_of
 from giveortake.verify.logarithms import Level, Log, LogSum, Ratio
+from giveortake.verify.outputs import canonical, refuse_if_different
 from giveortake.verify.pairs import ZERO
+from giveortake.verify.polylines import corners, envelope
 from giveortake.verify.relations import Pair, Relation, neighbouring_pairs, within
 from giveortake.verify.verdicts import Counterexample, Verdict, drawn
 
@@ -116,7 +119,7 @@ class Table:
         for left, right in pairwise(sorted(bends)):
             places.extend(self._crossings(left, right))
         points = [(place, self.delta(Log(place))) for place in sorted(set(places))]
-        return [(Log(place), height) for place, height in _corners(points)]
+        return [(Log(place), height) for place, height in corners(points)]
 
     def probabilistic_delta(self, epsilon: Log | Number = 0) -> Fraction:
         """The least δ for which it is (ε, δ)-probabilistically private (seed 002 Def. 2): P[loss > ε]."""
@@ -369,7 +372,7 @@ class Table:
         for x, y in self._pairs:
             at_left, at_right = (compare.excess(self._law(x), self._law(y), place) for place in (left, right))
             lines.add((at_left, at_right))
-        return _envelope(left, right, lines)
+        return envelope(left, right, lines)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Table) and self._laws == other._laws and set(self._pairs) == set(other._pairs)
@@ -435,38 +438,3 @@ def _mixed(parts: Iterable[tuple[Fraction, Mapping[Hashable, Fraction]]]) -> dic
         for output, mass in law.items():
             total[output] = total.get(output, ZERO) + share * mass
     return total
-
-
-def _envelope(left: Fraction, right: Fraction, lines: set[tuple[Fraction, Fraction]]) -> list[Fraction]:
-    """The places inside at which the upper envelope of straight lines, given by their two ends, bends."""
-    if not lines:
-        return []
-    first, last = max(lines), max(lines, key=lambda line: (line[1], line[0]))
-    if first[0] == last[0] or first[1] == last[1]:
-        return []
-    share = (first[0] - last[0]) / ((first[0] - last[0]) + (last[1] - first[1]))
-    height = first[0] + share * (first[1] - first[0])
-    middle = left + share * (right - left)
-    above = {line for line in lines if line[0] + share * (line[1] - line[0]) > height}
-    if not above:
-        return [middle]
-    halves = [(a, a + share * (b - a), b) for a, b in lines]
-    return [
-        *_envelope(left, middle, {(a, m) for a, m, _ in halves}),
-        middle,
-        *_envelope(middle, right, {(m, b) for _, m, b in halves}),
-    ]
-
-
-def _corners(points: Sequence[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
-    """The points at which the line through them bends, and the two ends."""
-    kept: list[tuple[Fraction, Fraction]] = []
-    for point in points:
-        while len(kept) >= 2 and _straight(kept[-2], kept[-1], point):
-            kept.pop()
-        kept.append(point)
-    return kept
-
-
-def _straight(a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction], c: tuple[Fraction, Fraction]) -> bool:
-    return (b[1] - a[1]) * (c[0] - b[0]) == (c[1] - b[1]) * (b[0] - a[0])

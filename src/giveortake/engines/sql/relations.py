@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
@@ -21,6 +22,7 @@ from giveortake.plan import (
     JoinPublic,
     KeepParts,
     Kind,
+    Literal,
     PerPerson,
     Relation,
     Scan,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from giveortake.plan import Aggregate, Schema
 
 _FEATURE_STEPS = 2**30
+_LAST = 2**62  # where rows come that have no value to be ordered by
 
 
 @final
@@ -141,7 +144,9 @@ class Printer:
         )
 
     def hash_of_row(self, scan: Scan) -> str:
-        """The number that orders a person's rows, of what is in them."""
+        """The number that orders a person's rows, of what is in them: a hash, or what is to come first."""
+        if scan.first_by is not None:
+            return self.expression(_order_number(scan.first_by, scan.table.schema), scan.table.schema)
         named = ((self.dialect.identifier(name), domain.kind) for name, domain in scan.table.columns)
         return hash_of(*(mark(self.dialect, column, kind) for column, kind in named))
 
@@ -270,9 +275,17 @@ def _wanted(relation: Relation, needed: Iterable[str]) -> list[str]:
     return [name for name in schema if name in chosen] or list(schema)[:1]
 
 
-def bounded_name(scan: Scan) -> tuple[str, int | None]:
+def bounded_name(scan: Scan) -> tuple[str, int | None, str | None]:
     """The name under which a table with few rows of each person is prepared; no table of a user has it."""
-    return scan.table.name, scan.most_rows_of_person
+    return scan.table.name, scan.most_rows_of_person, scan.first_by
+
+
+def _order_number(name: str, schema: Mapping[str, Domain]) -> Expression:
+    """A whole number that rises with a column of days, times or whole numbers; what is missing comes last."""
+    column: Expression = Column(name)
+    if schema[name].kind is not Kind.INTEGER:
+        column = Call("date_diff", (Literal("day"), Literal(dt.date(1970, 1, 1)), column))
+    return Call("coalesce", (column, Literal(_LAST)))
 
 
 def unused(name: str, taken: Iterable[str]) -> str:

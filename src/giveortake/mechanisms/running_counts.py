@@ -1,0 +1,92 @@
+"""One step of a running count: a row of the square root of running totals, with noise [HUU23; FHU23]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, final
+
+from giveortake import exact
+from giveortake.errors import LedgerMismatch
+from giveortake.mechanisms import columns
+from giveortake.mechanisms.gaussian import Gaussian
+from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened
+from giveortake.mechanisms.square_root import SquareRoot
+from giveortake.privacy import events
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from giveortake.exact import Number
+    from giveortake.privacy.units import Neighbours
+    from giveortake.randomness import Entropy, IntArray
+
+_PADS = 1 << 256
+_MOST = 1 << 64  # rows
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RunningCount(Mechanism["IntArray", int]):
+    """Row t of B·x + z for the counts x of the periods so far, B = `SquareRoot(horizon)`, z normal of scale `sigma`.
+
+    Guarantee: let a unit put at most m rows into the periods of the horizon. All steps together move by B·u, which is a
+    sum of m columns of B: by at most m times the length of the first one, which is the longest, and is reached where
+    all m rows lie in the first period. Columns are not negative, so that √m would be false. B is lower triangular:
+    step t depends on the periods up to t alone, and later rows may depend on what was released [DMRST22]. So all steps
+    of the horizon together are one Gaussian release, under one charge.
+    """
+
+    horizon: int
+    sigma: Fraction
+
+    citation: ClassVar[str] = (
+        "Henzinger, Upadhyay, Upadhyay: Almost tight error bounds on differentially private continual counting, "
+        "SODA 2023"
+    )
+
+    @classmethod
+    def calibrated(cls, horizon: int, mu: Fraction, rows: int, neighbours: Neighbours) -> RunningCount:
+        """The least noise for which all steps together are μ-GDP, where a unit has at most so many rows."""
+        return cls(horizon, moved(horizon, rows, neighbours) / mu)
+
+    def event(self, sensitivity: Number = 1) -> events.Gaussian:
+        """All steps together, when one unit moves B·x by at most so much in L2."""
+        return events.Gaussian(self.sigma / exact.at_least("sensitivity", sensitivity))
+
+    def release(self, value: IntArray | Sensitive[IntArray], entropy: Entropy | None = None) -> int:
+        """The integer of the last of the periods given: exact sums, and noise drawn once."""
+        return self._noisy(columns.whole_numbers("value", opened(value, self)).numbers.tolist(), entropy)
+
+    def next(
+        self,
+        now: IntArray | Sensitive[IntArray],
+        past: Sequence[int],
+        pads: Sequence[int],
+        entropy: Entropy | None = None,
+    ) -> tuple[int, int]:
+        """The integer of the next period, and its exact count under a pad. `past` are earlier counts under theirs.
+
+        There is a pad of 256 random bits for each period, this one included, and each is used once: a count under its
+        pad tells nothing to whoever does not have the pad. So what was counted stays as it was, whatever rows come
+        late: they count never, and no answer depends on them.
+        """
+        (count,) = columns.whole_numbers("now", opened(now, self)).numbers.tolist()
+        before = [(each - pad) % _PADS for each, pad in zip(past, pads[:-1], strict=True)]
+        if any(each >= _MOST for each in before):
+            raise LedgerMismatch(
+                "the counts of earlier periods cannot be read: the secret beside the ledger's mark is another one",
+                hint="put the mark's folder back, or begin a new counter",
+            )
+        return self._noisy([*before, count], entropy), (count + pads[-1]) % _PADS
+
+    def _noisy(self, counts: list[int], entropy: Entropy | None) -> int:
+        column = SquareRoot(self.horizon).column
+        exactly = sum(count * column[len(counts) - 1 - place] for place, count in enumerate(counts))
+        return int(Gaussian(self.sigma).release(exactly, entropy))
+
+
+def moved(horizon: int, rows: int, neighbours: Neighbours) -> Fraction:
+    """How far a unit of so many rows moves all steps together, in L2, rounded up."""
+    once = rows * SquareRoot(horizon).l2
+    return once if neighbours == "add-remove" else once * exact.sqrt_up(Fraction(2))

@@ -1,0 +1,118 @@
+"""Keys that have to be found in the data: drawn once, kept in a file until they are settled, then asked about."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.compile.keys import in_order, listed_keys, with_keys
+from giveortake.engines import Found
+from giveortake.engines.duckdb.key_order import ordered
+from giveortake.engines.time_limits import in_own_time
+from giveortake.plan import Domain, Kind
+from giveortake.session import stored_answers
+from giveortake.session.stored_answers import DrawnPart
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from giveortake.compile import Measurement
+    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.stored_answers import Stored
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundDraw:
+    """A draw at keys that are found first; `charge` names what was paid for it."""
+
+    mechanism: InteractiveMechanism
+    made: Measurement
+    charge: str
+
+    def draw(self) -> DrawnPart:
+        """Find keys, and draw the values at these.
+
+        Keys are kept as soon as they are drawn: whoever asks again after a failure, or at the same time, gets no other
+        draw of them.
+        """
+        made, scratch = self.made, self._scratch_name()
+        found = FoundKeys(self.mechanism.spool.first(scratch, lambda: in_own_time(self._draw_keys())))
+        count = found.count()
+        if count > stored_answers.MANY:
+            return DrawnPart(self._draw_many_values(found, count), scratch)
+        rows, counted = made.parted([row for rows in found.lists() for row in rows])
+        release = made.release(self.mechanism.engine, with_keys(made, rows), counted=counted)
+        return DrawnPart(stored_answers.part_to_json(stored_answers.keys_to_json(rows), release), scratch)
+
+    def _draw_keys(self) -> Iterator[Any]:
+        """The keys that are found, `MANY` to a line, in the order of their values: the engine's would tell of rows."""
+        made = self.made
+        lists = made.find_keys(self.mechanism.engine)
+        first: stored_answers.Rows = []
+        for rows in lists:
+            first.extend(rows)
+            if len(first) > stored_answers.MANY:
+                break
+        if len(first) <= stored_answers.MANY:
+            yield stored_answers.keys_to_json(in_order(first))
+            return
+        schema = made.question.relation.schema
+        domains = [column.expression.domain(schema) for column in made.columns]
+        if made.selection is not None and made.selection.decides is not None:
+            domains.append(Domain(Kind.INTEGER))  # the number that decided comes with each key
+        for rows in ordered(chain([first], lists), domains, self.mechanism.spool.place(), stored_answers.MANY):
+            yield stored_answers.keys_to_json(rows)
+
+    def _draw_many_values(self, found: FoundKeys, count: int) -> Stored:
+        """The same with keys and values in files: one line of them is held at a time."""
+        made = self.made
+        keys = listed_keys(made, Found(count, lambda: (made.parted(rows)[0] for rows in found.lists())))
+        counted = (made.parted(rows)[1] or {} for rows in found.lists())
+        releases = made.releases(self.mechanism.engine, keys, stored_answers.MANY, counted=counted)
+        listed = (stored_answers.keys_to_json(made.parted(rows)[0]) for rows in found.lists())
+        lines = zip(listed, releases, strict=True)
+        parts = (stored_answers.part_to_json(line, release) for line, release in lines)
+        return {"spool": self.mechanism.spool.write(in_own_time(parts))}
+
+    def _scratch_name(self) -> str:
+        """Where found keys are kept until they are settled: a name for this charge and this question alone.
+
+        It tells nobody who lists the folder what it is about, nor how many charges there were.
+        """
+        mechanism, made = self.mechanism, self.made
+        assert made.selection is not None  # noqa: S101 (keys were found)
+        part = None if mechanism.part is None else mechanism.part.name(made.caps)
+        about = [mechanism.population, mechanism.dataset, mechanism.version, part]
+        named = [*about, made.digest(), made.selection.scratch_name]
+        return f"{self.charge}-{hashlib.sha256(json.dumps(named).encode()).hexdigest()[:24]}.keys"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FoundKeys:
+    """The file of keys that were found, `MANY` to a line, until they are settled."""
+
+    path: Path
+
+    def count(self) -> int:
+        """How many keys there are; every line but the last has `MANY`."""
+        full, last = 0, None
+        with self.path.open(encoding="utf-8") as file:
+            for line in file:
+                full, last = full + 1, line
+        return 0 if last is None else (full - 1) * stored_answers.MANY + len(json.loads(last))
+
+    def lines(self) -> Iterator[list[Any]]:
+        """The keys in JSON, one line after the other."""
+        with self.path.open(encoding="utf-8") as file:
+            for line in file:
+                yield json.loads(line)
+
+    def lists(self) -> Iterator[stored_answers.Rows]:
+        """The same as values."""
+        return map(stored_answers.keys_from_json, self.lines())

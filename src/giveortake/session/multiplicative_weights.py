@@ -1,0 +1,286 @@
+"""Private multiplicative weights [HR10]: very many counts, chosen one after the other, of which few cost anything.
+
+Weights over all combinations of some columns answer every query that they answer well, for free. Whether they do is
+what the sparse vector technique watches; where they do not, the count is measured, and the weights move towards it.
+
+Theorem. Let D be the number of combinations, and α the accuracy, as a share of n rows. If every far query is off by at
+least α·n, there are at most 4·ln D/α² of them. Proof: let the weights p be multiplied by e^(±α/2) on the cells of the
+query, towards the count. KL(x‖p) falls by ±(α/2)·(q(x) − q(p)) − ln(1 + …) ≥ (α/2)·α − (α/2)² = α²/4, because
+e^u ≤ 1 + u + u² for |u| ≤ 1; it begins at ln D at most, and never is below zero. ∎ Which way is towards the count is
+told by a noisy one, whose noise has to be below α·n. The threshold is α·n and the margin m of the sparse vector above
+it, so that with the stated confidence no far query is nearer than α·n, and no other answer is off by more than
+α·n + 2·m.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, final
+
+import numpy as np
+
+from giveortake.accounting.race import admitted_rho
+from giveortake.answers import Answer, Column
+from giveortake.engines import KeyColumn
+from giveortake.errors import BudgetExceeded, InvalidParameter, MechanismSpent, meant
+from giveortake.exact import open_probability, shown, sqrt_down, whole
+from giveortake.mechanisms import AboveThreshold, Gaussian
+from giveortake.plan import Column as Named
+from giveortake.privacy import ApproxDP
+from giveortake.session.adaptive_run import AdaptiveRun, RunRequest
+from giveortake.session.run_steps import Compared, Counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+    import numpy.typing as npt
+
+    from giveortake.exact import Number
+    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.run_steps import Step
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+    Chosen: TypeAlias = npt.NDArray[np.bool_]
+
+MOST_CELLS = 10**6
+_FOR_TOTAL = Fraction(1, 20)  # of ρ
+_CONFIDENCE = Fraction(95, 100)
+_EVERYTHING = "all rows"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WeightsPlan:
+    """What ρ buys: so many far queries, the noise of each, and how far off an answer may be, in shares of n rows."""
+
+    rho: Fraction
+    accuracy: Fraction
+    queries: int
+    updates: int  # 4·ln D/α², which the theorem allows at most
+    cells: int
+    rows_of_unit: int
+
+    @property
+    def for_update(self) -> Fraction:
+        """ρ of one far query: half of it watches, half of it counts."""
+        return self.rho * (1 - _FOR_TOTAL) / self.updates
+
+    @property
+    def margin(self) -> float:
+        """m, in rows: how far from the threshold a distance has to be for none of all comparisons to be wrong."""
+        epsilon = sqrt_down(self.for_update)  # 2·ρ/2
+        guard = AboveThreshold(0, epsilon, self.rows_of_unit)
+        missing = (1 - _CONFIDENCE) / self.updates
+        return float(guard.margin(1 - missing, questions=self.queries))
+
+    def bound(self, rows: float) -> float:
+        """By how many rows an answer that cost nothing may be off, with the stated confidence."""
+        return float(self.accuracy) * rows + 2 * self.margin
+
+    @property
+    def deviation(self) -> float:
+        """The noise of a count that is measured, in rows."""
+        return self.rows_of_unit / math.sqrt(self.for_update)
+
+
+@final
+class MultiplicativeWeights:
+    """Counts of combinations of values, asked one after the other: `with s.multiplicative_weights(…) as w: w.count(…)`.
+
+    The whole is one charge. It ends when it is closed; one that was interrupted goes on when the same is asked again.
+    """
+
+    def __init__(
+        self,
+        mechanism: InteractiveMechanism,
+        table: str,
+        columns: Sequence[str],
+        *,
+        epsilon: Number,
+        delta: Number,
+        accuracy: Number,
+        queries: int,
+        key: str | None,
+    ) -> None:
+        relation = mechanism.origin.relations[table]
+        self._columns = tuple(_key_column(relation.schema, name) for name in columns)
+        self._sizes = [len(column.values or ()) for column in self._columns]
+        cells = math.prod(self._sizes)
+        if not columns or len(set(columns)) < len(columns):
+            raise InvalidParameter("columns", list(columns), "are none, or one of them is there twice")
+        if cells > MOST_CELLS:
+            raise InvalidParameter(
+                "columns", list(columns), f"have {cells:,} combinations, more than {MOST_CELLS:,}", hint="name fewer"
+            )
+        share, rho = open_probability("accuracy", accuracy), admitted_rho(ApproxDP(epsilon, delta))
+        asked = whole("queries", queries)
+        updates = max(1, math.ceil(4 * math.log(cells) / float(share) ** 2))
+        self.plan = WeightsPlan(rho, share, asked, updates, cells, relation.most_rows or 1)
+        said = {
+            "multiplicative weights": 1,
+            "columns": [[column.name, [repr(value) for value in column.values or ()]] for column in self._columns],
+            "accuracy": str(share),
+            "queries": asked,
+        }
+        request = RunRequest.of_mechanism(mechanism, table, rho, said, f"counts of {', '.join(columns)}")
+        request.require([self._columns])
+        self._stack = ExitStack()
+        self._run: AdaptiveRun = self._stack.enter_context(request.begin(key))
+        self._shares: Floats = np.full(cells, 1 / cells)
+        self._known: dict[str, Answer] = {}
+        self._seen: list[float] = []
+        self._asked = 0
+        everything = np.ones(cells, dtype=bool)
+        if not self._run.steps:
+            self._run.count(self._columns, everything, _EVERYTHING, rho * _FOR_TOTAL)
+        first = self._run.steps[0]
+        assert isinstance(first, Counted)  # noqa: S101 (the first step counts all rows)
+        self._rows = max(1.0, float(first.count))
+        for step in self._run.steps[1:]:
+            self._take_up(step)
+
+    # -- asking -------------------------------------------------------------------------------------------------
+
+    def count(self, *patterns: Mapping[str, Any]) -> Answer:
+        """How many rows have one of these combinations: `{"region": ["north", "west"], "married": True}`.
+
+        An answer that the weights give costs nothing, and its interval is the bound of the theorem; one that was far is
+        measured, and its interval is that of its noise.
+        """
+        query = self._query_of(patterns)
+        chosen = self._cells_of(query)
+        if query in self._known:
+            return self._known[query]
+        if self._run.is_settled:
+            raise MechanismSpent("these weights were closed, and answer what was asked before alone")
+        if self._asked >= self.plan.queries:
+            raise MechanismSpent(f"{self.plan.queries:,} queries were planned for, and as many were asked")
+        half = self.plan.for_update / 2
+        try:
+            if not self._run.is_watching:
+                self._run.watch(math.ceil(float(self.plan.accuracy) * self._rows + self.plan.margin), half)
+            expected = float(self._shares[chosen].sum()) * self._rows
+            is_far = self._run.is_far(self._columns, chosen, query, round(expected))
+        except BudgetExceeded:
+            raise MechanismSpent(
+                f"the weights have moved as often as was paid for, {self.updates} times",
+                hint="what was asked before is still told; a lower accuracy leaves more",
+            ) from None
+        self._asked += 1
+        if not is_far:
+            return self._told(query)
+        return self._measured(self._run.count(self._columns, chosen, query, min(half, self._run.left)))
+
+    def _told(self, query: str) -> Answer:
+        """Keep what the weights tell."""
+        expected = float(self._shares[self._cells_of(query)].sum()) * self._rows
+        return self._keep(query, expected, self.plan.bound(self._rows), "the weights tell it")
+
+    def _measured(self, counted: Counted) -> Answer:
+        """Keep a count that was measured, and move the weights towards it."""
+        chosen = self._cells_of(counted.query)
+        expected = float(self._shares[chosen].sum()) * self._rows
+        self._seen.append(abs(counted.count - expected))
+        step = float(self.plan.accuracy) / 2 * (1 if counted.count > expected else -1)
+        self._shares[chosen] *= math.exp(step)
+        self._shares /= self._shares.sum()
+        margin = Gaussian(counted.sigma).margin(_CONFIDENCE)
+        return self._keep(counted.query, float(counted.count), float(margin), "measured: the weights were far from it")
+
+    def _take_up(self, step: Step) -> None:
+        """What was drawn before: answers are told again, and counts move the weights as they did."""
+        if isinstance(step, Compared):
+            self._asked += 1
+            if not step.is_far:
+                self._told(step.query)
+        elif isinstance(step, Counted):
+            self._measured(step)
+
+    def _keep(self, query: str, count: float, margin: float, note: str) -> Answer:
+        column = Column("n", [count], [max(0.0, count - margin)], [max(0.0, count + margin)])
+        self._known[query] = Answer([column], confidence=_CONFIDENCE, notes=(note,), release_id=self._run.id)
+        return self._known[query]
+
+    def _query_of(self, patterns: Sequence[Mapping[str, Any]]) -> str:
+        """Patterns as text: for each the places of the values that its columns may have."""
+        if not patterns:
+            raise InvalidParameter("patterns", "nothing", "says which rows count", hint='w.count({"region": "north"})')
+        names = [column.name for column in self._columns]
+        found = []
+        for pattern in patterns:
+            for name in pattern:
+                if name not in names:
+                    hint = meant(str(name), names) or None
+                    raise InvalidParameter("patterns", name, "is none of the columns", hint=hint)
+            axes = sorted((names.index(name), said) for name, said in pattern.items())
+            found.append([[axis, _places(self._columns[axis], said)] for axis, said in axes])
+        return json.dumps(sorted(found))
+
+    def _cells_of(self, query: str) -> Chosen:
+        """The combinations that fit one of the patterns."""
+        chosen = np.zeros(self._sizes, dtype=bool)
+        for pattern in json.loads(query):
+            inside = np.ones(self._sizes, dtype=bool)
+            for axis, places in pattern:
+                wanted = np.isin(np.arange(self._sizes[axis]), places)
+                inside &= wanted.reshape([-1 if each == axis else 1 for each in range(len(self._sizes))])
+            chosen |= inside
+        return chosen.ravel()
+
+    # -- how it goes --------------------------------------------------------------------------------------------
+
+    @property
+    def updates(self) -> int:
+        """How often the weights have moved."""
+        return len(self._seen)
+
+    def close(self) -> None:
+        """End it: nothing more is drawn. The charge stands."""
+        self._run.settle()
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._stack.__exit__(kind, error, trace)
+
+    def __repr__(self) -> str:
+        plan = self.plan
+        seen = f"{max(self._seen):,.0f} rows at most" if self._seen else "no far query"
+        return (
+            f"<MultiplicativeWeights over {plan.cells:,} combinations of about {self._rows:,.0f} rows: "
+            f"{self._asked:,} of {plan.queries:,} queries asked\n"
+            f"  an answer from the weights is off by {plan.bound(self._rows):,.0f} rows at most, by the theorem "
+            f"(α = {shown(plan.accuracy)}); seen: {seen}\n"
+            f"  the weights have moved {self.updates} times; by the theorem, {plan.updates:,} times at most>"
+        )
+
+
+def _key_column(schema: Mapping[str, Any], name: str) -> KeyColumn:
+    if name not in schema:
+        raise InvalidParameter("columns", name, "is no column here", hint=meant(str(name), schema) or None)
+    values = schema[name].keys()
+    if values is None:
+        raise InvalidParameter("columns", name, "has no declared values that could be listed", hint="declare them")
+    return KeyColumn(name, Named(name), values)
+
+
+def _places(column: KeyColumn, said: Any) -> list[int]:
+    listed = list(said) if isinstance(said, list | tuple | set | frozenset) else [said]
+    known = list(column.values or ())
+    for value in listed:
+        if not any(type(value) is type(each) and value == each for each in known):
+            raise InvalidParameter("patterns", value, f"is no declared value of `{column.name}`")
+    are_there = [any(type(value) is type(each) and value == each for value in listed) for each in known]
+    return [place for place, is_there in enumerate(are_there) if is_there]

@@ -1,0 +1,116 @@
+"""Steps of a run, as everybody may see them, and as the ledger keeps them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake.compile.releases import unpacked
+from giveortake.errors import LedgerDamaged
+from giveortake.privacy import events
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from giveortake.privacy.events import Event
+
+    Integers: TypeAlias = npt.NDArray[Any]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyTable:
+    """A measured table of counts: released integers, and the deviation of their noise in rows.
+
+    `residual` says that its total and the sums of its single columns were taken out.
+    """
+
+    names: tuple[str, ...]
+    steps: Integers
+    sigma: Fraction
+    residual: bool
+
+    @property
+    def counts(self) -> npt.NDArray[np.float64]:
+        """The integers in rows."""
+        cells = self.steps.size
+        return self.steps.astype(np.float64) / (float(cells) ** 2 if self.residual else 1.0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A table that was selected, by the names of its columns."""
+
+    names: tuple[str, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A threshold that distances are compared with from here on, once with noise."""
+
+    threshold: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it is about: nothing yet."""
+        return ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Whether a count was far from what was expected, by the watch before it; `query` names the cells."""
+
+    query: str
+    is_far: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it is about."""
+        return (self.query,)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A noisy count of chosen cells."""
+
+    query: str
+    count: int
+    sigma: Fraction
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it is about."""
+        return (self.query,)
+
+
+Step: TypeAlias = "NoisyTable | Choice | Watch | Compared | Counted"
+
+
+def step_of(content: Any) -> Step:
+    """A step as the ledger keeps it."""
+    match content["do"]:
+        case "measure":
+            numbers, sigma = unpacked(content["steps"]), Fraction(content["sigma"])
+            return NoisyTable(tuple(content["table"]), numbers, sigma, content["residual"])
+        case "select":
+            return Choice(tuple(content["table"]))
+        case "watch":
+            return Watch(content["threshold"])
+        case "compare":
+            return Compared(content["query"], content["is_far"])
+        case "count":
+            return Counted(content["query"], content["count"], Fraction(content["sigma"]))
+    raise LedgerDamaged("a run holds a step that is not known")
+
+
+def event_of(content: Any) -> Event | None:
+    """What a step that is kept was charged; comparisons were charged with their watch."""
+    return None if content["event"] is None else events.Event.from_json(json.dumps(content["event"]))

@@ -1,0 +1,216 @@
+"""MWEM: multiplicative weights over all combinations of values, steered by the exponential mechanism [HLM12].
+
+Every round selects the table that the weights fit worst, measures it, and multiplies the weights of its cells by what
+was measured over what was expected. This is the algorithm of the lectures, over a histogram of up to a million cells; a
+junction tree (`synthesize`) does the same job with less noise, and without that bound.
+
+Theorem. Let D be the number of cells, x the shares of the private table, p_t the weights before round t, and σ_t the
+noise of the k_t counts that it measures, of n rows. Then
+
+    E (1/T) Σ_t ‖x − p_t‖₁², of the selected tables, is at most (2/T)·(ln D + Σ_t 2·k_t·σ_t/n).
+
+Proof. Let X be the exact counts of the table, y = X + z the noisy ones, M = max(y, σ) and m = M/ΣM. The step multiplies
+p by m/p on every cell of the table, so that KL(x‖p) falls by Σ x·ln(m/p) = KL(x‖p) − KL(x‖m), of the table. It begins
+at ln D at most, and never is below zero; hence Σ_t KL(x‖p_t) ≤ ln D + Σ_t KL(x‖m_t). By Pinsker's inequality the left
+side is at least ½Σ‖x − p_t‖₁². On the right, with S = ΣM: n·KL(x‖m) = ΣX·ln(X/M) + n·ln(S/n) ≤ Σ(X·ln(X/M) − X + M),
+because ln u ≤ u − 1, and each of these terms is at most (X − M)²/M ≤ (X − M)²/σ. Now |X − M| ≤ max(|z|, σ), and the
+square of that has an expectation of at most 2σ². ∎ A first table, which tells n, is a step as well, whose noise counts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake.errors import InvalidParameter
+from giveortake.exact import whole
+from giveortake.mechanisms.misfits import Candidate
+from giveortake.session.run_steps import Choice, NoisyTable
+from giveortake.synth.junction_tree import JunctionTree
+from giveortake.synth.key_columns import key_column
+from giveortake.synth.maximum_likelihood import Fitted
+from giveortake.synth.measured import Measured, released_total
+from giveortake.synth.model import Model
+from giveortake.synth.synthesis import Synthesis, watched
+from giveortake.synth.synthetic_table import SyntheticTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from giveortake.exact import Number
+    from giveortake.session.adaptive_run import AdaptiveRun
+    from giveortake.session.run_steps import Step
+    from giveortake.session.session import Session
+    from giveortake.synth.triangulation import Columns
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+MOST_CELLS = 10**6
+_FOR_TOTAL = Fraction(1, 20)  # of ρ: a first table, which tells how many rows there are
+_FOR_SELECTION = Fraction(1, 10)  # of a round
+_ROUNDS_PER_COLUMN = 3
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightedTable:
+    """A synthetic table by multiplicative weights; what the theorem promises, beside what was seen.
+
+    Both are root mean squares over all rounds of the distance ‖x − p‖₁ of the selected table before it was measured:
+    `bound` by the theorem, with released numbers alone; `seen` between noisy counts and weights, noise included.
+    """
+
+    table: SyntheticTable
+    bound: float
+    seen: float
+    rounds: int
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.table!r}\n{self.rounds} rounds: the misfit of the selected table, as the root mean square of "
+            f"‖x − p‖₁, is at most {self.bound:.3f} by the theorem; {self.seen:.3f} was seen, noise included"
+        )
+
+
+def mwem(
+    session: Session,
+    *,
+    columns: Sequence[str],
+    epsilon: Number,
+    delta: Number,
+    workload: Any = None,
+    bins: Mapping[str, Sequence[Any]] | None = None,
+    rounds: int | None = None,
+    rows: int | str = "released",
+    key: str | None = None,
+    table: str | None = None,
+) -> WeightedTable:
+    """Multiplicative weights over all combinations of some columns, up to a million; one charge of ZCDP(ρ).
+
+    It is there to be compared: `synthesize` measures the same with less noise.
+    """
+    planned = None if rounds is None else whole("rounds", rounds)
+    asked = Synthesis.of(
+        session,
+        columns=columns,
+        workload=workload,
+        epsilon=epsilon,
+        delta=delta,
+        bins=bins,
+        table=table,
+        more={"mwem": planned},
+    )
+    if asked.by_quantiles:
+        raise InvalidParameter("bins", dict(asked.by_quantiles), "are bins by quantiles", hint="list their edges")
+    sizes = [column.size for column in asked.declared if column is not None]
+    if math.prod(sizes) > MOST_CELLS:
+        raise InvalidParameter(
+            "columns",
+            list(asked.names),
+            f"have {math.prod(sizes):,} combinations, more than {MOST_CELLS:,}",
+            hint="gt.synth.synthesize has no such limit",
+        )
+    count = None if rows == "released" else whole("rows", rows)
+    with asked.request.begin(key) as run, watched(None) as told:
+        weights = _Weights(asked, run, planned or _ROUNDS_PER_COLUMN * len(sizes))
+        while not run.is_settled and weights.rounds < weights.planned:
+            told(weights.rounds, weights.planned)
+            weights.next_round()
+        run.settle()
+        return weights.result(count)
+
+
+@final
+class _Weights:
+    """The weights after every step that was drawn so far."""
+
+    def __init__(self, asked: Synthesis, run: AdaptiveRun, planned: int) -> None:
+        self._asked, self._run, self.planned = asked, run, planned
+        self._columns = [column for column in asked.declared if column is not None]
+        self._keys = [key_column(column) for column in self._columns]
+        self._sizes = [column.size for column in self._columns]
+        self._tables = list(asked.tables(self._sizes)) or list(combinations(range(len(self._sizes)), 2))
+        self._shares: Floats = np.full(self._sizes, 1 / math.prod(self._sizes))
+        self._measured: list[Measured] = []
+        self._squares: list[float] = []
+        self._noise = 0.0
+        if not run.steps:
+            run.measure((self._keys[0],), run.rho * _FOR_TOTAL, residual=False)
+        for step in run.steps:
+            self._take(step)
+
+    @property
+    def rounds(self) -> int:
+        return len(self._measured) - 1
+
+    def next_round(self) -> None:
+        run, last = self._run, self._run.steps[-1]
+        each = run.rho * (1 - _FOR_TOTAL) / self.planned
+        if isinstance(last, Choice):
+            chosen = tuple(self._place(name) for name in last.names)
+        else:
+            offered = [Candidate.of(self._marginal(table) * self._total) for table in self._tables]
+            keys = [[self._keys[place] for place in table] for table in self._tables]
+            chosen = self._tables[run.select(keys, offered, each * _FOR_SELECTION)]
+        keys_of_chosen = [self._keys[place] for place in chosen]
+        self._take(run.measure(keys_of_chosen, min(each * (1 - _FOR_SELECTION), run.left), residual=False))
+
+    def result(self, rows: int | None) -> WeightedTable:
+        asked, run = self._asked, self._run
+        everything = tuple(range(len(self._sizes)))
+        tree = JunctionTree.of(self._sizes, [everything])
+        factors = {everything: np.log(np.maximum(self._shares, 1e-300))}
+        calibrated, _ = tree.calibrate(factors)
+        fitted = Fitted(factors, calibrated, self._total, 0.0, converged=True, steps=self.rounds)
+        table = SyntheticTable(
+            Model.of(self._columns, fitted, {}),
+            fitted,
+            tuple(self._measured),
+            tuple(run.charges()),
+            asked.promise,
+            asked.request.rho,
+            asked.request.promise,
+            run.id,
+            asked.surrogates,
+            rows,
+            charged=run.charged,
+        )
+        rounds = max(1, self.rounds)
+        bound = math.sqrt(2 / rounds * (math.log(math.prod(self._sizes)) + self._noise / self._total))
+        return WeightedTable(table, bound, math.sqrt(sum(self._squares) / rounds), self.rounds)
+
+    def _take(self, step: Step) -> None:
+        """One step of the weights, if something was measured. The first table tells the number of rows as well."""
+        if not isinstance(step, NoisyTable):
+            return
+        columns = tuple(self._place(name) for name in step.names)
+        self._measured.append(Measured(columns, step.counts, float(step.sigma)))
+        counts = np.maximum(step.counts, float(step.sigma))
+        wanted, had = counts / counts.sum(), self._marginal(columns)
+        if len(self._measured) > 1:
+            self._squares.append(float(np.abs(step.counts / self._total - had).sum()) ** 2)
+        self._noise += 2 * step.counts.size * float(step.sigma)
+        ratio = np.divide(wanted, had, out=np.zeros_like(wanted), where=had > 0)
+        self._shares = self._shares * ratio.reshape(
+            [size if place in columns else 1 for place, size in enumerate(self._sizes)]
+        )
+        self._shares /= self._shares.sum()
+
+    @property
+    def _total(self) -> float:
+        return released_total(self._measured[:1])
+
+    def _marginal(self, columns: Columns) -> Floats:
+        others = tuple(place for place in range(len(self._sizes)) if place not in columns)
+        found: Floats = self._shares.sum(axis=others)
+        return found
+
+    def _place(self, name: str) -> int:
+        return [column.name for column in self._columns].index(name)

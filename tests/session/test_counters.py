@@ -1,0 +1,211 @@
+"""Counters: one charge for a horizon, steps that are kept, and a price that counts every row of a person."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerMismatch, QueryRefused
+from giveortake.mechanisms import Gaussian
+from giveortake.mechanisms.running_counts import RunningCount, moved
+from giveortake.mechanisms.square_root import SquareRoot
+from statistics_of_draws import ALPHA
+
+FIRST = dt.date(2024, 1, 1)
+DOMAINS: dict[str, Any] = {"day": (FIRST, dt.date(2024, 12, 31))}
+
+
+def _table(days: list[int], persons: list[int] | None = None) -> pl.DataFrame:
+    listed = [FIRST + dt.timedelta(each) for each in days]
+    return pl.DataFrame(
+        {"id": persons or list(range(len(days))), "day": listed}, schema={"id": pl.Int64, "day": pl.Date}
+    )
+
+
+def _session(table: pl.DataFrame, ledger: str | None = None, **more: Any) -> gt.session.Session:
+    said: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(10**9, "1e-6"), "domains": DOMAINS} | more
+    return gt.protect({"visits": table}, **said | ({} if ledger is None else {"ledger": ledger}))
+
+
+def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Gaussian, "noise", lambda _, size, __=None: np.zeros(size, dtype=np.int64))
+
+
+def test_a_counter_goes_on_in_new_processes_and_versions_under_one_charge(tmp_path: Path) -> None:
+    ledger = str(tmp_path / "visits.ledger")
+    days = [0, 0, 0, 1, 3, 3]
+    told, spent = [], []
+    for today in range(4):
+        with _session(_table([day for day in days if day <= today]), ledger) as session:
+            counter = session.counter("day", horizon=10, mu=1000)
+            told.append(counter.next())
+            spent.append(str(session.spent))
+            assert [each.value for each in counter.answers()] == [each.value for each in told]
+    assert [round(float(each.value)) for each in told] == [3, 4, 4, 6]  # type: ignore[arg-type]
+    assert [each["day"][0] for each in told] == [FIRST + dt.timedelta(each) for each in range(4)]
+    assert len(set(spent)) == 1
+    with gt.ledger.open(ledger) as book:
+        kinds = [entry.kind for entry in book.history()]
+        assert kinds.count("reserved") == 1
+        assert kinds.count("drawn") == 4
+        assert book.verify().entries == len(kinds)
+
+
+def test_beyond_the_horizon_nothing_is_told() -> None:
+    session = _session(_table([0, 1, 2]))
+    counter = session.counter("day", horizon=2, mu=1)
+    counter.next()
+    counter.next()
+    spent = str(session.spent)
+    with pytest.raises(QueryRefused, match="horizon"):
+        counter.next()
+    assert len(counter.answers()) == 2
+    assert str(session.spent) == spent
+
+
+def test_rows_that_come_late_never_count_and_decide_nothing(tmp_path: Path) -> None:
+    ledger = str(tmp_path / "visits.ledger")
+    with _session(_table([0, 0]), ledger) as session:
+        session.counter("day", horizon=5, mu=1000).next()
+    with _session(_table([0, 0, 0, 0, 1]), ledger) as session:  # two rows come late for a day that was answered
+        counter = session.counter("day", horizon=5, mu=1000)
+        assert round(float(counter.next().value)) == 3  # type: ignore[arg-type]
+        assert [round(float(each.value)) for each in counter.answers()] == [2, 3]  # type: ignore[arg-type]
+    with gt.ledger.open(ledger) as book:
+        assert "failed" not in [entry.kind for entry in book.history()]
+    with _session(_table([0, 1, 2, 2]), ledger) as session:  # rows that were taken out have been counted
+        assert round(float(session.counter("day", horizon=5, mu=1000).next().value)) == 5  # type: ignore[arg-type]
+
+
+def test_the_ledger_does_not_tell_what_was_counted(tmp_path: Path) -> None:
+    """Of two ledgers that count the same rows nothing is the same, and a foreign secret reads nothing."""
+    written = []
+    for name in ("one", "two"):
+        ledger = str(tmp_path / f"{name}.ledger")
+        with _session(_table([0, 0, 1]), ledger) as session:
+            counter = session.counter("day", horizon=5, mu=1000)
+            counter.next()
+            counter.next()
+        with gt.ledger.open(ledger) as book:
+            drawn = [entry.content["drawn"]["under_pad"] for entry in book.history() if entry.kind == "drawn"]
+            assert all(int(each) > 2**200 for each in drawn)
+            written += drawn
+    assert len(set(written)) == 4
+    noise = RunningCount.calibrated(5, Fraction(1000), 1, "add-remove")
+    with pytest.raises(LedgerMismatch, match="another one"):
+        noise.next(np.array([1]), [int(each) for each in written[:1]], [7, 8])
+
+
+def test_of_a_person_the_first_rows_in_time_count_and_later_ones_decide_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _quiet(monkeypatch)
+    days, persons = [0, 1, 2, 2, 3, 3], [1, 1, 1, 1, 1, 2]
+    for most, expected in [(1, [1, 1, 1, 2]), (2, [1, 2, 2, 3]), (4, [1, 2, 4, 5])]:
+        session = _session(_table(days, persons), unit="id", rows_per_person=most)
+        counter = session.counter("day", horizon=4, mu=1)
+        assert [round(float(counter.next().value)) for _ in range(4)] == expected  # type: ignore[arg-type]
+
+
+def test_whole_numbers_and_times_are_periods_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    _quiet(monkeypatch)
+    table = pl.DataFrame({"week": [5, 5, 6, 8], "at": [dt.datetime(2024, 1, 1, hour) for hour in (1, 5, 9, 23)]})
+    domains = {"week": (5, 52), "at": ("2024-01-01", "2024-01-31")}
+    session = gt.protect({"t": table}, unit=gt.ROW, budget=gt.ZCDP(10), domains=domains)
+    weeks = session.counter("week", horizon=4, rho=1)
+    assert [round(float(weeks.next().value)) for _ in range(4)] == [2, 3, 3, 4]  # type: ignore[arg-type]
+    assert round(float(session.counter("at", horizon=2, rho=1).next().value)) == 4  # type: ignore[arg-type]
+
+
+def test_the_price_is_the_farthest_that_any_rows_move_all_steps() -> None:
+    horizon = 6
+    matrix = SquareRoot(horizon).transform(np.eye(horizon, dtype=np.int64)).T
+    for rows in (1, 2, 3):
+        farthest = max(
+            math.sqrt(float((matrix[:, list(periods)].sum(axis=1) ** 2).sum()))
+            for periods in itertools.product(range(horizon), repeat=rows)
+        )
+        assert farthest == pytest.approx(float(moved(horizon, rows, "add-remove")), rel=1e-9)
+        assert math.sqrt(rows) * float(moved(horizon, 1, "add-remove")) < farthest or rows == 1  # √m is false
+
+
+def test_rows_of_consecutive_days_cost_nearly_as_much_as_rows_of_one_day() -> None:
+    matrix = SquareRoot(365).transform(np.eye(365, dtype=np.int64)).T
+    longest = float(SquareRoot(365).l2)
+    costs = [math.sqrt(float((matrix[:, :days].sum(axis=1) ** 2).sum())) / longest for days in (2, 4, 16)]
+    assert [round(each, 1) for each in costs] == [1.9, 3.6, 12.9]
+
+
+def test_no_neighbour_moves_the_steps_by_more_than_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    _quiet(monkeypatch)
+    random = np.random.default_rng(1)
+    relations: list[Any] = ["add-remove", "change-one"]
+    for neighbours in relations:
+        nearest = 0.0
+        for run in range(3):
+            others = random.integers(0, 4, 5).tolist()
+            theirs = [0, 0, 0] if run == 0 else random.integers(0, 4, 3).tolist()
+            after = [] if neighbours == "add-remove" else [3, 3, 3] if run == 0 else random.integers(0, 4, 3).tolist()
+            steps = []
+            for days in (theirs, after):
+                table = _table([*others, *days], [*range(5), *[99] * len(days)])
+                said: dict[str, Any] = {"unit": "id", "rows_per_person": 2, "neighbours": neighbours}
+                counter = _session(table, **said).counter("day", horizon=4, mu=1)
+                totals = [0.0, *(float(counter.next().value) for _ in range(4))]  # type: ignore[arg-type]
+                steps.append(SquareRoot(4).transform(np.rint(np.diff(totals)).astype(np.int64)[np.newaxis, :])[0])
+            charged: Any = moved(4, 2, neighbours)
+            nearest = max(nearest, float(np.linalg.norm(steps[0] - steps[1])) / float(charged))
+        assert 0.5 < nearest <= 1 + 1e-9
+
+
+def test_intervals_hold_and_are_known_before_a_row_is_read() -> None:
+    counts = [3, 0, 5, 1, 2, 2, 0, 4]
+    noise = RunningCount.calibrated(8, Fraction(1, 2), 1, "add-remove")
+    counter = _session(_table([0])).counter("day", horizon=8, mu="1/2", confidence="0.9")
+    runs, missed = 400, 0
+    for _ in range(runs):
+        released = [noise.release(np.array(counts[: place + 1])) for place in range(8)]
+        total = float(SquareRoot(8).running_totals(np.array([released], dtype=float))[0, -1])
+        missed += abs(total - sum(counts)) > counter.margin(8)
+    slack = math.sqrt(math.log(1 / ALPHA) / (2 * runs))
+    assert missed / runs < 0.1 + slack
+    assert missed > 0
+
+
+def test_the_square_root_is_far_better_than_noise_on_every_day() -> None:
+    counter = _session(_table([0])).counter("day", horizon=365, mu=1)
+    alone = 1.96 * math.sqrt(365)
+    assert counter.margin(365) < alone / 6
+
+
+def test_what_cannot_be_counted_is_refused_before_the_charge() -> None:
+    session = _session(_table([0]).with_columns(x=pl.lit(1.5), free=pl.lit(3)), budget=gt.ZCDP(1))
+    for column, words in [("x", "periods are days"), ("free", "first period"), ("nothing", "no column")]:
+        with pytest.raises(QueryRefused, match=words):
+            session.counter(column, horizon=3, rho="1/10")
+    for wrong in (
+        {"horizon": 0},
+        {"horizon": 10**6},
+        {"horizon": 3, "rho": None, "epsilon": 1},
+        {"horizon": 3, "n": 5},
+    ):
+        said: dict[str, Any] = {"rho": "1/10"} | wrong
+        with pytest.raises(InvalidParameter):
+            session.counter("day", **said)
+    parts = _session(_table([0]), domains={**DOMAINS, "id": [0, 1]}).partition("id")
+    with pytest.raises(QueryRefused, match="part of"):
+        parts[0].counter("day", horizon=3, rho="1/10")
+    with pytest.raises(QueryRefused, match="any number of rows"):
+        _session(_table([0]), unit="id").counter("day", horizon=3, rho="1/10")
+    with pytest.raises(BudgetExceeded, match="nothing was charged"):
+        session.counter("day", horizon=3, rho=2).next()
+    assert session.spent == 0

@@ -1,0 +1,152 @@
+"""Private multiplicative weights: adaptively chosen counts behind the sparse vector technique."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.errors import InvalidParameter, MechanismSpent
+from giveortake.mechanisms import AboveThreshold, Gaussian, Sensitive
+from giveortake.mechanisms.linear_queries import NoisyCount, Surprise
+from giveortake.privacy import events
+from giveortake.session.run_steps import Counted, Watch
+from giveortake.session.session import Session, mechanism_of
+
+ROWS = 40_000
+DOMAINS: dict[str, Any] = {"a": [0, 1, 2, 3], "b": ["x", "y"], "c": [False, True]}
+ASKED: dict[str, Any] = {"columns": ["a", "b", "c"], "epsilon": 8, "delta": "1e-6", "accuracy": "1/5", "queries": 50}
+
+
+def _frame() -> pl.DataFrame:
+    generator = np.random.default_rng(1)
+    a = generator.choice(4, ROWS, p=[0.85, 0.05, 0.05, 0.05])
+    return pl.DataFrame({"a": a, "b": np.where(a == 0, "x", "y"), "c": generator.random(ROWS) < 0.5})
+
+
+def _session(**more: Any) -> Session:
+    usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(8, "1e-6"), "domains": DOMAINS, "table": "t"}
+    return gt.protect(_frame(), **usual | more)
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with _session() as opened:
+        yield opened
+
+
+def test_answers_are_within_the_bound_of_the_theorem_and_cost_one_charge(session: Session) -> None:
+    frame = _frame()
+    with session.multiplicative_weights(**ASKED) as weights:
+        for a in (0, 1, 2, 3):
+            for b in ("x", "y"):
+                answer = weights.count({"a": a, "b": b})
+                exact = len(frame.filter((pl.col("a") == a) & (pl.col("b") == b)))
+                assert abs(float(answer.value) - exact) <= weights.plan.bound(ROWS * 1.01)  # type: ignore[arg-type]
+        assert 1 <= weights.updates <= weights.plan.updates == math.ceil(4 * math.log(16) * 25)
+        assert "by the theorem" in repr(weights)
+        either = weights.count({"a": 0}, {"b": "x", "c": [True, False]})
+        assert weights.count({"a": [0]}, {"b": "x", "c": [False, True]}) is either  # the same cells, said otherwise
+    (charged,) = [entry for entry in session.history() if entry.kind == "reserved"]
+    assert charged.content["event"] == events.ZCDP(weights.plan.rho).to_dict()
+
+
+def test_a_query_that_was_far_is_measured_and_moves_the_weights(session: Session) -> None:
+    with session.multiplicative_weights(**ASKED) as weights:
+        answer = weights.count({"a": 0})
+        assert answer.notes == ("measured: the weights were far from it",)
+        assert float(answer.value) == pytest.approx(0.85 * ROWS, rel=0.05)  # type: ignore[arg-type]
+        assert weights.updates == 1
+        for _ in range(40):  # towards the count, a step at a time
+            weights._shares[weights._cells_of("[[[0, [0]]]]")] *= 1.1
+        assert weights.count({"a": 0}) is answer
+
+
+def test_an_interrupted_run_goes_on_with_the_answers_it_gave(tmp_path: Path) -> None:
+    more: dict[str, Any] = {"ledger": tmp_path / "t.ledger"}
+    with _session(**more) as session:
+        with suppress(KeyboardInterrupt), session.multiplicative_weights(**ASKED) as weights:
+            first = [weights.count({"a": a}).value for a in (0, 1, 2)]
+            raise KeyboardInterrupt
+        spent = dict(session.spent)
+    with _session(**more) as session:
+        with session.multiplicative_weights(**ASKED) as again:
+            assert [again.count({"a": a}).value for a in (0, 1, 2)] == first
+            assert again.updates == weights.updates
+            again.count({"b": "y"})  # which needs a watch of its own: the threshold's noise is gone with its process
+            old, new = ([step for step in each._run.steps if isinstance(step, Watch)] for each in (weights, again))
+            assert len(new) == len(old) + 1
+        assert dict(session.spent) == spent
+        with session.multiplicative_weights(**ASKED) as closed:
+            assert closed.count({"a": 0}).value == first[0]
+            with pytest.raises(MechanismSpent, match="were closed"):
+                closed.count({"c": True})
+
+
+def test_no_more_is_asked_than_was_planned_and_paid_for(session: Session) -> None:
+    with session.multiplicative_weights(**ASKED | {"queries": 2}) as weights:
+        weights.count({"a": 1})
+        weights.count({"a": 2})
+        with pytest.raises(MechanismSpent, match="2 queries were planned"):
+            weights.count({"a": 3})
+        assert weights._run.left >= 0
+
+
+def test_far_queries_without_end_stop_at_what_was_paid(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Surprise, "release", lambda self, value, entropy=None: _far(self))
+    asked = ASKED | {"accuracy": "9/10", "queries": 500}
+    with session.multiplicative_weights(**asked) as weights:
+        names = [{"a": [0, 1, 2, 3][: n % 4 + 1], "b": "x" if n % 8 < 4 else "y", "c": n % 16 < 8} for n in range(16)]
+        with pytest.raises(MechanismSpent, match="as often as was paid for"):
+            [weights.count(name) for name in names]
+        assert weights.updates >= weights.plan.updates - 1
+        assert weights._run.left >= 0
+        assert len([step for step in weights._run.steps if isinstance(step, Counted)]) == weights.updates + 1
+
+
+def _far(surprise: Surprise) -> bool:
+    surprise.guard._spent = True
+    return True
+
+
+def test_counts_and_distances_move_by_one_for_every_row() -> None:
+    chosen, table = np.array([True, False, True]), np.array([5, 7, 1])
+    counted = {
+        NoisyCount(chosen, Gaussian("1/1000")).release(Sensitive(table + np.eye(3, dtype=int)[row])) for row in range(3)
+    }
+    assert counted == {6, 7}
+    guard = AboveThreshold(threshold=100, epsilon=1000)
+    assert not Surprise(chosen, 6, guard).release(Sensitive(table))
+    assert Surprise(chosen, 600, guard).release(Sensitive(table))
+    assert Surprise(chosen, 600, guard).event() == guard.event()
+
+
+def test_what_fails_reads_no_row_and_bad_words_are_refused_at_no_cost(session: Session) -> None:
+    before = len(session.history())
+    for said, problem in (
+        ({"columns": ["a", "z"]}, "no column here"),
+        ({"columns": []}, "are none"),
+        ({"accuracy": 2}, "accuracy"),
+        ({"queries": 0}, "queries"),
+    ):
+        with pytest.raises(InvalidParameter, match=problem):
+            session.multiplicative_weights(**ASKED | said)
+    assert len(session.history()) == before
+    with session.multiplicative_weights(**ASKED) as weights:
+        for pattern, problem in (
+            ({"z": 1}, "none of the columns"),
+            ({"a": 9}, "no declared value"),
+            ({"c": 1}, "no decl"),
+        ):
+            with pytest.raises(InvalidParameter, match=problem):
+                weights.count(pattern)
+        with pytest.raises(InvalidParameter, match="which rows count"):
+            weights.count()
+    assert mechanism_of(session).engine is not None
