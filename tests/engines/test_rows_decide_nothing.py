@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +223,19 @@ def test_a_union_of_decimals_is_a_double_everywhere(where: str, request: pytest.
       WHERE x * x * x * x * x * x * x * x * x * x >= 0"""
     with protect(source, domains={"amount": (0, 1)}, rows_per_person=1) as s:
         assert counted(s, text) == [40]
+
+
+@pytest.mark.parametrize("where", EVERYWHERE)
+@pytest.mark.parametrize("width", ["0.123456789", "1000000.000000001", "9000000000000000"])
+def test_no_row_is_lost_between_the_edges_of_buckets(where: str, width: str, request: pytest.FixtureRequest) -> None:
+    """An edge that an engine rounds is no edge that was declared, and its rows would count nowhere."""
+    each = Fraction(width)
+    values = [float(each * index + each / 2) for index in range(-20, 20)]
+    source = place(where, request)("buckets", pl.DataFrame({"p": [f"p{i}" for i in range(40)], "x": values}))
+    with protect(source, domains={"x": (-20 * each, 20 * each)}, rows_per_person=1) as s:
+        found = counted(s, f"SELECT BUCKET(x, {width}) AS k, COUNT(*) AS n FROM t GROUP BY k")
+    assert found[:40] == [1] * 40
+    assert not any(found[40:])
 
 
 def test_equal_hashes_are_decided_alike_whichever_way_keys_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ _KEPT = 256  # choices remembered: the search for a spend makes the same one man
 _FINENESS = 1000
 _WAYS = (1.0, 0.75, 0.5, 0.25, 0.0)
 _SAME = 1 + 1e-9
-_WIDEST = 2**480  # of squares that are multiplied as doubles
+_WIDEST = 2.0**900  # square that is reckoned with in doubles
 _WORTHWHILE = 0.01  # of the width of intervals: for less, nothing is changed
 
 
@@ -206,10 +206,15 @@ class _Candidate:
 
     @cached_property
     def _is_within_doubles(self) -> bool:
-        """Whether no product of two squares, of a reach and of a weight, is beyond the least or the greatest double."""
+        """Whether doubles hold V of every output, and what it is made of."""
         leaves = [leaf for formula in self._judged for leaf in _leaves(formula)]
         squares = [square for leaf in leaves for at in (leaf.average, *leaf.extremes) for square in at.values()]
-        return all(not each or 1 / _WIDEST <= each <= _WIDEST for each in [*squares, *(r * r for r in self._reaches)])
+        if any(each > _WIDEST for each in [*squares, *(reach * reach for reach in self._reaches)]):
+            return False
+        averages, extremes = (
+            [_total(adds.values()) for adds in each] for each in ([adds for _, adds in self._terms], self._extremes)
+        )
+        return all(1 / _WIDEST < each < _WIDEST for each in averages) and all(each < _WIDEST for each in extremes)
 
     @cached_property
     def _reaches(self) -> list[Fraction]:
