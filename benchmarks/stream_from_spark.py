@@ -28,7 +28,7 @@ SETTINGS = {
 
 
 class Heap:
-    """The most that the virtual machine needs: what is left of its heap after a collection, some times a second."""
+    """The most that the virtual machine needs: what is left of its heap after a collection, about each second."""
 
     def __init__(self, spark: Any) -> None:
         self._machine = spark._jvm  # noqa: SLF001 (Spark tells it nowhere else)
@@ -46,7 +46,7 @@ class Heap:
 
     def _watch(self) -> None:
         runtime = self._machine.java.lang.Runtime.getRuntime()
-        while not self._over.wait(0.25):
+        while not self._over.wait(1):
             runtime.gc()
             self.peak = max(self.peak, runtime.totalMemory() - runtime.freeMemory())
 

@@ -192,7 +192,7 @@ PAIRS: list[tuple[str, Callable[[], Any]]] = [
     (
         "SELECT region, paid, COUNT(*) AS n, COUNT(*) / SUM(COUNT(*)) OVER () AS share, RANK() OVER (ORDER BY COUNT(*) DESC) AS place, "
         "SUM(MAX(age)) OVER (PARTITION BY paid ORDER BY region ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING) AS s, "
-        "LAG(COUNT(*), 2) OVER (ORDER BY region) AS l FROM trips GROUP BY region, paid",
+        "LAG(COUNT(*), 2) OVER (ORDER BY region) AS l, NTILE(4) OVER (ORDER BY COUNT(*)) AS q FROM trips GROUP BY region, paid",
         lambda: (
             trips()
             .group_by("region", "paid")
@@ -202,6 +202,7 @@ PAIRS: list[tuple[str, Callable[[], Any]]] = [
                 place=gt.over("rank", order_by=gt.count(), descending=True),
                 s=gt.over("sum", gt.maximum("age"), by="paid", order_by="region", rows=(2, 1)),
                 l=gt.over("lag", gt.count(), order_by="region", places=2),
+                q=gt.over("ntile", order_by=gt.count(), places=4),
             )
         ),
     ),

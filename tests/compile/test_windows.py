@@ -52,6 +52,9 @@ WINDOWS = {  # of the released number n of rows at the keys r and m
     "place": "RANK() OVER (ORDER BY {n} DESC)",
     "place by key": "RANK() OVER (ORDER BY m)",
     "dense place": "DENSE_RANK() OVER (ORDER BY m DESC)",
+    "quarter": "NTILE(4) OVER (ORDER BY {n} DESC, r, m)",
+    "third of a part": "NTILE(3) OVER (PARTITION BY r ORDER BY m)",
+    "more parts than rows": "NTILE(99) OVER (ORDER BY r, m)",
     "before": "LAG({n}) OVER (PARTITION BY r ORDER BY m)",
     "two after": "LEAD({n}, 2) OVER (PARTITION BY r ORDER BY m)",
     "before in a ranking": "LAG({n}) OVER (ORDER BY {n} DESC, r, m)",
@@ -62,7 +65,10 @@ WINDOWS = {  # of the released number n of rows at the keys r and m
     "growth": "{n} - COALESCE(LAG({n}) OVER (PARTITION BY r ORDER BY m), 0)",
     "of a half": "SUM({n} / 2) OVER (PARTITION BY r)",
 }
-WITHOUT = {"groups", "groups so far", "place by key", "dense place", "before in a ranking"}
+WITHOUT = {
+    *("groups", "groups so far", "place by key", "dense place", "before in a ranking"),
+    *("quarter", "third of a part", "more parts than rows"),
+}
 
 
 @pytest.fixture(scope="module")

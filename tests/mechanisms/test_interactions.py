@@ -14,6 +14,7 @@ from scipy import stats
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.interactions import Interactions, projected
+from giveortake.mechanisms.residuals import Contribution, Residual
 from giveortake.privacy import GaussianDP
 from recorded_entropy import RecordedEntropy
 from statistics_of_draws import ALPHA
@@ -51,6 +52,19 @@ def test_a_row_moves_the_integers_exactly_as_far_as_is_declared(shape: tuple[int
         declared = Interactions(shape, 1).moved(relation) ** 2  # type: ignore[arg-type]
         assert length <= declared < length * Fraction(10**9 + 1, 10**9)
     assert added < 1
+
+
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if len(shape) == 2])
+def test_of_two_columns_it_is_their_residual_at_the_same_price(shape: tuple[int, ...]) -> None:
+    price = Contribution()
+    for relation, square in (
+        ("add-remove", price.square_if_added(shape)),
+        ("change-one", price.square_if_moved(shape)),
+    ):
+        assert Interactions(shape, 1).moved(relation) ** 2 == pytest.approx(square, rel=1e-9)  # type: ignore[arg-type]
+    table, residual = np.arange(math.prod(shape)).reshape(shape) ** 2, Residual(shape, 1)
+    exact = residual.estimate(residual.differences(table.ravel() * residual.cells))
+    assert np.allclose(exact, _without_noise(table) / residual.cells**2)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

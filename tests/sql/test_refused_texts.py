@@ -104,7 +104,12 @@ WITH_HINTS: list[tuple[str, str]] = [
     ("SELECT CAST(COUNT(*) AS VARCHAR) FROM trips", "an answer is a number"),
     ("SELECT CASE WHEN COUNT(*) > 3 THEN 1 ELSE 0 END AS c FROM trips", "CASE"),
     ("SELECT COUNT(*) % 7 AS c FROM trips", "MOD"),
-    ("SELECT region, NTILE(4) OVER (ORDER BY COUNT(*)) AS c FROM trips GROUP BY region", "NTILE"),
+    ("SELECT region, NTILE(0) OVER (ORDER BY COUNT(*)) AS c FROM trips GROUP BY region", "NTILE divides into one part"),
+    ("SELECT region, PERCENT_RANK() OVER (ORDER BY COUNT(*)) AS c FROM trips GROUP BY region", "PERCENT_RANK"),
+    (
+        "SELECT region, NTILE(2.5) OVER (ORDER BY region) AS c FROM trips GROUP BY region",
+        "NTILE divides into whole parts",
+    ),
     ("SELECT region, SUM(SUM(COUNT(*)) OVER ()) OVER () AS c FROM trips GROUP BY region", "OVER itself"),
     ("SELECT region, COUNT(*) AS n FROM trips GROUP BY region HAVING SUM(COUNT(*)) OVER () > 3", "HAVING comes before"),
     ("SELECT region, RANK() OVER () AS c, COUNT(*) AS n FROM trips GROUP BY region", "needs an order"),

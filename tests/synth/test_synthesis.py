@@ -222,6 +222,9 @@ def test_a_report_tells_charges_errors_and_what_was_not_measured(made: gt.synth.
     truth = _frame()
     for each in report.tables:
         assert 0 < each.predicted < 0.2
+    drawn = report.plot().to_dict()
+    assert len(drawn["data"]["values"]) == len(report.tables)
+    assert f"{len(measured)} of 10 tables were measured" in str(drawn["title"])
     text, page = report.to_markdown(), report.to_html()
     assert "| select |" in text
     assert text.count("not measured") == len(report.unmeasured) + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import json
 import math
 from collections import Counter
 from fractions import Fraction
@@ -274,7 +275,7 @@ def test_bad_workloads_are_refused_with_what_to_change_and_cost_nothing() -> Non
         lambda: marginals(["age"], weights={("age",): -2}),
         lambda: marginals([f"c{each}" for each in range(1000)], up_to=3),
         lambda: gt.workload.ranges("income", by="income"),
-        lambda: session.workload("age"),  # type: ignore[arg-type]  # (on purpose)
+        lambda: session.workload(3),  # type: ignore[arg-type]  # (on purpose)
         lambda: session.workload(marginals(["age"])).quote(mu=1, groups_per_person=2),
         lambda: session.workload(marginals(["age"])).quote(),
         lambda: session.workload(gt.workload.ranges("income", bins=1)).quote(mu=1),
@@ -293,3 +294,47 @@ def test_a_table_that_was_not_asked_for_is_not_there() -> None:
     with pytest.raises(NotFound, match="columns are"):
         answer["agee"]
     assert len(answer) == len(list(answer)) == 2
+
+
+def test_rollup_cube_and_grouping_sets_are_workloads() -> None:
+    session = _session(budget=gt.ApproxDP(10**9, "1e-9"))
+    select = "SELECT sex, region, COUNT(*) AS n, SUM(income) AS total FROM people WHERE age > 21 GROUP BY "
+    for text, tables in [
+        ("ROLLUP (sex, region)", [("sex", "region"), ("sex",), ()]),
+        ("CUBE (sex, region)", [("sex", "region"), ("sex",), ("region",), ()]),
+        ("GROUPING SETS ((sex, region), (region), ())", [("sex", "region"), ("region",), ()]),
+        ("sex, ROLLUP (region)", [("sex", "region"), ("sex",)]),
+    ]:
+        query = session.workload(select + text)
+        assert [line["table"] for line in query.quote(mu=1).lines if line["of"] == "n"] == tables
+    answer = session.workload(select + "CUBE (sex, region)").answer(mu=10**4)
+    kept = _people().filter((pl.col("sex") != "?") & (pl.col("age") > 21))
+    stacked = answer.to_polars()
+    assert len(stacked) == 6 + 2 + 3 + 1
+    for row in stacked.iter_rows(named=True):
+        part = kept
+        for name in [] if row["grouping"] == "total" else row["grouping"].split(" × "):
+            part = part.filter(pl.col(name).eq_missing(row[name]))
+        assert row["n"] == pytest.approx(len(part), abs=0.1)
+        assert row["income_sum"] == pytest.approx(part["income"].sum(), abs=1)
+    with pytest.raises(QueryRefused, match="no table of a workload"):
+        session.workload("SELECT sex, AVG(income) AS m FROM people GROUP BY CUBE (sex)")
+    with pytest.raises(QueryRefused, match="has ROLLUP"):
+        session.workload("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex")
+    with pytest.raises(QueryRefused, match="HAVING"):
+        session.workload("SELECT sex, COUNT(*) AS n FROM people GROUP BY CUBE (sex) ORDER BY n")
+
+
+def test_all_faces_show_the_tables(tmp_path: Path) -> None:
+    query = _session().workload(gt.workload.marginals(["age", "sex"]) + gt.workload.ranges("income"))
+    quote, answer = query.quote(rho=1), query.answer(rho=1)
+    assert "age × sex" in quote._repr_html_()
+    assert len(json.loads(quote.to_json())["tables"]) == len(quote.lines) == 4
+    assert "age × sex" in answer._repr_html_()
+    answer.to_parquet(tmp_path / "tables.parquet")
+    assert (
+        len(pl.read_parquet(tmp_path / "tables.parquet")) == len(answer.to_pandas()) == answer.to_arrow().num_rows == 17
+    )
+    assert answer.plot().to_dict()["title"]["text"].startswith("4 tables")
+    assert gt.answers.Answer.from_json(answer["sex"].to_json()) == answer["sex"]
+    assert "n_consistent is post-processing" in str(answer["sex"])

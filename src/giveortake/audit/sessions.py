@@ -18,7 +18,7 @@ from giveortake.answers import Answer, Column
 from giveortake.audit.observations import Observation
 from giveortake.audit.replay import Recorded
 from giveortake.compile import Measurement, Spend
-from giveortake.compile.keys import key_rows, with_keys
+from giveortake.compile.keys import with_keys
 from giveortake.errors import GiveOrTakeError, InvalidParameter, Unprovable
 from giveortake.mechanisms.mechanism import Mechanism, opened
 from giveortake.privacy import ROW, ApproxDP, Unit
@@ -200,7 +200,7 @@ def _keys_recorded(made: Measurement, units: dict[tuple[Value, ...], int]) -> It
 
 def _levels(measure: Measure, array: npt.NDArray[Any], keys: Keys) -> Iterator[dict[Any, int]]:
     """Python integers by key (and by bin), one table for each level of a tree; zeros are left out."""
-    rows = key_rows(keys)
+    rows = keys.rows()
     if array.ndim == 1:
         yield {key: int(value) for key, value in zip(rows, array.tolist(), strict=True) if value}
         return

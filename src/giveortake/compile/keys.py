@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from giveortake.compile.rules import Rules
 from giveortake.engines import Found, Keys
 from giveortake.engines.questions import WIDEST
 
@@ -15,20 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from giveortake.compile.measurement import Measurement
-    from giveortake.plan import Question, Value
-
-
-def known_values(question: Question, rules: Rules) -> list[tuple[Value, ...] | None]:
-    """The values of each key column, as far as the rules know them beforehand."""
-    domains = question.key_domains()
-    if rules is Rules.FIRST:
-        return [domain.keys_of_first_rules() for domain in domains]
-    return [domain.keys() for domain in domains]
-
-
-def finds_keys(question: Question, rules: Rules) -> bool:
-    """Whether some keys are to be found in the data, by the rules."""
-    return None in known_values(question, rules)
+    from giveortake.plan import Value
 
 
 def with_keys(made: Measurement, found: Iterable[tuple[Value, ...]]) -> Keys:
@@ -56,24 +41,6 @@ def in_order(rows: Iterable[tuple[Value, ...]]) -> list[tuple[Value, ...]]:
 def listed_keys(made: Measurement, found: Found) -> Keys:
     """Keys that were found, as a list."""
     return Keys(made.columns, found=found)
-
-
-def key_rows(keys: Keys) -> list[tuple[Value, ...]]:
-    """Every key in the order of the answer."""
-    if keys.found is not None:
-        return [row for rows in keys.found.lists() for row in rows]
-    values = [column.values or () for column in keys.columns]
-    if keys.wanted is None:
-        return list(itertools.product(*values))
-    rows = []
-    for code in keys.wanted:
-        row: list[Value] = []
-        rest = code
-        for each in reversed(values):
-            rest, place = divmod(rest, len(each))
-            row.append(each[place])
-        rows.append(tuple(reversed(row)))
-    return rows
 
 
 def _ordered(values: set[Value]) -> list[Value]:

@@ -14,7 +14,6 @@ import numpy as np
 from giveortake import exact
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.caps import capped, named
-from giveortake.compile.keys import known_values
 from giveortake.compile.measures import Inquiry
 from giveortake.compile.releases import Deciding, Release, arrays_from_json
 from giveortake.compile.rules import LATEST, Rules
@@ -321,6 +320,19 @@ def measurement(
     )
     require_within(made.event, spend)
     return made
+
+
+def known_values(question: Question, rules: Rules) -> list[tuple[Value, ...] | None]:
+    """The values of each key column, as far as the rules know them beforehand."""
+    domains = question.key_domains()
+    if rules is Rules.FIRST:
+        return [domain.keys_of_first_rules() for domain in domains]
+    return [domain.keys() for domain in domains]
+
+
+def finds_keys(question: Question, rules: Rules) -> bool:
+    """Whether some keys are to be found in the data, by the rules."""
+    return None in known_values(question, rules)
 
 
 def _hidden_formulas(question: Question, found: Measures) -> None:

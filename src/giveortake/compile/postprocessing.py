@@ -16,7 +16,6 @@ from giveortake.answers import Answer, Column
 from giveortake.answers.caps import Caps
 from giveortake.answers.numbers import shown
 from giveortake.compile.aggregates import Measures
-from giveortake.compile.keys import key_rows
 from giveortake.compile.measures import PersonCount
 from giveortake.compile.outputs import Ratio, evaluated
 from giveortake.compile.releases import combined
@@ -120,7 +119,7 @@ def answer_columns(
 
     `limit` is how many rows are wanted at most, besides what the question says.
     """
-    rows = key_rows(keys)
+    rows = keys.rows()
     measures = combined(made.measures, releases)
     miss = confidence.miss(len(rows) * len(made.formulas))
     columns = _key_columns(made.question, keys, rows)
@@ -155,7 +154,7 @@ def answer_columns(
 
 def known_columns(question: Question, keys: Keys) -> list[Column]:
     """The columns of keys alone, in the order asked for."""
-    rows = key_rows(keys)
+    rows = keys.rows()
     columns = _key_columns(question, keys, rows)
     by_name = {column.name: column for column in columns}
     places = list(range(len(rows)))

@@ -11,7 +11,7 @@ Guarantee: an interval holds what the same function gives of the true values at 
   search found.
 - *The row before, the first, the last*, by keys: the interval of that row.
 - *By the noisy order* (the row before in a ranking, a running sum along it) no interval is claimed: which rows enter is
-  chosen by the noise. A number of rows, and a place in the order of keys, are what they are, and have none either.
+  chosen by the noise. A number of rows, a part of NTILE, and a place in the order of keys have none either.
 """
 
 from __future__ import annotations
@@ -96,6 +96,8 @@ class WindowOf(OverRows):
         function = self.window.function
         if function in RANKED:
             return self._ranks(groups, measures, miss, size)
+        if function == "ntile":
+            return _tiles(groups, self.window.places, size)
         if function == "count" or self.of is None:
             return _counts(groups, size)
         if function in SHIFTED or function in {"first", "last"}:
@@ -304,6 +306,18 @@ def in_order(values: Sequence[Any], places: list[int], order: Order) -> list[int
 
 def _counts(groups: _Groups, size: int) -> Evaluated:
     found = np.nan_to_num(groups.totals(np.ones(size))).astype(np.int64)
+    return Evaluated(found, found, found)
+
+
+def _tiles(groups: _Groups, parts: int, size: int) -> Evaluated:
+    """The number of the part that a row is in; a group is divided evenly, and the first parts may have one row more."""
+    found = np.zeros(size, dtype=np.int64)
+    for group in groups.listed:
+        small, larger = divmod(len(group), parts)
+        every = np.arange(len(group))
+        found[group] = (
+            np.where(every < larger * (small + 1), every // (small + 1), (every - larger) // max(small, 1)) + 1
+        )
     return Evaluated(found, found, found)
 
 

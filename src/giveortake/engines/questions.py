@@ -14,6 +14,7 @@ R·X·G/m = R·X·G/√m < √G·R·X. Cutting towards zero only makes numbers s
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
@@ -143,6 +144,23 @@ class Keys:
         if self.found is not None:
             return self.found.size
         return self.product if self.wanted is None else len(self.wanted)
+
+    def rows(self) -> list[tuple[Value, ...]]:
+        """Every key, in the order of the answer."""
+        if self.found is not None:
+            return [row for rows in self.found.lists() for row in rows]
+        values = [column.values or () for column in self.columns]
+        if self.wanted is None:
+            return list(itertools.product(*values))
+        listed = []
+        for code in self.wanted:
+            row: list[Value] = []
+            rest = code
+            for each in reversed(values):
+                rest, place = divmod(rest, len(each))
+                row.append(each[place])
+            listed.append(tuple(reversed(row)))
+        return listed
 
 
 @final

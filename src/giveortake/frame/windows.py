@@ -32,7 +32,7 @@ def over(
 
     `by` are keys whose groups stay apart; `order_by` keys by name, or aggregates. In an order, a sum runs up to the row
     itself; `rows=(2, 0)` takes two rows before it and none after, and None means all. `places` is how far "lag" and
-    "lead" go.
+    "lead" go, and into how many parts "ntile" divides.
     """
     if function not in WINDOWS:
         raise QueryRefused(f"{function!r} is no function of rows of an answer", hint=f"there are {', '.join(WINDOWS)}")

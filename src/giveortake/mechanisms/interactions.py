@@ -105,7 +105,8 @@ def moved_by_row(shape: tuple[int, ...], neighbours: Neighbours) -> Fraction:
     length = _product(shape, (True,) * len(shape))
     if neighbours == "change-one":
         agreeing = itertools.product((True, False), repeat=len(shape))
-        length = max(2 * length - 2 * _product(shape, each) for each in agreeing if not all(each))
+        moved = [2 * length - 2 * _product(shape, each) for each in agreeing if not all(each)]
+        length = max(length, *moved)  # one of the two rows may be in no cell
     return exact.sqrt_up(length)
 
 

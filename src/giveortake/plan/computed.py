@@ -44,6 +44,7 @@ WINDOWS: dict[str, tuple[bool, bool]] = {
     "row_number": (False, True),
     "rank": (False, True),
     "dense_rank": (False, True),
+    "ntile": (False, True),
     "lag": (True, True),
     "lead": (True, True),
     "first": (True, True),
@@ -99,7 +100,8 @@ class Frame:
 class Window:
     """A function of rows of the answer: of those with the same keys `partition`, in an order, within a frame.
 
-    It is computed of the rows that HAVING leaves, before ORDER BY and LIMIT. `places` is how far LAG and LEAD go.
+    It is computed of the rows that HAVING leaves, before ORDER BY and LIMIT. `places` is how far LAG and LEAD go, and
+    into how many parts NTILE divides.
     """
 
     function: str
@@ -121,5 +123,10 @@ class Window:
             )
         if self.frame is not None and (self.function not in FRAMED or not self.order):
             raise QueryRefused(f"{name} OVER takes no frame of rows without an order")
+        if self.function == "ntile" and self.places < 1:
+            raise QueryRefused(
+                "NTILE divides into one part or more",
+                hint="SELECT region, NTILE(4) OVER (ORDER BY COUNT(*)) AS quarter FROM trips GROUP BY region",
+            )
         if not 0 <= self.places <= _MOST_PLACES:
             raise QueryRefused(f"{name} goes up to {_MOST_PLACES:,} rows")

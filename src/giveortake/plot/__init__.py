@@ -6,6 +6,7 @@ from giveortake.plot.explaining import accuracy, composition, groups, posterior,
 from giveortake.plot.intervals import intervals
 from giveortake.plot.polling import poll_beliefs, uncertainty
 from giveortake.plot.saving import save
+from giveortake.plot.synthetic import predicted_errors
 from giveortake.plot.workloads import workloads
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "intervals",
     "poll_beliefs",
     "posterior",
+    "predicted_errors",
     "profile",
     "save",
     "save_explanation",

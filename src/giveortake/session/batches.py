@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from giveortake import exact
 from giveortake.compile import LATEST, Spend
-from giveortake.compile.keys import finds_keys
+from giveortake.compile.measurement import finds_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,7 +21,7 @@ from giveortake.session.partitions import Partition, key_of, parts_of
 from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.query import Query
 from giveortake.session.workloads import WorkloadQuery
-from giveortake.workload.declared import Workload
+from giveortake.workload.declared import Workload, workload_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,12 +120,16 @@ class Session:
         priced = mechanism.price_as_before(price, key)
         return self._mechanism.answer(priced, said.confidence, key)
 
-    def workload(self, workload: Workload, *, table: str | None = None, minimise: str = "rms") -> WorkloadQuery:
+    def workload(self, workload: Workload | str, *, table: str | None = None, minimise: str = "rms") -> WorkloadQuery:
         """Many tables of one private table, declared together and answered under one charge: see `gt.workload`.
 
         Noise is planned for all of them at once. `minimise` says what is made least: the "rms" of the noise in a cell,
-        every table by its weight, or the "maximum".
+        every table by its weight, or the "maximum". A workload may also be said in SQL, by GROUP BY with ROLLUP, CUBE
+        or GROUPING SETS: numbers of rows are `n` then, and sums of x are `x_sum`.
         """
+        if isinstance(workload, str):
+            question, sets = sql.read_grouping_sets(workload, self.catalog)
+            return WorkloadQuery(self._mechanism, workload_of(question, sets), question.relation, minimise)
         if not isinstance(workload, Workload):
             raise InvalidParameter("workload", workload, "is no workload", hint='gt.workload.marginals(["a", "b"])')
         relation = self.catalog.private[self._private(table)]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from giveortake.plan import Catalog, Question
 
-__all__ = ["Read", "parse", "read"]
+__all__ = ["Read", "parse", "read", "read_grouping_sets"]
 
 
 @final
@@ -38,3 +38,10 @@ def read(text: str, catalog: Catalog) -> Read:
 
     question, options = read_text(text, catalog)
     return Read(question, options)
+
+
+def read_grouping_sets(text: str, catalog: Catalog) -> tuple[Question, tuple[tuple[str, ...], ...]]:
+    """The question of a SELECT with ROLLUP, CUBE or GROUPING SETS by all of its keys, and the sets of keys."""
+    from giveortake.sql import grouping_sets  # noqa: PLC0415 (the parser takes half a second to import)
+
+    return grouping_sets.read_grouping_sets(text, catalog)

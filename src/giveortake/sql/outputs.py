@@ -172,6 +172,11 @@ class Outputs:
             if not isinstance(of.this, exp.Star):
                 raise QueryRefused("COUNT OVER counts rows of the answer", hint=_OVER_EXAMPLE)
             return Window("count", None, partition, order, frame)
+        if type(of) is exp.Ntile:
+            allow(of, "this")
+            return Window(
+                "ntile", None, partition, order, frame, self._whole(of.this, "NTILE divides into whole parts")
+            )
         function = _WINDOWS.get(type(of))
         if function is None:
             return refuse(
@@ -187,10 +192,16 @@ class Outputs:
             )
         allow(of, "this", "offset")
         inside = of.args.get("this")
-        places = 1 if of.args.get("offset") is None else self._constant(of.args["offset"])
-        if Fraction(places).denominator != 1:
-            raise QueryRefused("LAG and LEAD go back by whole rows")
-        return Window(function, None if inside is None else self._inside(inside), partition, order, frame, int(places))
+        offset = of.args.get("offset")
+        places = 1 if offset is None else self._whole(offset, "LAG and LEAD go back by whole rows")
+        return Window(function, None if inside is None else self._inside(inside), partition, order, frame, places)
+
+    def _whole(self, node: exp.Expr, otherwise: str) -> int:
+        """A whole number that is written out."""
+        value = self._constant(node)
+        if value.denominator != 1:
+            raise QueryRefused(otherwise, hint=_OVER_EXAMPLE)
+        return int(value)
 
     def _inside(self, node: exp.Expr) -> Output:
         if not has_aggregate(node) and any(

@@ -53,6 +53,20 @@ def read_text(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction
     return question, options
 
 
+def parsed_select(text: str) -> exp.Expr:
+    """The outermost SELECT of a text."""
+    plain, _ = prepare(text)
+    return _parsed(plain)
+
+
+def question_of(node: exp.Expr, catalog: Catalog) -> Question:
+    """The question that such a SELECT asks."""
+    try:
+        return _question(node, Tables(catalog, {}))
+    except RecursionError:
+        raise QueryRefused("the query nests too deeply", hint="use WITH and name the parts") from None
+
+
 def _parsed(text: str) -> exp.Expr:
     try:
         found = [each for each in sqlglot.parse(text, dialect=Text) if each is not None]

@@ -10,6 +10,7 @@ from giveortake.errors import QueryRefused
 from giveortake.plan.functions import available
 
 _BY_REGION = "SELECT region, COUNT(*) AS n FROM trips GROUP BY region"
+_WORKLOAD = f"session.workload(…) answers the same text, all sets together; one by one: {_BY_REGION}"
 _TOP = "SELECT region, COUNT(*) AS n FROM trips GROUP BY region ORDER BY n DESC LIMIT 10"
 _OF_PERSONS = "SELECT AVG(CLAMP(n, 0, 9)) AS mean FROM (SELECT user_id, COUNT(*) AS n FROM trips GROUP BY user_id)"
 _JOIN = "SELECT zone, COUNT(*) AS n FROM trips JOIN zones USING (region) GROUP BY zone"
@@ -56,9 +57,9 @@ _CLAUSES = {
     "except_": ("EXCLUDE", f"list the columns: {_LISTED}"),
     "replace": ("REPLACE", f"list the columns: {_LISTED}"),
     "rename": ("RENAME", f"list the columns: {_LISTED}"),
-    "rollup": ("ROLLUP", f"one question for each level: {_BY_REGION}"),
-    "cube": ("CUBE", f"one question for each level: {_BY_REGION}"),
-    "grouping_sets": ("GROUPING SETS", f"one question for each of them: {_BY_REGION}"),
+    "rollup": ("ROLLUP", _WORKLOAD),
+    "cube": ("CUBE", _WORKLOAD),
+    "grouping_sets": ("GROUPING SETS", _WORKLOAD),
     "all": ("GROUP BY ALL", f"name the columns to group by: {_BY_REGION}"),
     "totals": ("WITH TOTALS", f"one more question: {_COUNT}"),
     "by_name": (
@@ -100,7 +101,7 @@ _HINTS: dict[str, str] = {
     "Star": f"name the columns and aggregate them: {_AGGREGATES}",
     "Escape": "LIKE knows % and _ alone: SELECT COUNT(*) AS n FROM trips WHERE region LIKE 'n%'",
     "Distinct": "other DISTINCT aggregates are not: SELECT COUNT(DISTINCT region) AS n FROM trips",
-    "GroupingSets": f"one question for each of them: {_BY_REGION}",
+    "GroupingSets": _WORKLOAD,
     "Rollup": f"one question for each level: {_BY_REGION}",
     "Cube": f"one question for each level: {_BY_REGION}",
     "Order": f"leave it out, sums have no order: {_AGGREGATES}",

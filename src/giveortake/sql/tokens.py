@@ -269,6 +269,7 @@ _FORMS: dict[str, tuple[int, int]] = {  # what has a form of its own, or takes o
     **dict.fromkeys(_words("DATE_DIFF DATEDIFF"), (3, 3)),
     "INTERVAL": (1, 1),
     **dict.fromkeys(_words("ROW_NUMBER RANK DENSE_RANK"), (0, 0)),
+    "NTILE": (1, 1),
     **dict.fromkeys(_words("LAG LEAD"), (1, 3)),
     **dict.fromkeys(_words("FIRST_VALUE LAST_VALUE"), (1, 1)),
     "DECIMAL": (2, 2),

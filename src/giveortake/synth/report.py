@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers import html
 from giveortake.answers.markdown import escaped
@@ -86,6 +86,13 @@ class Report:
     def unmeasured(self) -> tuple[tuple[str, ...], ...]:
         """The pairs of columns that were never measured."""
         return tuple(each.columns for each in self.tables if not each.times)
+
+    def plot(self, *, title: str | None = None) -> Any:
+        """A chart of the predicted errors, of measured and unmeasured tables apart; needs the extra `[plot]`."""
+        from giveortake.plot import predicted_errors  # noqa: PLC0415 (heavy)
+
+        rows = [(" × ".join(each.columns), bool(each.times), each.predicted) for each in self.tables]
+        return predicted_errors(rows, title=title)
 
     def to_markdown(self) -> str:
         """The report as Markdown."""

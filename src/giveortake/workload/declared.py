@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
-from giveortake.errors import InvalidParameter
+from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import positive, whole
+from giveortake.plan import AggregateKind, Column, Measured
 
 if TYPE_CHECKING:
     from giveortake.exact import Number
+    from giveortake.plan import Question
 
 Names: TypeAlias = "tuple[str, ...]"
 
@@ -134,6 +136,23 @@ def ranges(
 def total(*, of: str | None = None, weight: Number = 1) -> Workload:
     """How many rows there are; with `of`, the sum of a bounded number over all of them."""
     return Workload((TableWish((), _weight(weight), of),))
+
+
+def workload_of(question: Question, sets: Sequence[Names]) -> Workload:
+    """The tables of a question by several sets of its keys."""
+    measured: list[str | None] = []
+    for name, output in question.outputs:
+        aggregate = output.aggregate if isinstance(output, Measured) else None
+        if aggregate is not None and aggregate.kind is AggregateKind.COUNT_ROWS:
+            measured.append(None)
+        elif aggregate is not None and aggregate.kind is AggregateKind.SUM and isinstance(aggregate.of, Column):
+            measured.append(aggregate.of.name)
+        else:
+            raise QueryRefused(
+                f"`{name}` is no table of a workload: those hold COUNT(*), and SUM of a column",
+                hint="SELECT region, sex, COUNT(*) AS n, SUM(age) AS total FROM people GROUP BY CUBE (region, sex)",
+            )
+    return Workload(tuple(TableWish(each, 1.0, of) for of in dict.fromkeys(measured) for each in sets))
 
 
 def _names(name: str, columns: Sequence[str]) -> Names:

@@ -161,9 +161,8 @@ class LaplaceDesign(Design):
 def _ways(layer: Layer) -> list[tuple[int, Tables]]:
     """The tables that each way measures."""
     asked = layer.layout.marginals
-    sets = [set(each) for each in asked]
-    largest = tuple(each for each in asked if not any(set(each) < other for other in sets))
-    together = tuple(sorted(set().union(*sets)))
+    largest = tuple(layer.layout.largest())
+    together = tuple(sorted(set(itertools.chain(*asked))))
     ways: list[tuple[int, Tables]] = [(0, asked), (1, largest)]
     if layer.layout.cells_of(together) <= MOST_IN_TABLE:
         ways.append((2, (together,)))

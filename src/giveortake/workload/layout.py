@@ -105,6 +105,13 @@ class Layout:
         """The variance of a cell of each marginal, from the variances of the residuals' noise."""
         return self.incidence.variances(noise)
 
+    def largest(self) -> list[tuple[int, ...]]:
+        """The marginals that are part of no other."""
+        inside = {
+            each[:place] + each[place + 1 :] for each in self.residuals for place in range(len(each))
+        }  # every subset of a marginal is a residual
+        return [each for each in self.marginals if each not in inside]
+
     def cells(self) -> int:
         """How many cells all marginals have together."""
         return sum(self.cells_of(each) for each in self.marginals)

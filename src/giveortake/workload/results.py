@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import html
 import itertools
 import math
 from functools import cached_property
@@ -15,11 +16,12 @@ from giveortake.answers.column import Column
 from giveortake.compile.postprocessing import FACES, face
 from giveortake.errors import InvalidParameter, NotFound
 from giveortake.plan import Column as Attribute
-from giveortake.workload.consistency import consistent_tables, rising
+from giveortake.workload.consistency import MOST_CELLS, consistent_tables, rising
 from giveortake.workload.errors_of_tables import lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     import numpy.typing as npt
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
+_SHOWN = 20  # tables on a page
 POST_PROCESSED = "n_consistent is post-processing: not negative, and sums agree; it is not unbiased"
 
 
@@ -95,7 +98,7 @@ class WorkloadAnswer:
         values = self._design.estimate(layer, places, self._layers[layer])[order] * unit
         margin = self._design.margin(layer, places, self._miss) * unit
         found = [Column(which.name, values, values - margin, values + margin)]
-        if which.of is None:
+        if which.of is None and self._agrees:
             found.append(Column(f"{which.name}_consistent", self._consistent(places)[order]))
         return found
 
@@ -103,12 +106,17 @@ class WorkloadAnswer:
         found: Floats = self._consistent_counts.table(places)
         return found
 
+    @property
+    def _agrees(self) -> bool:
+        """Whether tables are few enough to be made consistent."""
+        layer = next(each for each in self._asked.layers if each.of is None)
+        return sum(map(layer.layout.cells_of, layer.layout.largest())) <= MOST_CELLS
+
     @cached_property
     def _consistent_counts(self) -> Any:
         layer = next(place for place, each in enumerate(self._asked.layers) if each.of is None)
         layout = self._asked.layers[layer].layout
-        sets = [set(each) for each in layout.marginals]
-        largest = [each for each in layout.marginals if not any(set(each) < other for other in sets)]
+        largest = layout.largest()
         tables = {each: self._design.estimate(layer, each, self._layers[layer]) for each in largest}
         variances = {each: self._design.variance(layer, each) for each in largest}
         return consistent_tables(layout.sizes, tables, variances)
@@ -202,6 +210,42 @@ class WorkloadAnswer:
             code = code * len(values) + values.index(by[name])
         return code
 
+    def stacked(self) -> Answer:
+        """All tables of counts and sums as one, as SQL stacks GROUPING SETS: a column that a table lacks is missing.
+
+        `grouping` names the columns of each table, for a missing value may also be a declared one.
+        """
+        attributes, schema = self._asked.attributes, self._asked.question.relation.schema
+        listed = list(dict.fromkeys(each for layer in self._asked.layers for each in layer.layout.marginals))
+        tables = [tuple(attributes.names[place] for place in each) for each in listed]
+        rows = [(table, row) for table in tables for row in self._table(table).rows()]
+        columns = [Column("grouping", [" × ".join(table) or "total" for table, _ in rows])]
+        for name in attributes.names:
+            kind = FACES[Attribute(name).domain(schema).kind]
+            columns.append(Column(name, [row[name] if name in table else None for table, row in rows], kind=kind))
+        for layer in self._asked.layers:
+            ends = [[row.get(f"{layer.name}{end}") for _, row in rows] for end in ("", "_low", "_high")]
+            columns.append(Column(layer.name, *ends, kind="float"))
+            if layer.of is None and self._agrees:
+                columns.append(Column("n_consistent", [row.get("n_consistent") for _, row in rows], kind="float"))
+        return Answer(columns, **self._provenance, confidence=self.confidence)
+
+    def to_arrow(self) -> Any:
+        """All tables stacked, as a pyarrow Table."""
+        return self.stacked().to_arrow()
+
+    def to_polars(self) -> Any:
+        """All tables stacked, as a polars DataFrame."""
+        return self.stacked().to_polars()
+
+    def to_pandas(self) -> Any:
+        """All tables stacked, as a pandas DataFrame."""
+        return self.stacked().to_pandas()
+
+    def to_parquet(self, path: str | Path) -> None:
+        """All tables stacked, as a Parquet file."""
+        self.stacked().to_parquet(path)
+
     # -- all together -------------------------------------------------------------------------------------------
 
     @property
@@ -217,6 +261,11 @@ class WorkloadAnswer:
         from giveortake.plot.workloads import workloads  # noqa: PLC0415 (heavy)
 
         return workloads(self.lines(), title=title)
+
+    def _repr_html_(self) -> str:
+        names = "".join(f"<li>{html.escape(' × '.join(each) or 'total')}</li>" for each in self.tables[:_SHOWN])
+        more = f"<p>and {len(self) - _SHOWN:,} more</p>" if len(self) > _SHOWN else ""
+        return f"<p>{html.escape(repr(self))}</p><ul>{names}</ul>{more}"
 
     def __repr__(self) -> str:
         return f"<WorkloadAnswer: {len(self):,} tables; {self._design.name}; cost {self.cost}>"

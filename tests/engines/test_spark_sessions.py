@@ -1,0 +1,286 @@
+"""What users have set, cached or taken away in a Spark session, and what a failure in it tells."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from beside_spark import BOUNDING, Q, both, listed_units, one_if, opened, stored
+from evil_tables import SCHEMA, frame, random_row
+from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
+from giveortake.engines.questions import Quantum
+from giveortake.engines.spark.engine import SparkEngine
+from giveortake.engines.spark.tables import connect
+from giveortake.engines.time_limits import TimeLimit
+from giveortake.errors import InvalidParameter, NotFound, QueryFailed
+from giveortake.plan import Call, Column, Domain, Filter, Kind, Literal, PrivateTable, Scan
+from spark_session import event_log, spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [
+    pytest.mark.xdist_group("spark"),  # one session for all: run with --dist loadgroup
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # the gateway leaves its sockets to the collector
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
+LUCK = random.Random("spark sessions")  # noqa: S311 (which rows are tried need not be secret)
+
+
+@pytest.fixture(scope="module")
+def spark() -> SparkSession:
+    return spark_session()
+
+
+SETTINGS = {
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.session.timeZone": "Pacific/Auckland",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.parser.escapedStringLiterals": "true",
+    "spark.sql.legacy.castComplexTypesToString.enabled": "true",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+@contextmanager
+def _set(spark: SparkSession) -> Iterator[None]:
+    before = {name: spark.conf.get(name) for name in SETTINGS}
+    for name, value in SETTINGS.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            spark.conf.set(name, str(old))
+
+
+def test_what_a_user_sets_changes_no_integer(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [random_row(LUCK, LUCK.randrange(30)) for _ in range(300)]
+    path = stored(frame(rows, SCHEMA), tmp_path / "t.parquet")
+    answers = []
+
+    def ask() -> None:
+        with both(spark, path, x=(-3, 7)) as (_, engine, scan):
+            hours = Call("hour", (Column("t"),))
+            texts = Call("like", (Call("concat", (Column("q"), Literal("\\'"))), Literal("%\\_")))
+            keys = Keys((KeyColumn("r", Column("r"), ("north", "south", None)),))
+            quantum = Quantum(Fraction(1, 2**40), Fraction(-3), Fraction(7))
+            summands = (
+                Summand("rows"),
+                Summand("sum", Column("x"), quantum),
+                Summand("sum", hours, Quantum(Fraction(1), Fraction(0), Fraction(23), is_whole=True)),
+            )
+            told = [
+                each.tolist() for each in opened(engine.tally(Tally(Filter(scan, texts), keys, summands, BOUNDING)))
+            ]
+            answers.append([told, listed_units(engine.persons(Persons(scan, Q, 2)))])
+
+    ask()
+    with _set(spark):
+        ask()
+        assert {name: spark.conf.get(name) for name in SETTINGS} == SETTINGS
+    assert answers[0] == answers[1]
+
+
+def test_types_say_which_columns_can_be_asked(spark: SparkSession) -> None:
+    made = spark.sql(
+        "SELECT 1Y AS a, 2S AS b, 3 AS c, CAST(1.5 AS DECIMAL(9, 3)) AS d, CAST(1 AS FLOAT) AS e, TRUE AS f, "
+        "'x' COLLATE UTF8_LCASE AS g, DATE '2024-01-01' AS h, TIMESTAMP '2024-01-01 23:30:00-05:00' AS i, "
+        "TIMESTAMP_NTZ '2024-01-01 00:00:00' AS j, array(1) AS k, X'00' AS l, INTERVAL '1' DAY AS m, map(1, 2) AS n"
+    )
+    engine = SparkEngine(spark)
+    source = engine.add("t", made, None)
+    assert {name: domain.kind for name, domain in source.columns} == {
+        **dict.fromkeys("abc", Kind.INTEGER),
+        "d": Kind.DECIMAL,
+        "e": Kind.REAL,
+        "f": Kind.BOOLEAN,
+        "g": Kind.TEXT,
+        "h": Kind.DATE,
+        **dict.fromkeys("ij", Kind.TIMESTAMP),
+    }
+    assert dict(source.columns)["d"] == Domain(Kind.DECIMAL, step=Fraction(1, 1000))
+    scan = Scan(PrivateTable("t", source.columns, None))
+    upper = Summand("values", one_if(Call("eq", (Column("g"), Literal("X")))))
+    assert opened(engine.tally(Tally(scan, Keys(), (upper,))))[0].tolist() == [0]  # its collation says otherwise
+    found = listed_units(engine.persons(Persons(scan, Keys((KeyColumn("i", Column("i"), None),)), 1)))
+    assert found == [((dt.datetime(2024, 1, 2, 4, 30),), 1)]
+    engine.close()
+
+
+def test_rows_that_need_not_be_the_same_twice_are_refused(spark: SparkSession) -> None:
+    engine = SparkEngine(spark)
+    rows = spark.range(10)
+    for source in (
+        rows.selectExpr("rand() AS x"),
+        rows.selectExpr("uuid() AS x").distinct(),
+        rows.limit(3),
+        rows.sample(0.5),
+        rows.selectExpr("id", "id % 3 AS a").dropDuplicates(["a"]).select("a", "id"),
+        rows.groupBy((rows.id % 3).alias("a")).agg({"id": "first"}),
+        rows.groupBy((rows.id % 3).alias("a")).agg({"id": "last"}).where("a > 1"),
+        rows.selectExpr("any_value(id) + 1 AS a"),
+        spark.readStream.format("rate").load(),
+        rows.selectExpr("id AS a", "id AS A"),
+        pl.DataFrame({"a": [1]}),
+    ):
+        with pytest.raises(InvalidParameter):
+            engine.add("t", source, None)
+    with pytest.raises(NotFound, match="no table 'nowhere'"):
+        engine.add("t", "nowhere", None)
+    engine.add("distinct", rows.distinct(), None)
+    engine.add("whole rows", rows.selectExpr("id", "id % 3 AS a").dropDuplicates(), None)
+    engine.add("counted", rows.groupBy((rows.id % 3).alias("a")).agg({"id": "max"}), None)
+    engine.close()
+
+
+def test_a_frame_that_is_refused_is_not_printed(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.repl.eagerEval.enabled", "true")
+    engine = SparkEngine(spark)
+    try:
+        for columns in (["'zebra-7431' AS a", "1 AS A"], ["'zebra-7431' AS a", "rand() AS b"]):
+            with pytest.raises(InvalidParameter) as refused:
+                engine.add("t", spark.range(3).selectExpr(*columns), None)
+            assert "zebra" not in f"{refused.value} {vars(refused.value)}"
+    finally:
+        spark.conf.unset("spark.sql.repl.eagerEval.enabled")
+        engine.close()
+
+
+def test_the_active_session_stands_for_no_other_spark(spark: SparkSession) -> None:
+    before = spark.sparkContext.master
+    for url in ("spark://nowhere:7077?table=trips", "sc://nowhere:15002?table=trips"):
+        with pytest.raises(InvalidParameter, match="another Spark than the session that is active") as refused:
+            connect(url)
+        assert "nowhere" not in str(refused.value)
+    assert spark.sparkContext.master == before
+    assert spark.conf.get("spark.master") == before
+
+
+def test_files_that_are_gone_are_a_change(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(50).write.parquet(str(tmp_path / "t"))
+    engine = SparkEngine(spark)
+    engine.add("t", spark.read.parquet(str(tmp_path / "t")), None)
+    assert engine.unchanged()
+    for part in (tmp_path / "t").glob("*.parquet"):
+        part.unlink()
+    assert not engine.unchanged()
+    engine.close()
+
+
+def test_a_table_has_a_name_a_fingerprint_and_a_state(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "with space"
+    spark.range(50).write.parquet(str(folder))
+    spark.read.parquet(str(folder)).createOrReplaceTempView("named")
+    session, name = connect("named")
+    assert session.table(name).count() == 50
+    engine = SparkEngine(spark)
+    by_name, by_frame = engine.add("a", "named", None), engine.add("b", spark.range(50).repartition(3), None)
+    assert by_name.fingerprint == by_frame.fingerprint
+    assert by_name.fingerprint != engine.add("c", spark.range(51), None).fingerprint
+    assert engine.identity == f"spark {spark.version}"
+    assert engine.unchanged()
+    part = next(folder.glob("*.parquet"))
+    part.with_name("." + part.name + ".crc").unlink()
+    part.write_bytes(part.read_bytes() + b" ")
+    assert not engine.unchanged()
+    engine.close()
+    assert not spark.catalog.tableExists("view_0")
+    for url in ("spark://nowhere:7077", "http://nowhere?table=t"):
+        with pytest.raises(InvalidParameter, match="names no table"):
+            connect(url)
+
+
+def test_what_a_user_has_cached_stays_cached(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(50).write.parquet(str(tmp_path / "t"))
+    cached = spark.read.parquet(str(tmp_path / "t")).cache()
+    engine = SparkEngine(spark)
+    engine.add("t", cached, None)
+    engine.close()
+    assert cached.storageLevel.useMemory
+    cached.unpersist()
+
+
+# -- failing ------------------------------------------------------------------------------------------------------
+
+
+def _failing(spark: SparkSession, tmp_path: Path) -> tuple[SparkEngine, Scan]:
+    """A table whose owner's own expression fails on one row."""
+    pl.DataFrame({"s": ["1", "zebra-7431"]}).write_parquet(tmp_path / "t.parquet")
+    broken = spark.read.parquet(str(tmp_path / "t.parquet")).selectExpr("CAST(s AS INT) AS x")
+    engine = SparkEngine(spark)
+    engine._sources["t"] = engine._seen_from_beside("t", broken)
+    return engine, Scan(PrivateTable("t", (("x", Domain(Kind.INTEGER)),), None))
+
+
+def test_a_failure_tells_nothing(spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    engine, scan = _failing(spark, tmp_path)
+    with pytest.raises(QueryFailed, match="the engine could not finish the question") as caught:
+        engine.tally(Tally(scan, Keys(), (Summand("values", Column("x")),)))
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert "zebra" not in str(caught.value) + "".join(capfd.readouterr())
+    engine.close()
+
+
+def test_a_question_ends_when_its_time_is_over(spark: SparkSession) -> None:
+    engine = SparkEngine(spark)
+    slow = spark.range(10**12).selectExpr("id % 1000 AS a", "id % 7 AS id")  # its tasks notice that nobody waits
+    engine._sources["t"] = engine._seen_from_beside("t", slow)
+    engine._time = TimeLimit(1.0)
+    scan = Scan(PrivateTable("t", (("a", Domain(Kind.INTEGER)), ("id", Domain(Kind.INTEGER))), None))
+    started = time.monotonic()
+    with pytest.raises(QueryFailed, match="in time"):
+        engine.distinct(Distinct(scan, Keys(), Call("add", (Column("a"), Column("id")))))
+    assert time.monotonic() - started < 20
+    engine.close()
+
+
+def test_no_value_of_a_row_is_in_the_event_log(spark: SparkSession, tmp_path: Path) -> None:
+    secrets = ["zebra-7431-secret", "73313.37", "918273645546372"]
+    table = pl.DataFrame(
+        {
+            "p": [918273645546372, 918273645546372, 1, 2] * 5,
+            "q": ["zebra-7431-secret", "plain", "zebra-7431-secret", None] * 5,
+            "x": [73313.37, 1.0, 2.0, 73313.37] * 5,
+        }
+    )
+    (log,) = (path for path in event_log().iterdir() if path.is_file())
+    before = log.stat().st_size  # what other tests left there knows nothing of these rows
+    with both(spark, stored(table, tmp_path / "t.parquet"), x=(0, 100_000)) as (_, engine, scan):
+        keys = Keys((KeyColumn("q", Column("q"), ("plain", None)),))
+        quantum = Quantum(Fraction(1, 1024), Fraction(0), Fraction(100_000))
+        for bounding in (None, BOUNDING):
+            engine.tally(Tally(scan, keys, (Summand("rows"), Summand("sum", Column("x"), quantum)), bounding))
+            engine.bins(Bins(scan, keys, Column("x"), Fraction(0), Fraction(1000), 100, bounding))
+            engine.distinct(Distinct(scan, keys, Column("q"), bounding))
+        list(engine.persons(Persons(scan, Q, 1)))
+        engine.tally(Tally(Filter(scan, Call("gt", (Column("x"), Literal(54321)))), Keys(), (Summand("rows"),)))
+    spark.range(1).count()
+    deadline = time.monotonic() + 10
+    while "54321" not in (text := _written_since(log, before)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert "54321" in text  # the question's own constants are public
+    assert not [secret for secret in secrets if secret in text]
+    jobs = [json.loads(line) for line in text.splitlines() if '"Event":"SparkListenerJobStart"' in line]
+    assert "giveortake" in {job["Properties"].get("spark.job.description") for job in jobs}
+
+
+def _written_since(log: Path, before: int) -> str:
+    with log.open("rb") as file:
+        file.seek(before)
+        return file.read().decode()
