@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import socket
@@ -54,25 +55,40 @@ def spark_cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
 
 def _started(folder: Path, name: str, *options: str) -> subprocess.Popen[bytes]:
     """A process in a group of its own, to which the executors that it starts belong."""
+    folder.mkdir(parents=True)
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen(
+            [*_command(), name, *options], env=_environment(), stdout=log, stderr=log, start_new_session=True
+        )
+
+
+@functools.cache
+def _command() -> tuple[str, ...]:
+    """How Java starts a part of a cluster. Spark's launcher tells it, which takes as long to start as the part."""
+    home = Path(_environment()["SPARK_HOME"])
+    launcher = [_java(), "-cp", str(home / "jars" / "*"), "org.apache.spark.launcher.Main", _MASTER]
+    told = subprocess.run(launcher, env=_environment(), check=True, capture_output=True, text=True).stdout
+    words = [word.strip() for word in told.split("\0") if word.strip()]
+    return tuple(words[: words.index(_MASTER)])
+
+
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home) / "bin" / "java") if home else "java"
+
+
+@functools.cache
+def _environment() -> dict[str, str]:
     from pyspark.find_spark_home import _find_spark_home  # noqa: PLC0415 (a heavy library)
 
-    folder.mkdir(parents=True)
-    home = Path(_find_spark_home())
-    environment = {
+    return {
         **os.environ,
-        "SPARK_HOME": str(home),
+        "SPARK_HOME": str(_find_spark_home()),
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_SCALA_VERSION": "2.13",
     }
-    with (folder / "log").open("wb") as log:
-        return subprocess.Popen(
-            [str(home / "bin" / "spark-class"), name, *options],
-            env=environment,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

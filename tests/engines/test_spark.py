@@ -227,7 +227,7 @@ def test_found_keys_come_in_parts_each_once(
         assert listed_units(engine.persons(persons)) == whole
 
 
-@pytest.mark.parametrize("most", [8 << 9, 1 << 19], ids=["some by windows", "all by arrays"])
+@pytest.mark.parametrize("most", [8 << 9, 1 << 24], ids=["some by windows", "all by arrays"])
 def test_weights_of_keys_are_the_same_by_arrays_and_by_windows(
     most: int, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,26 @@ def test_a_counter_goes_on_in_new_processes_and_versions_under_one_charge(tmp_pa
         assert book.verify().entries == len(kinds)
 
 
+def test_a_crash_before_a_step_is_kept_costs_nothing_more_and_tells_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = str(tmp_path / "visits.ledger")
+    with _session(_table([0, 0]), ledger) as session, monkeypatch.context() as patch:
+        counter = session.counter("day", horizon=5, mu=1000)
+
+        def crash(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        patch.setattr("giveortake.ledger.ledger.draws.keep", crash)
+        with pytest.raises(KeyboardInterrupt):
+            counter.next()
+        spent = str(session.spent)
+        assert counter.answers() == []
+    with _session(_table([0, 0]), ledger) as session:
+        assert round(float(session.counter("day", horizon=5, mu=1000).next().value)) == 2  # type: ignore[arg-type]
+        assert str(session.spent) == spent
+
+
 def test_beyond_the_horizon_nothing_is_told() -> None:
     session = _session(_table([0, 1, 2]))
     counter = session.counter("day", horizon=2, mu=1)

@@ -132,6 +132,20 @@ def test_one_charge_pays_for_all_tables_and_asking_again_is_free_and_the_same(tm
         assert other["age"].to_dict() != first["age"].to_dict()
 
 
+def test_an_answer_that_is_too_large_for_the_ledger_is_kept_in_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("giveortake.session.workloads.MANY", 5)
+    table, ledger = _people(), str(tmp_path / "l.ledger")
+    asked = gt.workload.marginals(COLUMNS)
+    told = []
+    for _ in range(2):
+        with _session(table, ledger=ledger) as session:
+            told.append(session.workload(asked).answer(rho="1/10")["age", "sex"].to_dict())
+    assert told[0] == told[1]
+    assert [path for path in tmp_path.rglob("*.answer") if path.is_file()]
+
+
 def test_a_workload_may_spend_the_whole_budget() -> None:
     for budget, spend in [(gt.ZCDP("1/10"), {"rho": "1/10"}), (gt.PureDP("1/3"), {"epsilon": "1/3"})]:
         session = _session(budget=budget)

@@ -118,7 +118,7 @@ class WorkloadQuery:
         request = {**made.named(), "part": None if part is None else part.name(made.asked.caps)}
         event = made.event
         if part is not None:
-            event = part.event(event, made.event_if_added(), part.partition(made.asked.caps))
+            event = part.event(event, event, part.partition(made.asked.caps))  # a row that is left out costs no more
         return Charge(event, request, made.told())
 
     def _drawn(self, made: WorkloadMeasurement) -> Any:

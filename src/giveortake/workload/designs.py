@@ -61,10 +61,6 @@ class Design(ABC):
         """Everything that is released, as one event."""
 
     @abstractmethod
-    def least_event(self) -> Event:
-        """The least event of this noise, which may be less than what is spent."""
-
-    @abstractmethod
     def released(self, layer: int, part: int) -> int:
         """How many integers a part has."""
 
@@ -150,7 +146,12 @@ def normal_margin(deviation: float, miss: float) -> float:
 
 
 def laplace_margin(scale: float, terms: int, miss: float) -> float:
-    """The same for a sum of so many Laplace noises."""
+    """The same for a sum of so many Laplace noises, each rounded to whole steps.
+
+    What rounding adds is bounded by half a step for each of them, or by Hoeffding's inequality with a thousandth of the
+    miss.
+    """
+    rounding = min(terms / 2, math.sqrt(terms / 2 * math.log(2000 / miss)))
     if terms == 1:
-        return quantile([LaplaceTail(scale)], miss)
-    return scale * float(quantiles(np.ones((1, terms)), miss)[0])
+        return quantile([LaplaceTail(scale)], miss) + rounding
+    return scale * float(quantiles(np.ones((1, terms)), 0.999 * miss)[0]) + rounding

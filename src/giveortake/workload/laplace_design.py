@@ -7,7 +7,6 @@ closed form, so that a few are compared by the variances that they would have, a
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, final
@@ -105,9 +104,6 @@ class LaplaceDesign(Design):
     def event(self) -> events.Laplace:
         return events.Laplace(1 / self.epsilon)
 
-    def least_event(self) -> events.Laplace:
-        return events.Laplace(1 / self.price())
-
     @property
     def citations(self) -> tuple[str, ...]:
         return (Laplace.citation,)
@@ -143,7 +139,7 @@ class LaplaceDesign(Design):
 
     def margin(self, layer: int, places: tuple[int, ...], miss: float) -> float:
         part, terms = self._best(layer, places)
-        return laplace_margin(float(self.noises[layer][part]), terms, miss) + 0.5 * math.sqrt(terms)
+        return laplace_margin(float(self.noises[layer][part]), terms, miss)
 
     def _best(self, layer: int, places: tuple[int, ...]) -> tuple[int, int]:
         """The table of which a marginal is a sum over the fewest cells, and over how many."""

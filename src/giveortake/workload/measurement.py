@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias, final
@@ -48,10 +48,6 @@ class WorkloadMeasurement:
     def event(self) -> Event:
         """Everything that is released, as one event."""
         return self.design.event
-
-    def event_if_added(self) -> Event:
-        """The same release as it looks when a unit is added or removed, whatever the neighbours are here."""
-        return replace(self.design, asked=replace(self.asked, neighbours="add-remove")).least_event()  # type: ignore[type-var]  # (designs are dataclasses)
 
     def tables(self) -> list[tuple[int, ...]]:
         """The attributes of all tables that are measured, each once."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.errors import Unprovable
-from giveortake.exact import ceiling, sqrt_up
+from giveortake.exact import ceiling
 from giveortake.mechanisms import Gaussian
 from giveortake.mechanisms.residuals import Residual, cell_variance, rebuilt
 from giveortake.privacy import events
@@ -103,9 +103,6 @@ class ResidualDesign(Design):
         A filter that rounds up then still admits a spend of all that it has.
         """
         return self.mu * (1 - _ROUNDING)
-
-    def least_event(self) -> events.Gaussian:
-        return events.Gaussian(1 / sqrt_up(self.square()))
 
     @property
     def citations(self) -> tuple[str, ...]:

@@ -1927,7 +1927,7 @@ FROM (SELECT r.p AS p,
             CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
         FROM table_data AS t) AS t
       WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
-GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 16777216
 
 -- distinct by discovered: weights of keys
 SELECT k0,
@@ -2510,7 +2510,7 @@ FROM (SELECT r.p AS p,
             CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
         FROM table_data AS t) AS t
       WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
-GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 16777216
 
 -- mean by discovered: weights of keys
 SELECT k0,
@@ -2704,7 +2704,7 @@ FROM (SELECT r.p AS p,
             CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
         FROM table_data AS t) AS t
       WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
-GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 16777216
 
 -- median by discovered: weights of keys
 SELECT k0,
@@ -3021,7 +3021,7 @@ FROM (SELECT r.p AS p,
         GROUP BY `p`,
             `q`) AS t
       WHERE (`count` > 1)) AS t) AS r) AS l
-GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 16777216
 
 -- per person, having: weights of keys
 SELECT k0,
@@ -3193,7 +3193,7 @@ FROM (SELECT r.p AS p,
             CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
         FROM table_data AS t) AS t
       WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
-GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 16777216
 
 -- persons by discovered: weights of keys
 SELECT k0,
@@ -3392,7 +3392,7 @@ FROM (SELECT r.p AS p,
             CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
         FROM table_data AS t) AS t
       WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
-GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 16777216
 
 -- quantile of integers by discovered: weights of keys
 SELECT k0,
@@ -3888,7 +3888,7 @@ FROM (SELECT r.p AS p,
             CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
         FROM table_data AS t) AS t
       WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
-GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 16777216
 
 -- several by discovered: weights of keys
 SELECT k0,
@@ -4009,7 +4009,7 @@ FROM (SELECT r.p AS p,
             CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`
         FROM table_data AS t) AS t
       WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
-GROUP BY p HAVING count(*) * 512 > 524288
+GROUP BY p HAVING count(*) * 512 > 16777216
 
 -- several by discovered dates: weights of keys
 SELECT k0,
@@ -4130,7 +4130,7 @@ FROM (SELECT r.p AS p,
             CAST(`w` AS BIGINT) AS `w`
         FROM table_data AS t) AS t
       WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
-GROUP BY p HAVING count(*) * 512 > 524288
+GROUP BY p HAVING count(*) * 512 > 16777216
 
 -- several by discovered integers: weights of keys
 SELECT k0,
@@ -4269,7 +4269,7 @@ FROM (SELECT r.p AS p,
         FROM table_data AS t) AS t
       WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
   JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS l
-GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) + coalesce(sum(octet_length(k1)), 0) > 524288
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) + coalesce(sum(octet_length(k1)), 0) > 16777216
 
 -- several by discovered with declared: weights of keys
 SELECT k0,
@@ -4593,7 +4593,7 @@ FROM (SELECT r.p AS p,
             CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
         FROM table_data AS t) AS t
       WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
-GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 16777216
 
 -- sum away from zero by discovered: weights of keys
 SELECT k0,
@@ -4961,7 +4961,7 @@ FROM (SELECT r.p AS p,
             CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
         FROM table_data AS t) AS t
       WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
-GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 16777216
 
 -- variance by discovered: weights of keys
 SELECT k0,
@@ -5224,7 +5224,7 @@ FROM (SELECT r.p AS p,
             CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
         FROM table_data AS t) AS t
       WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS l
-GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 524288
+GROUP BY p HAVING count(*) * 512 + coalesce(sum(octet_length(k0)), 0) > 16777216
 
 -- windows of found keys: weights of keys
 SELECT k0,

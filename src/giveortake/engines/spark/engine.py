@@ -44,12 +44,15 @@ if TYPE_CHECKING:
 
     from giveortake.engines.protocol import FoundUnits
     from giveortake.engines.public_tables import PublicContent
-    from giveortake.engines.questions import Asked, Distinct, Persons
+    from giveortake.engines.questions import Asked, Distinct, Keys, Persons
     from giveortake.engines.sql.statements import Coded
-    from giveortake.plan import Domain, Kind, Scan, Value
+    from giveortake.plan import Domain, Kind, Relation, Scan, Value
 
 Taken = TypeVar("Taken")
-_SMALL_TABLE_FIRST = "spark.sql.codegen.aggregate.map.twolevel.enabled"
+_MANY_GROUPS = {
+    "spark.sql.codegen.aggregate.map.twolevel.enabled": "false",  # no small table is tried before the large one
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "1",  # one person's array is held at a time
+}
 _AT_ONCE = 1 << 18  # keys that are read at once
 _MOST_BROADCAST = 2_000_000  # rows that are sent to every worker
 _LONGEST = 1_000_000  # characters of a question; some functions take five times what they take elsewhere
@@ -75,6 +78,7 @@ class SparkEngine(SQLEngine):
         self._context = None if is_connect(session) else session.sparkContext
         self._key_lists = KeysInFiles(self._own) if self._is_here() else KeysInDriver(self._made)
         self._files: list[Files] = []
+        self._without_heavy: set[tuple[Relation, Keys]] = set()
         self._views: dict[object, str] = {}
         self._numbers = count()
 
@@ -186,9 +190,14 @@ class SparkEngine(SQLEngine):
         if most is not None and most <= key_weights.FEW_ROWS:
             yield None
             return
+        asked = (persons.relation, persons.keys)
+        if asked in self._without_heavy:
+            yield None
+            return
         with self._kept(key_weights.heavy_statement(self._printer, persons, declared)) as kept:
             count = self._guarded(kept, _count)
             if not count:
+                self._without_heavy.add(asked)
                 yield None
                 return
             view = self._view(uuid4().hex, kept.hint("broadcast") if count <= _MOST_BROADCAST else kept)
@@ -199,12 +208,14 @@ class SparkEngine(SQLEngine):
 
     @contextmanager
     def _many_groups(self) -> Iterator[None]:
-        """Spare Spark the small table that it tries before the large one when it groups rows: here there are many."""
-        self._own.conf.set(_SMALL_TABLE_FIRST, "false")
+        """Have Spark group rows as is best where groups are many: they change no integer."""
+        for setting, value in _MANY_GROUPS.items():
+            self._own.conf.set(setting, value)
         try:
             yield
         finally:
-            self._own.conf.unset(_SMALL_TABLE_FIRST)
+            for setting in _MANY_GROUPS:
+                self._own.conf.unset(setting)
 
     def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
         if asked.keys.found is None:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from giveortake.engines.questions import Persons
     from giveortake.engines.sql.relations import Printer
 
-MOST_IN_ARRAY = 1 << 19  # bytes of one person's keys that are held at once
+MOST_IN_ARRAY = 1 << 24  # bytes of one person's keys that are held at once
 FEW_ROWS = 1 << 6  # of a person, whose keys may always be held
 _OF_ROW = 1 << 9  # bytes that a key takes besides its texts
 
 
 def heavy_statement(printer: Printer, persons: Persons, declared: Mapping[int, str]) -> str:
-    """The persons p whose rows' keys may take more than `MOST_IN_ARRAY`: of n rows of short keys, n / 1,000 at most."""
+    """The persons p whose keys may take more than `MOST_IN_ARRAY`: of n rows of short keys, n / 32,768 at most."""
     texts = [f"k{place}" for place, kind in enumerate(_kinds(persons)) if kind is Kind.TEXT]
     octets = "".join(f" + coalesce(sum({printer.dialect.octets(text)}), 0)" for text in texts)
     lines = _lines(printer, persons, declared)
