@@ -135,3 +135,13 @@ def test_a_weak_promise_keeps_an_integer_as_it_is() -> None:
     assert gt.margin(5, sensitivity=1, epsilon=10**9) == 0
     assert gt.histogram(["a"], categories=["a", "b"], epsilon=10**9) == {"a": 1, "b": 0}
     assert Laplace(Fraction(1, 10**9)).release(5) == 5
+
+
+@pytest.mark.parametrize("law", [DiscreteGaussian, Gaussian, Laplace])
+def test_noise_of_a_scale_whose_square_no_double_holds_is_drawn_or_refused_by_name(law: Any) -> None:
+    """Its square is zero as a double: a sampler that divides by it never ends."""
+    for scale in (Fraction(1, 10**20), Fraction(1, 10**200)):
+        assert list(law(scale).release([1, 2, 3])) == [1, 2, 3]
+    for scale in (Fraction(1, 10**320), Fraction(1, 10**400)):
+        with pytest.raises(InvalidParameter, match="sigma|scale"):
+            law(scale)
