@@ -143,5 +143,5 @@ def test_noise_of_a_scale_whose_square_no_double_holds_is_drawn_or_refused_by_na
     for scale in (Fraction(1, 10**20), Fraction(1, 10**200)):
         assert list(law(scale).release([1, 2, 3])) == [1, 2, 3]
     for scale in (Fraction(1, 10**320), Fraction(1, 10**400)):
-        with pytest.raises(InvalidParameter, match="sigma|scale"):
+        with pytest.raises(InvalidParameter, match=r"sigma|scale"):
             law(scale)
