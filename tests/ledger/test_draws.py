@@ -24,7 +24,9 @@ def test_what_is_drawn_is_kept_in_order_and_stays_what_it_is(tmp_path: Path) -> 
         reservation = _begun(ledger)
         assert ledger.keep(reservation, 0, {"n": 5}) == {"n": 5}
         assert ledger.keep(reservation, 1, {"n": 7}) == {"n": 7}
-        assert ledger.keep(reservation, 0, {"n": 99}) == {"n": 5}
+        for wrong in (-1, 0, 1, 3):  # somebody is behind, or ahead: nothing is written
+            with pytest.raises(LedgerMismatch, match="gone on elsewhere"):
+                ledger.keep(reservation, wrong, {"n": 99})
     with gt.ledger.open(tmp_path / "a.ledger") as ledger:
         assert ledger.kept(reservation) == [{"n": 5}, {"n": 7}]
         assert ledger.verify().entries == len(ledger.history())

@@ -17,7 +17,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.engines import KeyColumn
-from giveortake.errors import BudgetExceeded, LedgerDamaged, QueryFailed, QueryRefused
+from giveortake.errors import BudgetExceeded, MechanismSpent, QueryFailed, QueryRefused
 from giveortake.mechanisms.misfits import Candidate, Misfits
 from giveortake.plan import Column
 from giveortake.privacy import events
@@ -128,7 +128,7 @@ def test_a_run_that_has_ended_reads_no_row_and_draws_nothing(session: Session, m
         (kept,) = again.steps
         assert isinstance(kept, NoisyTable)
         assert np.array_equal(kept.steps, first.steps)
-        with pytest.raises(LedgerDamaged, match="draws nothing more"):
+        with pytest.raises(MechanismSpent, match="has ended"):
             again.measure((A,), RHO / 4, residual=False)
     assert session.spent == RHO
 

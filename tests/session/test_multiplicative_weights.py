@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.errors import InvalidParameter, MechanismSpent
+from giveortake.ledger import Ledger
 from giveortake.mechanisms import AboveThreshold, Gaussian, Sensitive
 from giveortake.mechanisms.linear_queries import NoisyCount, Surprise
 from giveortake.privacy import events
@@ -88,6 +90,55 @@ def test_an_interrupted_run_goes_on_with_the_answers_it_gave(tmp_path: Path) -> 
             assert closed.count({"a": 0}).value == first[0]
             with pytest.raises(MechanismSpent, match="were closed"):
                 closed.count({"c": True})
+
+
+def _watches_and_alarms(session: Session) -> tuple[int, int]:
+    drawn = [entry.content["drawn"] for entry in session.history() if entry.kind == "drawn"]
+    return sum(each["do"] == "watch" for each in drawn), sum(bool(each.get("is_far")) for each in drawn)
+
+
+def test_a_handle_that_was_interrupted_draws_nothing_more(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be a step behind, and what it thinks it drew next would be older: every alarm needs a watch of its own."""
+    weights = session.multiplicative_weights(**ASKED)
+    keep = Ledger.keep
+
+    def keep_and_stop(ledger: Ledger, reservation: Any, place: int, drawn: Any) -> Any:
+        keep(ledger, reservation, place, drawn)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as late:
+        late.setattr(Ledger, "keep", keep_and_stop)
+        with pytest.raises(KeyboardInterrupt):
+            weights.count({"a": 0})
+    for a in (0, 1, 2):
+        with pytest.raises(MechanismSpent, match="interrupted"):
+            weights.count({"a": a})
+    with suppress(RuntimeError), weights:
+        raise RuntimeError("whoever asked gives up")
+    with session.multiplicative_weights(**ASKED) as again:
+        for a in (0, 1, 2, 3):
+            again.count({"a": a})
+    watches, alarms = _watches_and_alarms(session)
+    assert alarms <= watches
+
+
+def test_a_handle_whose_turn_is_over_draws_nothing_more(session: Session) -> None:
+    weights = session.multiplicative_weights(**ASKED)
+    known = weights.count({"a": 0})
+    with suppress(RuntimeError), weights:
+        raise RuntimeError("whoever asked gives up")
+    with pytest.raises(MechanismSpent, match="ended"):
+        weights.count({"a": 1})
+    assert weights.count({"a": 0}, {"a": 0}) is known  # what was told is told again
+
+
+def test_threads_draw_one_after_the_other(session: Session) -> None:
+    with session.multiplicative_weights(**ASKED) as weights, ThreadPoolExecutor(6) as threads:
+        asked = [{"a": place % 4, "b": "xy"[place % 2], "c": place % 3 == 0} for place in range(24)]
+        assert all(threads.map(lambda pattern: weights.count(pattern) is not None, asked))
+    watches, alarms = _watches_and_alarms(session)
+    assert alarms <= watches
+    assert session.sql("SELECT COUNT(*) AS n FROM t").quote(epsilon="0.001") is not None  # the ledger is whole
 
 
 def test_no_more_is_asked_than_was_planned_and_paid_for(session: Session) -> None:

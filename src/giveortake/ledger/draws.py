@@ -17,10 +17,17 @@ if TYPE_CHECKING:
 
 
 def keep(draft: Draft, number: int, place: int, content: object) -> Any:
-    """Keep the draw at a place, unless there is one: then that one is the draw, and this one is forgotten."""
+    """Keep the draw at a place, which has to be the next one.
+
+    Guarantee: whoever is behind, because somebody else went on or because they were interrupted, is refused before
+    anything is written, and what they drew is forgotten. So there is one sequence of draws, and nobody who was not
+    told of the last one adds to it.
+    """
     reserved = _unsettled(draft, number)
-    if place < len(reserved.drawn):
-        return draft.stored(reserved.drawn[place]).content["drawn"]
+    if place != len(reserved.drawn):
+        raise LedgerMismatch(
+            "what is drawn here has gone on elsewhere, or was interrupted", hint="open it again: what was drawn is kept"
+        )
     kept = plain("drawn", content)
     draft.add("drawn", {"reservation": number, "place": place, "drawn": kept})
     return kept

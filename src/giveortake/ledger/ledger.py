@@ -19,6 +19,7 @@ from giveortake.ledger.tables import Registered, people_of, put
 from giveortake.ledger.trials import Trial, trial_of
 from giveortake.ledger.verifying import Verification, burn_down, verified
 from giveortake.ledger.views import of_analyst
+from giveortake.mechanisms.mechanism import Sensitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -291,7 +292,7 @@ class Ledger:
             return spending.settle(draft, number, answer)
 
     def keep(self, reservation: Reservation | int, place: int, drawn: object) -> Any:
-        """Keep one draw of several for a reservation, durably, unless there is one at its place; return the kept one.
+        """Keep the next draw of several for a reservation, durably; it is refused at any other place.
 
         Call it before anything is made of the draw: what is kept is what was drawn, however often a run is taken up.
         """
@@ -305,13 +306,13 @@ class Ledger:
         with self.chain.looking() as draft:
             return draws.kept(draft, number)
 
-    def pad(self, reservation: Reservation, place: int) -> int:
+    def pad(self, reservation: Reservation, place: int) -> Sensitive[int]:
         """A secret number of 256 bits for one draw: what is added to it can be kept in the ledger, and not read there.
 
         It follows from the secret beside the mark. Whoever has both the ledger and that secret can take it off again.
         """
         with self.chain.changing() as draft:
-            return int.from_bytes(draft.pad(f"{reservation.id} {place}"), "big")
+            return Sensitive(int.from_bytes(draft.pad(f"{reservation.id} {place}"), "big"))
 
     @contextmanager
     def turn(self, question: str, *, dataset: str, analyst: str | None = None) -> Iterator[None]:

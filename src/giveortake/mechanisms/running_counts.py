@@ -62,7 +62,7 @@ class RunningCount(Mechanism["IntArray", int]):
         self,
         now: IntArray | Sensitive[IntArray],
         past: Sequence[int],
-        pads: Sequence[int],
+        pads: Sequence[int | Sensitive[int]],
         entropy: Entropy | None = None,
     ) -> tuple[int, int]:
         """The integer of the next period, and its exact count under a pad. `past` are earlier counts under theirs.
@@ -72,13 +72,14 @@ class RunningCount(Mechanism["IntArray", int]):
         late: they count never, and no answer depends on them.
         """
         (count,) = columns.whole_numbers("now", opened(now, self)).numbers.tolist()
-        before = [(each - pad) % _PADS for each, pad in zip(past, pads[:-1], strict=True)]
+        *earlier, last = (opened(pad, self) for pad in pads)
+        before = [(each - pad) % _PADS for each, pad in zip(past, earlier, strict=True)]
         if any(each >= _MOST for each in before):
             raise LedgerMismatch(
                 "the counts of earlier periods cannot be read: the secret beside the ledger's mark is another one",
                 hint="put the mark's folder back, or begin a new counter",
             )
-        return self._noisy([*before, count], entropy), (count + pads[-1]) % _PADS
+        return self._noisy([*before, count], entropy), (count + last) % _PADS
 
     def _noisy(self, counts: list[int], entropy: Entropy | None) -> int:
         column = SquareRoot(self.horizon).column

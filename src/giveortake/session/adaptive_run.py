@@ -12,6 +12,7 @@ of the ledger before anybody is told: a run that was interrupted goes on with wh
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -145,6 +146,8 @@ class RunRequest:
             except QueryFailed:
                 mechanism.ledger.fail(reservation)
                 raise
+            finally:
+                run.close()
 
     def contestants_ended(self) -> tuple[str, ...]:
         """Which contestants of the race that guards the budget would end by this charge, by their symbols."""
@@ -173,12 +176,18 @@ class RunRequest:
 
 @final
 class AdaptiveRun:
-    """A run that was charged. `steps` are what it has drawn so far, in order; all of them are released."""
+    """A run that was charged. `steps` are what it has drawn so far, in order; all of them are released.
+
+    Draws are made one at a time, while the run has its turn. Whatever ends one before its end, an interruption too,
+    ends this object: it may not know what was kept. The run goes on when it is begun again, with what the ledger keeps.
+    """
 
     def __init__(self, request: RunRequest, reservation: Reservation) -> None:
         self._request, self._reservation = request, reservation
         self._tables: dict[tuple[KeyColumn, ...], Sensitive[Integers]] = {}
         self._guard: AboveThreshold | None = None
+        self._one_at_a_time = threading.Lock()
+        self._is_over = False
         self._filter: Filter = accounting.filter(ZCDP(request.rho))
         ledger = request._mechanism.ledger  # noqa: SLF001 (the run is the other half of its request)
         kept = _steps_of(reservation.answer) if reservation.settled else ledger.kept(reservation)
@@ -269,7 +278,7 @@ class AdaptiveRun:
         """Make a threshold, with noise of its own, for comparisons up to the first that is far; it costs at most ρ."""
         guard = AboveThreshold(threshold, _short_down(exact.sqrt_down(2 * rho)), self.rows_of_unit)
         self._draw(guard.event(), {"do": "watch"}, lambda: {"threshold": threshold})
-        self._guard = guard
+        self._guard = guard  # it was paid for: what was kept is this watch, and no older step
 
     @property
     def is_watching(self) -> bool:
@@ -306,19 +315,28 @@ class AdaptiveRun:
         if not self.is_settled:
             ledger = self._request._mechanism.ledger  # noqa: SLF001 (the run is the other half of its request)
             ledger.settle(self._reservation, {"format": FORMAT, "steps": self._kept})
+        self.close()
+
+    def close(self) -> None:
+        """Let go of exact tables and of the watch: nothing more is drawn here."""
+        self._is_over, self._guard = True, None
         self._tables.clear()
 
     # -- inside -------------------------------------------------------------------------------------------------
 
     def _draw(self, event: Event | None, said: dict[str, Any], draw: Callable[[], dict[str, Any]]) -> Step:
         """Admit, draw, keep; only what is kept is told."""
-        if self.is_settled:
-            raise LedgerDamaged("a run that has ended draws nothing more")
-        if event is not None:
-            self._filter.copy().charge(event)
-        content = {"event": None if event is None else event.to_dict(), **said, **sealed(draw)}
-        ledger = self._request._mechanism.ledger  # noqa: SLF001 (as above)
-        return self._take(ledger.keep(self._reservation, len(self._kept), content))
+        with self._one_at_a_time:
+            if self.is_settled or self._is_over:
+                raise MechanismSpent("this run has ended or was interrupted", hint="ask again: what was drawn is kept")
+            if event is not None:
+                self._filter.copy().charge(event)
+            self._is_over = True
+            content = {"event": None if event is None else event.to_dict(), **said, **sealed(draw)}
+            ledger = self._request._mechanism.ledger  # noqa: SLF001 (as above)
+            step = self._take(ledger.keep(self._reservation, len(self._kept), content))
+            self._is_over = False
+            return step
 
     def _take(self, content: Any) -> Step:
         """Count a step that is kept."""

@@ -155,9 +155,8 @@ class Counter:
                     f"the horizon of {self.horizon:,} periods is over; nothing was charged",
                     hint="a longer horizon is another counter, and another charge",
                 )
-            pads = [mechanism.ledger.pad(reservation, each) for each in range(place + 1)]
             try:
-                drawn = sealed(lambda: self._drawn(kept, pads))
+                drawn = sealed(lambda: self._drawn(kept, reservation))
             except QueryFailed:
                 mechanism.ledger.fail(reservation)
                 raise
@@ -200,9 +199,10 @@ class Counter:
             raise too_dear(mechanism, str(self.spend), charge.event, Fraction(0), refusal) from None
         return mechanism.ledger.kept(reservation), reservation
 
-    def _drawn(self, kept: list[Any], pads: list[int]) -> dict[str, Any]:
+    def _drawn(self, kept: list[Any], reservation: Reservation) -> dict[str, Any]:
         """The next step: its noisy integer, and its exact count under a pad, by which the next one goes on."""
-        engine = self._mechanism.engine
+        engine, ledger = self._mechanism.engine, self._mechanism.ledger
+        pads = [ledger.pad(reservation, place) for place in range(len(kept) + 1)]
         now = engine.tally(self._asked.tally(len(kept))).item(0)
         if not engine.unchanged():
             raise failure("changed")

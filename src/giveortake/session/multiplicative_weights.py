@@ -14,8 +14,10 @@ it, so that with the stated confidence no far query is nearer than α·n, and no
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
@@ -129,6 +131,7 @@ class MultiplicativeWeights:
         }
         request = RunRequest.of_mechanism(mechanism, table, rho, said, f"counts of {', '.join(columns)}")
         request.require([self._columns])
+        self._one_at_a_time = threading.Lock()
         self._stack = ExitStack()
         self._run: AdaptiveRun = self._stack.enter_context(request.begin(key))
         self._shares: Floats = np.full(cells, 1 / cells)
@@ -153,9 +156,11 @@ class MultiplicativeWeights:
         measured, and its interval is that of its noise.
         """
         query = self._query_of(patterns)
+        with self._one_at_a_time:
+            return self._known[query] if query in self._known else self._ask(query)
+
+    def _ask(self, query: str) -> Answer:
         chosen = self._cells_of(query)
-        if query in self._known:
-            return self._known[query]
         if self._run.is_settled:
             raise MechanismSpent("these weights were closed, and answer what was asked before alone")
         if self._asked >= self.plan.queries:
@@ -219,7 +224,7 @@ class MultiplicativeWeights:
                     raise InvalidParameter("patterns", name, "is none of the columns", hint=hint)
             axes = sorted((names.index(name), said) for name, said in pattern.items())
             found.append([[axis, _places(self._columns[axis], said)] for axis, said in axes])
-        return json.dumps(sorted(found))
+        return json.dumps([each for each, _ in itertools.groupby(sorted(found))])
 
     def _cells_of(self, query: str) -> Chosen:
         """The combinations that fit one of the patterns."""
