@@ -17,7 +17,8 @@ import pytest
 from ledger_places import FilePlace, Place, place
 
 from giveortake.errors import BudgetExceeded, LedgerError, LedgerUnavailable
-from giveortake.ledger import Ledger
+from giveortake.ledger import Ledger, sqlite
+from giveortake.ledger import open as open_ledger
 from giveortake.privacy import ApproxDP, PureDP
 from giveortake.privacy.events import Laplace, Pure
 
@@ -232,6 +233,26 @@ def test_a_mark_that_cannot_be_written_keeps_the_answer_in(tmp_path: Path) -> No
         aside.rename(mark)
         assert ledger.settle(paid, "released") == "released"
         ledger.verify()
+
+
+def test_an_interruption_when_a_transaction_has_just_begun_leaves_none_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = sqlite._begin
+
+    def begin_and_stop(connection: sqlite3.Connection, statement: str) -> None:
+        begin(connection, statement)
+        raise KeyboardInterrupt
+
+    with open_ledger(tmp_path / "a.ledger") as ledger:
+        ledger.population("people", budget=PureDP(1))
+        with monkeypatch.context() as interrupted:
+            interrupted.setattr(sqlite, "_begin", begin_and_stop)
+            for call in (ledger.levels, lambda: ledger.dataset("visits", population="people")):
+                with pytest.raises(KeyboardInterrupt):
+                    call()
+        ledger.dataset("visits", population="people")
+        assert ledger.verify().entries == len(ledger.history())
 
 
 def test_a_child_that_inherits_an_open_ledger_opens_its_own(place: Place) -> None:

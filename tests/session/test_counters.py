@@ -14,10 +14,18 @@ import polars as pl
 import pytest
 
 import giveortake as gt
-from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerMismatch, QueryRefused
+from giveortake.errors import (
+    AllowanceExceeded,
+    BudgetExceeded,
+    InvalidParameter,
+    LedgerMismatch,
+    QueryFailed,
+    QueryRefused,
+)
 from giveortake.mechanisms import Gaussian
 from giveortake.mechanisms.running_counts import RunningCount, moved
 from giveortake.mechanisms.square_root import SquareRoot
+from giveortake.session.session import mechanism_of
 from statistics_of_draws import ALPHA
 
 FIRST = dt.date(2024, 1, 1)
@@ -104,6 +112,26 @@ def test_rows_that_come_late_never_count_and_decide_nothing(tmp_path: Path) -> N
         assert "failed" not in [entry.kind for entry in book.history()]
     with _session(_table([0, 1, 2, 2]), ledger) as session:  # rows that were taken out have been counted
         assert round(float(session.counter("day", horizon=5, mu=1000).next().value)) == 5  # type: ignore[arg-type]
+
+
+def test_failures_of_steps_are_counted_and_then_stop_the_asker(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = _session(_table([0, 1]))
+    counter, mechanism = session.counter("day", horizon=5, mu=1), mechanism_of(session)
+    counter.next()
+
+    def full(*_: object) -> None:
+        raise QueryFailed("out of memory")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(type(mechanism.engine), "tally", full)
+        for expected in (1, 3):  # executed again, and failed again
+            with pytest.raises(QueryFailed):
+                counter.next()
+            assert [each.failed for each in mechanism.ledger.failures()] == [expected]
+    with pytest.raises(AllowanceExceeded):
+        counter.next()
+    mechanism.ledger.reset_failures(*mechanism.ledger.levels()[:1], reason="looked")
+    assert counter.next()["day"][0] == FIRST + dt.timedelta(1)
 
 
 def test_the_ledger_does_not_tell_what_was_counted(tmp_path: Path) -> None:

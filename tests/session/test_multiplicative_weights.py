@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
-from giveortake.errors import InvalidParameter, MechanismSpent
+from giveortake.errors import AllowanceExceeded, InvalidParameter, MechanismSpent, QueryFailed, QueryRefused
 from giveortake.ledger import Ledger
 from giveortake.mechanisms import AboveThreshold, Gaussian, Sensitive
 from giveortake.mechanisms.linear_queries import NoisyCount, Surprise
@@ -130,6 +130,43 @@ def test_a_handle_whose_turn_is_over_draws_nothing_more(session: Session) -> Non
     with pytest.raises(MechanismSpent, match="ended"):
         weights.count({"a": 1})
     assert weights.count({"a": 0}, {"a": 0}) is known  # what was told is told again
+
+
+def test_what_its_own_thread_has_open_is_refused_and_not_waited_for(session: Session) -> None:
+    with session.multiplicative_weights(**ASKED), pytest.raises(QueryRefused, match="open already"):
+        session.multiplicative_weights(**ASKED)
+    session.multiplicative_weights(**ASKED).close()
+
+
+def test_failures_are_counted_wherever_they_come_and_then_stop_the_asker(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = mechanism_of(session).ledger
+
+    def full(*_: object) -> None:
+        raise QueryFailed("out of memory")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(type(mechanism_of(session).engine), "tally", full)
+        with pytest.raises(QueryFailed):
+            session.multiplicative_weights(**ASKED)
+        with pytest.raises(QueryFailed):  # executed again, and failed again
+            session.multiplicative_weights(**ASKED)
+        assert [each.failed for each in ledger.failures()] == [3]
+    with pytest.raises(AllowanceExceeded):
+        session.multiplicative_weights(**ASKED)
+
+
+def test_an_interruption_shows_no_variable_of_a_draw(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Gaussian, "noise", stopped)
+    with pytest.raises(KeyboardInterrupt) as interrupted:
+        session.multiplicative_weights(**ASKED)
+    names = [frame.frame.code.name for frame in interrupted.traceback]
+    assert "sealed" in names
+    assert not {"release", "stopped", "draw"} & set(names)
 
 
 def test_threads_draw_one_after_the_other(session: Session) -> None:

@@ -335,6 +335,12 @@ class Ledger:
         with self.chain.changing() as draft:
             spending.begin_again(draft, number)
 
+    def require_failures_left(self, reservation: Reservation | int) -> None:
+        """Ask before each of several draws for a reservation: AllowanceExceeded if its asker's failures are used up."""
+        number = _number(reservation)
+        with self.chain.looking() as draft:
+            spending.require_failures_left(draft, number)
+
     def fail(self, reservation: Reservation | int) -> None:
         """Say that the executor ran out of memory, time or disk on a reservation, before anybody is told so.
 

@@ -198,6 +198,14 @@ def begin_again(draft: Draft, number: int) -> None:
         draft.add("repeated", {"reservation": number})
 
 
+def require_failures_left(draft: Draft, number: int) -> None:
+    """Refuse to draw once more for a reservation whose asker has observed as many failures as may be."""
+    reserved = _unanswered(draft, number)
+    if reserved is not None:
+        for level in reserved.own:
+            _require_failures_left(draft.book.levels[level], reserved.analyst)
+
+
 def _unanswered(draft: Draft, number: int) -> Reserved | None:
     reserved = draft.book.reservations.get(number)
     if reserved is None:

@@ -133,14 +133,15 @@ class SQLiteStore:
         with self._translated():
             self._notice_replacement()
             connection = self._connected()
-            _begin(connection, begin)
+            was_inside = connection.in_transaction
             try:
+                _begin(connection, begin)  # an interruption may come when it has begun, and before anybody knows
                 self._refuse_replacement()
                 yield Transaction(partial(self._execute, connection), migrations=self._migrations)
                 self._check_inside(connection)
                 connection.execute("COMMIT")
             except BaseException:
-                if self._connection is connection:  # and not the one of a parent process
+                if self._connection is connection and not was_inside:  # and not the one of a parent process
                     with suppress(sqlite3.Error):
                         connection.execute("ROLLBACK")
                 raise

@@ -36,7 +36,7 @@ from giveortake.plan.aggregates import Aggregate, AggregateKind
 from giveortake.plan.questions import Measured
 from giveortake.privacy import ZCDP, events
 from giveortake.session.run_steps import Choice, Compared, Counted, NoisyTable, Step, event_of, step_of
-from giveortake.session.sealed_draws import sealed
+from giveortake.session.sealed_draws import sealed_question
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -122,7 +122,10 @@ class RunRequest:
         mechanism = self._mechanism
         request: dict[str, Any] = {"questions": [], "refines": [], "part": None, "run": self.said}
         written = json.dumps(request, sort_keys=True)
-        with mechanism.ledger.turn(written, dataset=mechanism.dataset, analyst=mechanism.analyst):
+        with (
+            _once_in_a_thread(f"{id(mechanism.ledger)} {mechanism.analyst} {mechanism.dataset} {written}"),
+            mechanism.ledger.turn(written, dataset=mechanism.dataset, analyst=mechanism.analyst),
+        ):
             if not mechanism.engine.unchanged():
                 raise LedgerMismatch(
                     f"the table {mechanism.dataset!r} has changed since it was protected",
@@ -143,9 +146,6 @@ class RunRequest:
             run = AdaptiveRun(self, reservation)
             try:
                 yield run
-            except QueryFailed:
-                mechanism.ledger.fail(reservation)
-                raise
             finally:
                 run.close()
 
@@ -187,7 +187,7 @@ class AdaptiveRun:
         self._tables: dict[tuple[KeyColumn, ...], Sensitive[Integers]] = {}
         self._guard: AboveThreshold | None = None
         self._one_at_a_time = threading.Lock()
-        self._is_over = False
+        self._is_over = self._is_drawing = False
         self._filter: Filter = accounting.filter(ZCDP(request.rho))
         ledger = request._mechanism.ledger  # noqa: SLF001 (the run is the other half of its request)
         kept = _steps_of(reservation.answer) if reservation.settled else ledger.kept(reservation)
@@ -327,15 +327,21 @@ class AdaptiveRun:
     def _draw(self, event: Event | None, said: dict[str, Any], draw: Callable[[], dict[str, Any]]) -> Step:
         """Admit, draw, keep; only what is kept is told."""
         with self._one_at_a_time:
-            if self.is_settled or self._is_over:
+            if self.is_settled or self._is_over or self._is_drawing:  # a draw that did not end is one
                 raise MechanismSpent("this run has ended or was interrupted", hint="ask again: what was drawn is kept")
             if event is not None:
                 self._filter.copy().charge(event)
-            self._is_over = True
-            content = {"event": None if event is None else event.to_dict(), **said, **sealed(draw)}
             ledger = self._request._mechanism.ledger  # noqa: SLF001 (as above)
-            step = self._take(ledger.keep(self._reservation, len(self._kept), content))
-            self._is_over = False
+            ledger.require_failures_left(self._reservation)
+            named = {"event": None if event is None else event.to_dict(), **said}
+            self._is_drawing = True
+            try:
+                kept = sealed_question(lambda: ledger.keep(self._reservation, len(self._kept), named | draw()))
+            except QueryFailed:
+                ledger.fail(self._reservation)
+                raise
+            step = self._take(kept)
+            self._is_drawing = False
             return step
 
     def _take(self, content: Any) -> Step:
@@ -359,6 +365,22 @@ class AdaptiveRun:
             if not engine.unchanged():
                 raise failure("changed")
         return [self._tables[tuple(table)] for table in tables]
+
+
+_open_runs: set[tuple[str, int]] = set()  # by the thread that would wait for itself
+
+
+@contextmanager
+def _once_in_a_thread(name: str) -> Iterator[None]:
+    """Refuse a run that its own thread has open: nobody else could end it, and the wait for its turn would not end."""
+    held = (name, threading.get_ident())
+    if held in _open_runs:
+        raise QueryRefused("this run is open already, here in this thread", hint="go on with it, or close it first")
+    _open_runs.add(held)
+    try:
+        yield
+    finally:
+        _open_runs.discard(held)
 
 
 def _steps_of(answer: Any) -> list[Any]:

@@ -24,7 +24,7 @@ from giveortake.plan import Aggregate, AggregateKind, Call, Column, Kind, Measur
 from giveortake.plan.moments import moment_of
 from giveortake.session.mechanism import Charge
 from giveortake.session.refusals import too_dear
-from giveortake.session.sealed_draws import sealed
+from giveortake.session.sealed_draws import sealed_question
 from giveortake.workload.designs import normal_margin
 
 if TYPE_CHECKING:
@@ -155,13 +155,27 @@ class Counter:
                     f"the horizon of {self.horizon:,} periods is over; nothing was charged",
                     hint="a longer horizon is another counter, and another charge",
                 )
-            try:
-                drawn = sealed(lambda: self._drawn(kept, reservation))
-            except QueryFailed:
-                mechanism.ledger.fail(reservation)
-                raise
-            kept.append(mechanism.ledger.keep(reservation, place, drawn))
+            kept.append(self._next(kept, place, reservation))
         return self._read(kept, place, reservation)
+
+    def _next(self, kept: list[Any], place: int, reservation: Reservation) -> Any:
+        """Draw a step and keep it. A failure is counted before it is told, and so is every execution but the first."""
+        mechanism, begun = self._mechanism, f"{reservation.reference}-{place}.begun"
+        mechanism.ledger.require_failures_left(reservation)
+        if mechanism.spool.has(begun):
+            mechanism.ledger.begin_again(reservation)
+        mechanism.spool.first(begun, lambda: [place])
+
+        def draw() -> Any:
+            return mechanism.ledger.keep(reservation, place, self._drawn(kept, reservation))
+
+        try:
+            drawn = sealed_question(draw)
+        except QueryFailed:
+            mechanism.ledger.fail(reservation)
+            raise
+        mechanism.spool.forget(begun)
+        return drawn
 
     def answers(self) -> list[Answer]:
         """Everything that was told so far, once more, for free."""

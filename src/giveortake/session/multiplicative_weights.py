@@ -134,13 +134,21 @@ class MultiplicativeWeights:
         self._one_at_a_time = threading.Lock()
         self._stack = ExitStack()
         self._run: AdaptiveRun = self._stack.enter_context(request.begin(key))
+        try:
+            self._begin(cells)
+        except BaseException:  # whoever has no handle cannot close it
+            self._stack.close()
+            raise
+
+    def _begin(self, cells: int) -> None:
+        """Count all rows, unless that was done before; then what was drawn since is told again."""
         self._shares: Floats = np.full(cells, 1 / cells)
         self._known: dict[str, Answer] = {}
         self._seen: list[float] = []
         self._asked = 0
         everything = np.ones(cells, dtype=bool)
         if not self._run.steps:
-            self._run.count(self._columns, everything, _EVERYTHING, rho * _FOR_TOTAL)
+            self._run.count(self._columns, everything, _EVERYTHING, self.plan.rho * _FOR_TOTAL)
         first = self._run.steps[0]
         assert isinstance(first, Counted)  # noqa: S101 (the first step counts all rows)
         self._rows = max(1.0, float(first.count))

@@ -28,9 +28,9 @@ def sealed(draw: Callable[[], Drawn]) -> Drawn:
     """What is drawn.
 
     What goes wrong is told by an error of our own alone, without what led to it: other errors, and the variables in a
-    trace, may hold keys and exact counts.
+    trace, may hold keys and exact counts. An interruption is told without its trace.
     """
-    failed: GiveOrTakeError
+    failed: BaseException
     try:
         return draw()
     except GiveOrTakeError as error:
@@ -39,5 +39,7 @@ def sealed(draw: Callable[[], Drawn]) -> Drawn:
         failed = failure("memory", type(error))
     except Exception as error:  # noqa: BLE001 (raised below, without a trace of what was drawn)
         failed = failure("other", type(error))
+    except BaseException as error:  # noqa: BLE001 (the same)
+        failed = error
     failed.__context__ = None
     raise failed.with_traceback(None) from None

@@ -53,6 +53,10 @@ class Spool:
                 _sync(self.place())
         return path
 
+    def has(self, name: str) -> bool:
+        """Whether there are lines under a name."""
+        return (self.place() / name).exists()
+
     def forget(self, name: str) -> None:
         """Remove what is not needed any more."""
         (self.place() / name).unlink(missing_ok=True)
