@@ -176,12 +176,13 @@ def test_a_text_that_depends_on_rows_is_found(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_charge_that_depends_on_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = InteractiveMechanism.event
+    sound = InteractiveMechanism.charge
 
-    def counting(self: InteractiveMechanism, asked: Any) -> Any:
-        return Repeated(sound(self, asked), 1 + _rows_in(self.engine))
+    def counting(self: InteractiveMechanism, *asked: Any) -> Any:
+        charge = sound(self, *asked)
+        return replace(charge, event=Repeated(charge.event, 1 + _rows_in(self.engine)))
 
-    monkeypatch.setattr(InteractiveMechanism, "event", counting)
+    monkeypatch.setattr(InteractiveMechanism, "charge", counting)
     assert "charge is" in str(_observed("rows, add-remove", ["sum"]))
 
 

@@ -29,7 +29,7 @@ while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 3:
 columns = "i * 7919 % 50021 AS p, concat('g', i * 31 % 40) AS g, (i % 1001) / 10::DOUBLE AS x"
 os.mkdir(folder + "/t")
 for part in range(16):  # each a task of its own; Spark would take longer to write them than to be asked
-    rows = f"SELECT {columns} FROM range({part * 25_000}, {(part + 1) * 25_000}) AS t(i)"
+    rows = f"SELECT {columns} FROM range({part * 100_000}, {(part + 1) * 100_000}) AS t(i)"
     duckdb.sql(f"COPY ({rows}) TO '{folder}/t/{part}.parquet'")
 said = {
     "unit": "p", "budget": gt.ApproxDP(10**8, "1e-6"), "domains": {"g": [f"g{n}" for n in range(40)], "x": (0, 100)},

@@ -251,6 +251,13 @@ class Released(ABC):
 
 
 @final
+class Remark(str):
+    """A note that follows from the released numbers, and not from the question alone: another draw may lack it."""
+
+    __slots__ = ()
+
+
+@final
 class Answer(Released):
     """A table of values with intervals, and where they came from. It cannot be changed.
 

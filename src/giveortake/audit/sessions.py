@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias, final
 import numpy as np
 
 from giveortake.answers import Answer, Column
+from giveortake.answers.answer import Remark
 from giveortake.audit.observations import Observation
 from giveortake.audit.replay import Recorded
 from giveortake.compile import Measurement, Spend
@@ -143,7 +144,7 @@ class Pipeline:
         except GiveOrTakeError as error:
             status, text = f"refused: {type(error).__name__}", str(error)
         else:
-            status, text = "answered", repr((answer.notes, answer.recipe, answer.citations, answer.cost))
+            status, text = "answered", repr((_said(answer), answer.recipe, answer.citations, answer.cost))
             keys = {name for name, _ in asked.question.keys}
             shape = [
                 (column.name, column.has_interval) if asked.finds_keys and column.name in keys else _face(column)
@@ -213,6 +214,11 @@ def _levels(measure: Measure, array: npt.NDArray[Any], keys: Keys) -> Iterator[d
 def _kept(key: tuple[Value, ...]) -> bool:
     """Three keys of four, the same ones of every table: as if the rest had stayed below the threshold."""
     return sum(repr(key).encode()) % 4 != 0
+
+
+def _said(answer: Answer) -> tuple[str, ...]:
+    """The notes, without those that follow from released numbers: these are as noisy as the numbers."""
+    return tuple(note for note in answer.notes if not isinstance(note, Remark))
 
 
 def _face(column: Column) -> tuple[Any, ...]:

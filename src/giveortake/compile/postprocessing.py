@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from giveortake.answers import Answer, Column
+from giveortake.answers.answer import Remark
 from giveortake.answers.caps import Caps
 from giveortake.answers.numbers import shown
 from giveortake.compile.aggregates import Measures
@@ -322,20 +323,20 @@ def _empty(made: Measurement, keys: Keys) -> list[str]:
     if made.selection is None or keys.size:
         return []
     more = "ask for more ε, for more δ for keys or for wider groups, or declare the domain of the grouping columns"
-    return [f"no key was shown: {more}"]
+    return [Remark(f"no key was shown: {more}")]
 
 
 def _unknown(made: Measurement, columns: list[Column]) -> list[str]:
     """Which quotients, as means of hardly any rows, may be anything that they ever could."""
     by_name = {column.name: column for column in columns}
-    found = []
+    found: list[str] = []
     for name, formula in made.formulas:
         if isinstance(formula, Ratio) and formula.low is not None and formula.high is not None:
             low, high = float(formula.low), float(formula.high)
             whole = (each for each in by_name[name].triples() if each[1] == low < high == each[2])
             if next(whole, None) is not None:
                 ends = f"{shown(low)} to {shown(high)}"
-                found.append(f"where the interval of `{name}` is all of {ends}, nothing is known of it")
+                found.append(Remark(f"where the interval of `{name}` is all of {ends}, nothing is known of it"))
     return found
 
 

@@ -47,6 +47,7 @@ class Measured:
 def without_low_orders(table: Floats) -> Floats:
     """A table without its constant part and without the parts that depend on one column alone.
 
+    >>> import numpy as np
     >>> without_low_orders(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """

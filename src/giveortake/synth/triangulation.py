@@ -33,7 +33,7 @@ class Triangulation:
         """The cliques for some groups of columns.
 
         >>> Triangulation.of([2, 3, 4, 5], [(0, 1), (1, 2), (2, 3), (0, 3)])
-        Triangulation(cliques=((0, 1, 3), (1, 2, 3)), cells=90)
+        Triangulation(cliques=((0, 1, 2), (0, 2, 3)), cells=64)
         """
         neighbours = _neighbours(len(sizes), groups)
         weights = [math.log(size) for size in sizes]
