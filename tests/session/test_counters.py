@@ -257,3 +257,10 @@ def test_what_cannot_be_counted_is_refused_before_the_charge() -> None:
     with pytest.raises(BudgetExceeded, match="nothing was charged"):
         session.counter("day", horizon=3, rho=2).next()
     assert session.spent == 0
+
+
+def test_a_margin_is_told_for_the_periods_of_the_horizon_alone() -> None:
+    counter = _session(_table([0])).counter("day", horizon=8, mu=1)
+    for period in (0, -1, 9):
+        with pytest.raises(InvalidParameter, match="between 1 and the horizon"):
+            counter.margin(period)

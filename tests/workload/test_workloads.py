@@ -111,6 +111,8 @@ def test_a_quote_reads_no_row_and_costs_nothing_and_says_what_an_equal_split_wou
     assert session.spent == 0
     assert quote.rms < quote.equal_rms == pytest.approx(math.sqrt(6 / 0.2))
     assert quote.line("sex", "age")["sd"] < quote.equal_rms
+    with pytest.raises(InvalidParameter, match="one of the tables"):
+        quote.line("nothing")
     assert "equal split" in str(quote)
     assert quote.admitted
     assert query.answer(rho="1/10").lines() == list(quote.lines)

@@ -140,6 +140,8 @@ class Counter:
 
     def margin(self, period: int) -> float:
         """How far the count after so many periods is from the truth. It is known without a row."""
+        if not 1 <= period <= self.horizon:
+            raise InvalidParameter("period", period, f"is not between 1 and the horizon, {self.horizon:,}")
         weights = SquareRoot(period).last_weights()
         deviation = float(np.sqrt(float(self._noise.sigma**2 + Fraction(1, 12)) * (weights**2).sum()))
         return normal_margin(deviation, self._terms.confidence.miss(self.horizon))

@@ -168,8 +168,10 @@ class Session:
     ) -> MultiplicativeWeights:
         """Very many counts of combinations of declared values, chosen one after the other, under one charge.
 
-        Weights over all combinations, up to a million, tell what they know for free; `accuracy` is how far off they may
-        be, as a share of all rows. What was far is measured, and the weights move. `queries` is how many there may be.
+        Weights over all combinations, up to a million, tell what they know for free. What is far is measured, and the
+        weights move. `queries` is how many there may be. An answer is off by at most α·n + 2·m: α is `accuracy`, and m
+        is what the noise of so many comparisons takes (`weights.plan.bound(n)`). That pays for very many queries of
+        very many rows; for fewer, `workload` tells far more at the same price.
         """
         return MultiplicativeWeights(
             self._mechanism,

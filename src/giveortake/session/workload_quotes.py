@@ -8,6 +8,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.errors import InvalidParameter
+
 if TYPE_CHECKING:
     from giveortake.privacy import Guarantee
 
@@ -45,7 +47,11 @@ class WorkloadQuote:
 
     def line(self, *columns: str) -> dict[str, Any]:
         """What is known of the table of some columns."""
-        return next(line for line in self.lines if set(line["table"]) == set(columns))
+        for line in self.lines:
+            if set(line["table"]) == set(columns):
+                return line
+        known = "; ".join(", ".join(line["table"]) for line in self.lines[:5])
+        raise InvalidParameter("columns", columns, "are not the columns of one of the tables", hint=f"such as {known}")
 
     def to_json(self) -> str:
         """Everything, as JSON."""
