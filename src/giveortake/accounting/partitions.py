@@ -16,7 +16,7 @@ bets on sees costs that never exceed it, and zero for releases from parts that d
 from __future__ import annotations
 
 from heapq import nlargest
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from giveortake.accounting import prices
 from giveortake.errors import InvalidParameter
@@ -80,7 +80,8 @@ def from_json(content: object) -> Parts:
     """What `to_json` wrote."""
     parts: Parts = {}
     try:
-        for partition, touched, part, single, added in content:  # type: ignore[attr-defined]  # (what is no list is refused below)
+        listed: Any = content  # what is no list is refused below
+        for partition, touched, part, single, added in listed:
             sums = parts.setdefault((int(partition), int(touched)), {})
             sums[int(part)] = int(single), int(added)
     except (TypeError, ValueError):

@@ -154,6 +154,5 @@ def _answer(mechanism: Callable[[Any], Any], x: Any) -> Any:
 def error_of(outputs: Outputs) -> Exception | None:
     """The first error, if there is nothing but errors."""
     listed = [] if isinstance(outputs, np.ndarray) else outputs
-    if listed and all(isinstance(output, Raised) for output in listed):
-        return listed[0].error  # type: ignore[no-any-return]  # (all are errors)
-    return None
+    raised = [output for output in listed if isinstance(output, Raised)]
+    return raised[0].error if raised and len(raised) == len(listed) else None

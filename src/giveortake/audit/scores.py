@@ -51,15 +51,17 @@ class BySum:
     def __call__(self, view: View) -> Column:
         columns = np.array([ByColumn(name)(view) for name in self.names])
         columns = np.where(np.isnan(columns), 0, columns)
+        found: Column
         match self.kind:
             case "sum":
-                return columns.sum(axis=0)  # type: ignore[no-any-return]  # (numpy says Any)
+                found = columns.sum(axis=0)
             case "least":
-                return columns.min(axis=0)  # type: ignore[no-any-return]  # (numpy says Any)
+                found = columns.min(axis=0)
             case "greatest":
-                return columns.max(axis=0)  # type: ignore[no-any-return]  # (numpy says Any)
+                found = columns.max(axis=0)
             case _:
-                return columns.argmax(axis=0).astype(np.float64)  # type: ignore[no-any-return]  # (numpy says Any)
+                found = columns.argmax(axis=0).astype(np.float64)
+        return found
 
     def __str__(self) -> str:
         return f"the {self.kind} of the coordinates"
@@ -93,7 +95,8 @@ class ByCell:
         return np.where(np.isnan(column), len(self.edges) + 1 + len(self._exact), cells)
 
     def __call__(self, view: View) -> Column:
-        return self._ratios[self._cells(ByColumn(self.name)(view))]  # type: ignore[no-any-return]  # (numpy says Any)
+        found: Column = self._ratios[self._cells(ByColumn(self.name)(view))]
+        return found
 
     def __str__(self) -> str:
         return f"the likelihood of {self.name}"

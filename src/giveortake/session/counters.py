@@ -199,7 +199,8 @@ class Counter:
     def _opened(self, charge: Charge, *, charge_now: bool = True) -> tuple[list[Any], Any]:
         """What is kept so far, and the one charge for it; a counter that was begun before is found whatever changed."""
         mechanism = self._mechanism
-        key = f"counter {hashlib.sha256(charge.question.encode()).hexdigest()}"
+        named = f"{mechanism.dataset} {charge.question}"  # an asker's keys are for all data sets together
+        key = f"counter {hashlib.sha256(named.encode()).hexdigest()}"
         if not charge_now and not mechanism.ledger.knows(
             charge.event,
             dataset=mechanism.dataset,
