@@ -87,7 +87,7 @@ def expected(asked: VectorSum, rows: dict[str, list[Any]]) -> list[int]:
     for vector in units.values():
         length = sum(weight * cell**2 for weight, cell in zip(weights, vector, strict=True))
         kept = vector
-        if length > asked.bound**2:
+        if length * (1 + 2**-40) > asked.bound**2:
             kept = [math.trunc(cell * (asked.bound * (1 - 2**-48) / math.sqrt(length))) for cell in vector]
         assert sum(weight * cell**2 for weight, cell in zip(weights, kept, strict=True)) <= asked.bound**2
         total = [one + other for one, other in zip(total, kept, strict=True)]
@@ -118,7 +118,7 @@ def test_every_engine_sums_the_same_vectors(name: str, request: pytest.FixtureRe
 
 
 @pytest.mark.parametrize("person", [True, False])
-@pytest.mark.parametrize("bound", [1, 7, 90, 2**20, 2**44, 2**45])
+@pytest.mark.parametrize("bound", [1, 7, 90, 2**20, 2**29, 2**30])
 def test_the_sum_is_the_sum_of_units_and_no_unit_is_too_long(bound: int, person: bool) -> None:
     """What a unit adds is what it gives alone: nobody else decides it."""
     random = np.random.default_rng(bound % 1000)
@@ -132,7 +132,7 @@ def test_the_sum_is_the_sum_of_units_and_no_unit_is_too_long(bound: int, person:
             "row": range(40),
         }
     )
-    steps = 2**14 if bound > 2**40 else STEPS
+    steps = 2**14 if bound > 2**20 else STEPS
     with session(frame, person=person) as s:
         relation, name = mechanism_of(s).origin.relations["rows"], "person" if person else "row"
         units = [
@@ -146,26 +146,13 @@ def test_the_sum_is_the_sum_of_units_and_no_unit_is_too_long(bound: int, person:
             assert answer(engine_of(s), asked) == [sum(cells) for cells in zip(*alone, strict=True)]
 
 
-def test_a_unit_with_too_many_steps_in_a_cell_is_left_out() -> None:
-    """2⁵⁰ steps need a million rows of 2³⁰ steps."""
-    rows = 2**20 + 1
-    many = pl.DataFrame({"person": [1] * rows + [2], "x": [1.0] * rows + [0.5], "y": 1.0, "city": "a", "sex": "f"})
-    with session(many, person=True) as s:
-        relation = mechanism_of(s).origin.relations["rows"]
-        steps = (value("x", 2**30),)
-        dense = VectorSum(relation, steps, (), (Component((0,)),), 2**45)
-        cells = VectorSum(relation, steps, keys("city"), (Component((0,), (0,)),), 2**45)
-        assert answer(engine_of(s), dense) == [2**29]
-        assert answer(engine_of(s), cells) == [2**29, 0]
-
-
 def test_what_cannot_be_summed_is_refused_by_what_it_says() -> None:
     with session(pl.DataFrame(ROWS), person=True) as s:
         relation = mechanism_of(s).origin.relations["rows"]
         with pytest.raises(QueryRefused, match="steps"):
-            VectorSum(relation, (value("x"),), (), (Component((0,)),), 2**46)
+            VectorSum(relation, (value("x"),), (), (Component((0,)),), 2**30 + 1)
         with pytest.raises(QueryRefused, match="too many steps"):
-            VectorSum(relation, (value("x", 2**20),), (), (Component((0, 0)),), 2**40)
+            VectorSum(relation, (value("x", 2**20),), (), (Component((0, 0)),), 2**30)
         wide = KeyColumn("city", Column("city"), tuple(str(n) for n in range(2**20 + 1)))
         with pytest.raises(QueryRefused, match="cells"):
             VectorSum(relation, (), (wide,), (Component((), (0,)),), 1)

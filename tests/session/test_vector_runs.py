@@ -26,7 +26,7 @@ from replay import Revealing
 
 MU = Fraction(1, 2)
 DOMAINS = {"x": (-1, 1), "y": (-1, 1), "city": ["a", "b"]}
-ROWS = {
+ROWS: dict[str, list[Any]] = {
     "who": [1, 1, 2, 3, 3, 3],
     "x": [0.5, -1.0, 1.0, 0.2, 0.3, -0.9],
     "y": [1.0, 0.5, -1.0, 0.25, -0.5, 1.0],

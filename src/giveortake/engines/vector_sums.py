@@ -5,14 +5,14 @@ cell, or in the cell that the row's keys name. A unit's vector v is the sum over
 ‖v‖² = Σ w·v² over all cells of all components together, with the public weight w of each component.
 
 A unit with ‖v‖ ≤ C, the `bound`, is not touched. Any other is multiplied by a number just below C/‖v‖, cut towards zero
-to whole steps, and left out altogether if Σ w·v² ≤ C² does not hold for the integers that result. So is a unit that
-has more than 2⁵⁰ steps in one cell.
+to whole steps, and left out altogether if Σ w·v² ≤ C² does not hold for the integers that result.
 
 Guarantee: each unit's vector has length at most C, on the integers that are summed, whatever the engine's arithmetic
 with doubles does, and it is a function of this unit's rows alone. So a unit that is added or removed moves the sum by
-at most C, and one that is changed by at most 2·C. Proof: the last step checks exactly that, on integers. All sums and
-squares of one unit are integers, which no order of rows changes; what is computed in doubles are single operations on
-them. ∎ Without the check doubles do not keep C: at C = 2⁵² one draw in ten was longer.
+at most C, and one that is changed by at most 2·C. Proof: the last step checks exactly that, on integers of 64 bits,
+which hold the sum because C ≤ 2³⁰. All sums over rows and over cells that come in no fixed order are sums of integers,
+which no order changes; what is computed in doubles are expressions of these. ∎ Without the check doubles do not keep C:
+at C = 2⁵² one draw in ten was longer.
 
 Where each row is a unit, and the components are all products of two values with weight 1 on the diagonal and 2 beside
 it (a Gram matrix), the row's values are made shorter instead of the products: ‖qqᵀ‖ = Σ q², which is checked to be at
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from giveortake.plan import Relation
 
 MOST_CELLS = 1 << 20
-LONGEST = 1 << 45  # the greatest bound: its square, and all squares of a unit, have exact sums in 128 bits
-MOST_OF_CELL = 1 << 50  # steps of one unit in one cell
+LONGEST = 1 << 30  # the greatest bound: its square has 60 bits
+MOST_OF_CELL = 1 << 45  # what a cell that was found by its key is moved to before squares are taken, in 128 bits
 MOST_OF_ROW = (1 << 31) - 1  # steps of one row in one cell
 
 
@@ -140,7 +140,7 @@ class VectorSum:
 
         A unit that is added or removed: C². One that is changed: (2C)²; where inner products of uncut vectors are not
         negative, less. Let a unit's integers be w = f·v − r, 0 ≤ f ≤ 1, with |r| < 2 in each cell: less than 1 by
-        cutting, and less than 1 by doubles, because cells are below 2⁵⁰. Then for two units
+        cutting, and less than 1 by doubles, because f·v is at most 2³⁰. Then for two units
         ⟨w, w′⟩ ≥ −‖r‖·‖w′‖ − ‖w‖·‖r′‖ − ‖r‖·‖r′‖ ≥ −(2·C·R + R²) with R² = 4·Σ weights of all cells, and
         ‖w − w′‖² ≤ 2·C² + 4·C·R + 2·R². ∎ Rows that are units of a Gram matrix are cut as integers: 2·C².
         Where rows are units and a join repeats a row up to m times, all of that m² times.

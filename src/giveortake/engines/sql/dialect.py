@@ -323,7 +323,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def square(self, whole: str) -> str:
-        """The exact square of a whole number of at most 2⁵⁰, of a type that holds sums of 2²⁰ of them."""
+        """The exact square of a whole number of at most 2⁴⁵, of a type that holds sums of 2²⁰ of them."""
 
     @abstractmethod
     def lattice(self, real: str, granularity: Fraction) -> str:

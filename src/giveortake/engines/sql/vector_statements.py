@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from giveortake.engines.sql.statements import LESS, equal, select_rows, steps_of, told_apart
 from giveortake.engines.vector_sums import MOST_OF_CELL
+from giveortake.plan import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from giveortake.engines.vector_sums import Component, VectorSum
 
 _NARROW = 1 << 31
-_SAFE = 1 << 62
 
 
 def vector_rows(printer: Printer, asked: VectorSum) -> str:
@@ -70,14 +70,26 @@ def _dense(printer: Printer, asked: VectorSum, rows: str) -> str:
     else:
         each = [dialect.narrow_total(product) for product in products]
         vectors = f"SELECT p, {_listed(each, '{}')} FROM ({dialect.by_person(rows)}) AS q GROUP BY p"
-        within = " AND ".join(f"abs(a{i}) <= {MOST_OF_CELL}" for i in range(count))
-        vectors = f"SELECT * FROM ({vectors}) AS u WHERE {within}"
-    measured = dialect.fence(f"SELECT *, {_square(dialect, asked, 'a')} AS n FROM ({vectors}) AS u")
-    cut = [_shortened(dialect, asked, f"a{i}", "n") for i in range(count)]
-    shorter = dialect.fence(f"SELECT {_listed(cut, '{}', 'w')} FROM ({measured}) AS u")
-    checked = f"SELECT * FROM ({shorter}) AS u WHERE {_square(dialect, asked, 'w')} <= {_bound(dialect, asked)}"
+    checked = _checked(dialect, asked, vectors, [])
     sums = [dialect.total(f"w{i}", asked.bound) for i in range(count)]
     return f"SELECT {_listed(sums, 'coalesce({}, 0)')} FROM ({checked}) AS u"
+
+
+def _checked(dialect: Dialect, asked: VectorSum, vectors: str, kept: list[str]) -> str:
+    """Vectors a0, a1 … as w0, w1 …: as they are or shorter, and without those that are not as short as they should be.
+
+    The length is computed in doubles, by one expression for each vector; the check in integers of 64 bits.
+    """
+    places = range(len(asked.components))
+    reals = [f"CAST(a{i} AS {dialect.type_name(Kind.REAL)})" for i in places]
+    doubles = dialect.fence(f"SELECT {', '.join([*kept, _listed(reals, '{}', 'x')])} FROM ({vectors}) AS u")
+    length = " + ".join(f"x{i} * x{i} * {each.weight}" for i, each in enumerate(asked.components))
+    measured = dialect.fence(f"SELECT *, {length} AS n FROM ({doubles}) AS u")
+    scaled = dialect.fence(f"SELECT *, {_factor(dialect, asked)} AS f FROM ({measured}) AS u")
+    cut = [dialect.cut(f"x{i} * f", asked.bound) for i in places]
+    shorter = dialect.fence(f"SELECT {', '.join([*kept, _listed(cut, '{}', 'w')])} FROM ({scaled}) AS u")
+    check = " + ".join(f"w{i} * w{i} * {each.weight}" for i, each in enumerate(asked.components))
+    return f"SELECT * FROM ({shorter}) AS u WHERE {check} <= {asked.bound**2}"
 
 
 def _gram(dialect: Dialect, asked: VectorSum, rows: str) -> str:
@@ -108,13 +120,9 @@ def _cells_of_rows(printer: Printer, asked: VectorSum, rows: str) -> str:
     there = [_if_known(each, _product(each)) for each in asked.components]
     places = [f"{_cell(asked, i)} AS b{i}" for i in range(count)]
     vectors = dialect.fence(f"SELECT {_listed(there, '{}')}, {', '.join(places)} FROM ({rows}) AS q")
-    names = [f"b{i}" for i in range(count)]
     if asked.is_uncut:
         return _by_cell(dialect, asked, vectors, [(f"b{i}", f"a{i}") for i in range(count)])
-    measured = dialect.fence(f"SELECT *, {_square(dialect, asked, 'a')} AS n FROM ({vectors}) AS u")
-    cut = [_shortened(dialect, asked, f"a{i}", "n") for i in range(count)]
-    shorter = dialect.fence(f"SELECT {_listed(cut, '{}', 'w')}, {', '.join(names)} FROM ({measured}) AS u")
-    checked = f"SELECT * FROM ({shorter}) AS u WHERE {_square(dialect, asked, 'w')} <= {_bound(dialect, asked)}"
+    checked = _checked(dialect, asked, vectors, [f"b{i}" for i in range(count)])
     return _by_cell(dialect, asked, checked, [(f"b{i}", f"w{i}") for i in range(count)])
 
 
@@ -132,15 +140,15 @@ def _cells_of_persons(printer: Printer, asked: VectorSum, rows: str) -> str:
     pairs = (
         f"SELECT p, code, {dialect.narrow_total('a')} AS a FROM ({lines}) AS l WHERE code IS NOT NULL GROUP BY p, code"
     )
-    weight = _weight_of_code(asked)
-    near = f"SELECT *, CASE WHEN abs(a) <= {MOST_OF_CELL} THEN 0 ELSE 1 END AS beyond FROM ({pairs}) AS t"
-    squares = f"{weight} * {dialect.square(dialect.between('coalesce(a, 0)', str(-MOST_OF_CELL), str(MOST_OF_CELL)))}"
-    measured = dialect.with_sums(near, [(squares, "n"), ("beyond", "lost")])
-    cut = _shortened(dialect, asked, "a", "n")
-    shorter = f"SELECT p, code, {cut} AS w FROM ({dialect.fence(measured)}) AS t WHERE lost = 0"
-    checked = dialect.with_sums(shorter, [(f"{weight} * {dialect.square('w')}", "m")])
+    weight, most = _weight_of_code(asked), MOST_OF_CELL
+    near = f"SELECT p, code, {dialect.between('coalesce(a, 0)', str(-most), str(most))} AS a FROM ({pairs}) AS t"
+    measured = dialect.fence(dialect.with_sums(near, [(f"{weight} * {dialect.square('a')}", "n")]))
+    scaled = dialect.fence(f"SELECT p, code, a, {_factor(dialect, asked)} AS f FROM ({measured}) AS t")
+    real = dialect.real("a")
+    shorter = f"SELECT p, code, {dialect.cut(f'{real} * f', asked.bound)} AS w FROM ({scaled}) AS t"
+    checked = dialect.with_sums(shorter, [(f"{weight} * w * w", "m")])
     total = dialect.total("w", asked.bound)
-    return f"SELECT code, {total} AS a0 FROM ({checked}) AS t WHERE m <= {_bound(dialect, asked)} GROUP BY code"
+    return f"SELECT code, {total} AS a0 FROM ({checked}) AS t WHERE m <= {asked.bound**2} GROUP BY code"
 
 
 def _cell(asked: VectorSum, place: int) -> str:
@@ -169,29 +177,11 @@ def _weight_of_code(asked: VectorSum) -> str:
 # -- lengths ----------------------------------------------------------------------------------------------------
 
 
-def _square(dialect: Dialect, asked: VectorSum, letter: str) -> str:
-    """The weighted sum of the squares of all components, exactly; those after cutting are at most as long as C."""
-    longest = asked.bound**2 * sum(each.weight for each in asked.components)
-    if letter == "a":
-        longest = asked.longest_row if asked.by_row else _SAFE
-    narrow = longest < _SAFE
-    terms = []
-    for place, component in enumerate(asked.components):
-        one = f"{letter}{place}"
-        square = f"CAST({one} AS BIGINT) * {one}" if narrow else dialect.square(one)
-        terms.append(square if component.weight == 1 else f"{component.weight} * ({square})")
-    return f"({' + '.join(terms)})"
-
-
-def _bound(dialect: Dialect, asked: VectorSum) -> str:
-    return dialect.square(str(asked.bound)) if asked.bound**2 >= _SAFE else str(asked.bound**2)
-
-
-def _shortened(dialect: Dialect, asked: VectorSum, column: str, length: str) -> str:
-    """A cell of a vector whose length squared is known: as it is, or its part within the bound, cut towards zero."""
-    factor = f"({dialect.double(asked.bound * LESS)} / sqrt({dialect.real(length)}))"
-    part = dialect.cut(f"{dialect.real(column)} * {factor}", asked.bound)
-    return f"CASE WHEN {length} <= {_bound(dialect, asked)} THEN {column} ELSE {part} END"
+def _factor(dialect: Dialect, asked: VectorSum) -> str:
+    """What a vector of length √n is multiplied by: 1, or just less than what makes it as short as it should be."""
+    length = dialect.real("n")
+    short = f"{length} * {dialect.double(1 + 2.0**-40)} <= {dialect.double(asked.bound**2)}"
+    return f"CASE WHEN {short} THEN {dialect.double(1)} ELSE {dialect.double(asked.bound * LESS)} / sqrt({length}) END"
 
 
 def _listed(texts: Sequence[str], form: str, letter: str = "a") -> str:
