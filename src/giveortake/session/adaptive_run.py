@@ -22,6 +22,7 @@ import numpy as np
 
 from giveortake import accounting, exact
 from giveortake.accounting.currencies import Rho
+from giveortake.accounting.whole_prices import priced_within
 from giveortake.compile.caps import unbounded
 from giveortake.compile.releases import packed
 from giveortake.engines import Keys, Summand, Tally
@@ -90,6 +91,7 @@ class RunRequest:
         relation = mechanism.origin.relations[table]
         if relation.most_rows is None:
             raise unbounded("rows")
+        rho = priced_within(rho)  # whoever asks for all that is left gets it
         return cls(mechanism, relation, rho, said | {"relation": relation.to_json(), "rho": str(rho)}, words)
 
     @classmethod
