@@ -123,7 +123,7 @@ class RunRequest:
         request: dict[str, Any] = {"questions": [], "refines": [], "part": None, "run": self.said}
         written = json.dumps(request, sort_keys=True)
         with (
-            _once_in_a_thread(f"{id(mechanism.ledger)} {mechanism.analyst} {mechanism.dataset} {written}"),
+            _once_in_a_thread(f"{mechanism.ledger.id} {mechanism.analyst} {mechanism.dataset} {written}"),
             mechanism.ledger.turn(written, dataset=mechanism.dataset, analyst=mechanism.analyst),
         ):
             if not mechanism.engine.unchanged():

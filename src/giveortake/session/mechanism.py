@@ -32,7 +32,7 @@ from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by
 from giveortake.session.found_keys import FoundDraw
 from giveortake.session.paid_releases import PaidRelease
 from giveortake.session.refusals import no_share, too_dear
-from giveortake.session.sealed_draws import Drawn, sealed_question
+from giveortake.session.sealed_draws import Drawn, sealed, sealed_question
 from giveortake.session.stored_answers import DrawnPart
 
 if TYPE_CHECKING:
@@ -163,7 +163,11 @@ class InteractiveMechanism:
         charge = self.charge(asked, refines, portion, profile)
 
         def draw(reservation: Reservation) -> list[Stored]:
-            return self.settle(reservation, [self.draw(each, reservation, place) for place, each in enumerate(asked)])
+            return sealed(  # as long as it is not kept, nobody may find it in a trace
+                lambda: self.settle(
+                    reservation, [self.draw(each, reservation, place) for place, each in enumerate(asked)]
+                )
+            )
 
         reservation, parts = self.draw_once(charge, lambda: self.reserve(asked, key, charge), draw)
         return reservation, stored_answers.parts_of(reservation.answer, len(asked)) if parts is None else parts

@@ -77,7 +77,7 @@ class WorkloadQuery:
                 raise too_dear(mechanism, str(made.spend), charge.event, Fraction(0), refusal) from None
 
         def draw(reservation: Reservation) -> Any:
-            return mechanism.ledger.settle(reservation, sealed_question(lambda: self._drawn(made)))
+            return sealed_question(lambda: mechanism.ledger.settle(reservation, self._drawn(made)))
 
         reservation, content = mechanism.draw_once(charge, reserve, draw)
         return self._read(made, said, reservation, reservation.answer if content is None else content)
