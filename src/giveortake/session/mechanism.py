@@ -303,13 +303,14 @@ class InteractiveMechanism:
         """Charge, durably, before a row is read. A table that changed is refused first, at no cost."""
         for each in asked:
             if each.refusal is not None:
-                raise no_share(self, each, each.refusal)
+                raise no_share(self, each.spend, each.refusal)
         try:
             return self.reserve_charge(charge, key)
         except BudgetExceeded as refusal:
             deltas = [each.made.selection.event().delta for each in asked if each.made.selection is not None]
             costs = " and ".join(str(each.spend) for each in asked)
-            raise too_dear(self, costs, charge.event, sum(deltas, Fraction(0)), refusal) from None
+            needed = sum(deltas, Fraction(0))
+            raise too_dear(self, costs, asked[0].spend, charge.event, refusal, needed=needed) from None
 
     def reserve_charge(self, charge: Charge, key: str | None) -> Reservation:
         """The same for whatever is charged; what does not fit is refused in the words of the ledger."""
