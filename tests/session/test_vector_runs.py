@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from giveortake.compile import Spend
 from giveortake.engines import Component, KeyColumn, Quantum, Summand, VectorSum
 from giveortake.errors import BudgetExceeded, InvalidParameter, MechanismSpent, QueryRefused
 from giveortake.mechanisms.vector_noise import VectorNoise
@@ -57,7 +58,7 @@ def test_a_run_of_sums_is_one_gaussian_charge_however_many_sums_it_draws() -> No
     with session() as s:
         data = LearningData.of(s)
         asked = _asked(data, "gram", 500)
-        request = data.request([asked], MU, {"learner": "test"}, "a model of t")
+        request = data.request([asked], Spend(mu=MU), {"learner": "test"}, "a model of t")
         with request.begin(None) as run:
             for place in range(4):
                 run.add_up(f"step {place}", asked, MU / 2 * (1 - Fraction(1, 2**30)))
@@ -77,7 +78,7 @@ def test_an_interrupted_run_goes_on_with_what_was_kept(monkeypatch: pytest.Monke
     with session() as s:
         data = LearningData.of(s)
         asked = _asked(data, "gradient", 500)
-        request = data.request([asked], MU, {"learner": "test"}, "a model of t")
+        request = data.request([asked], Spend(mu=MU), {"learner": "test"}, "a model of t")
         engine = mechanism_of(s).engine
         with suppress(KeyboardInterrupt), request.begin(None) as run:
             first = run.add_up("first", asked, MU / 2)
@@ -115,7 +116,7 @@ def test_only_rows_behind_a_session_are_learned_from() -> None:
         part = s.partition("city")["a"]
         data = LearningData.of(part)
         with pytest.raises(QueryRefused, match="part of a table"):
-            data.request([_asked(data, "gram", 5)], MU, {}, "a model")
+            data.request([_asked(data, "gram", 5)], Spend(mu=MU), {}, "a model")
         with session() as other, pytest.raises(QueryRefused):
             data.require(_asked(LearningData.of(other), "gram", 5))
 

@@ -109,7 +109,7 @@ class Task(ABC):
             "filter": self.ground.relation.to_json(),
             "shares": {name: str(each) for name, each in self.shares.items()},
         }
-        return self.ground.data.request([], self.ground.mu, said, f"{self.words()} of {self.ground.data.name}")
+        return self.ground.data.request([], self.ground.spend, said, f"{self.words()} of {self.ground.data.name}")
 
     @abstractmethod
     def words(self) -> str:

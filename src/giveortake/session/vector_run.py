@@ -14,8 +14,8 @@ from giveortake.session.session import Session, mechanism_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from fractions import Fraction
 
+    from giveortake.compile import Spend
     from giveortake.engines import VectorSum
     from giveortake.plan import Domain, Relation
     from giveortake.privacy import Guarantee
@@ -69,14 +69,14 @@ class LearningData:
         """What the data set is called."""
         return self._mechanism.dataset
 
-    def request(self, asked: Iterable[VectorSum], mu: Fraction, said: dict[str, Any], words: str) -> RunRequest:
-        """A run of such sums at the cost of μ in all; what the session or its engine could not answer is refused.
+    def request(self, asked: Iterable[VectorSum], spend: Spend, said: dict[str, Any], words: str) -> RunRequest:
+        """A run of such sums at the cost of a spend in all; what the session or its engine could not answer is refused.
 
         `asked` are the sums that are known beforehand. `said` names the run: everything that decides what it measures.
         """
         for each in asked:
             self.require(each)
-        return RunRequest.of_vectors(self._mechanism, self.relation, mu, said, words)
+        return RunRequest.of_vectors(self._mechanism, self.relation, spend, said, words)
 
     def require(self, asked: VectorSum) -> None:
         """Refuse a sum that is not about this session's own tables, or that its engine could not run."""
