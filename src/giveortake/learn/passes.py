@@ -103,6 +103,16 @@ class Passes:
         return made
 
 
+def noise_of(asked: VectorSum, request: RunRequest, share: Fraction) -> float:
+    """The deviation of the noise in a sum, in rows' worth, if it is made for so large a part of μ²; the greatest."""
+    assert request.mu is not None  # noqa: S101 (a run of sums of vectors has one)
+    mu = exact.sqrt_down(request.mu**2 * share * _SLACK)
+    changed = request.promise.neighbours == "change-one"
+    sigma = exact.sqrt_up(Fraction(asked.moved_squared(changed=changed))) / mu
+    made = Released(asked, "", np.zeros(0), sigma, mu)
+    return max(made.deviation(place) for place in range(len(asked.components)))
+
+
 @contextmanager
 def passes(request: RunRequest, key: str | None) -> Iterator[Passes]:
     """Charge, and let the fit make its passes; what it drew is its answer when it has ended."""
