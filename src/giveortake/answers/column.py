@@ -171,7 +171,10 @@ def _kept(name: str, values: Listed) -> Values:
         return _kept(name, values.tolist())
     if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
         raise InvalidParameter(name, values, "is not a list of values")
-    return tuple(scalar(value) for value in values)
+    kept = tuple(values)
+    if any(issubclass(each, np.generic) for each in set(map(type, kept))):
+        return tuple(map(scalar, kept))
+    return kept
 
 
 def _common(name: str, kinds: set[Kind]) -> Kind:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from giveortake.answers.column import NUMBERS, Column, Value
 from giveortake.answers.numbers import shown_with_margin
 from giveortake.answers.printable import printable
+from giveortake.exact import counted
 from giveortake.exact import shown as shown_fraction
 
 if TYPE_CHECKING:
@@ -27,11 +28,16 @@ _BAR = (
 
 def as_text(answer: Released) -> str:
     """A plain table, short enough for a prompt, with the facts and the notes below."""
-    columns = [_cells(column, min(len(answer), _MOST_ROWS)) for column in answer.columns]
-    lines = ["  ".join(text) for text in zip(*columns, strict=True)]
+    lines = head_lines(answer, _MOST_ROWS)
     hidden = len(answer) - _MOST_ROWS
-    lines += [f"… {hidden:,} more rows"] if hidden > 0 else []
-    return "\n".join([*(line.rstrip() for line in lines), " · ".join(facts(answer)), *notes(answer)])
+    lines += [f"… {counted(hidden, 'more row')}"] if hidden > 0 else []
+    return "\n".join([*lines, " · ".join(facts(answer)), *notes(answer)])
+
+
+def head_lines(answer: Released, rows: int) -> list[str]:
+    """The names of the columns and the first rows, in columns of text."""
+    columns = [_cells(column, min(len(answer), rows)) for column in answer.columns]
+    return ["  ".join(text).rstrip() for text in zip(*columns, strict=True)]
 
 
 def as_rich(answer: Released) -> Any:
@@ -57,14 +63,17 @@ def as_rich(answer: Released) -> Any:
         table.add_row(*(Text(cell) for cell in row))
     footer = [" · ".join(facts(answer))]
     if len(answer) > _MOST_ROWS:
-        footer.insert(0, f"… {len(answer) - _MOST_ROWS:,} more rows")
+        footer.insert(0, f"… {counted(len(answer) - _MOST_ROWS, 'more row')}")
     if answer.guarantee is not None:
         footer.append(str(answer.guarantee))
     return Group(table, *(Text(line, style="dim") for line in [*footer, *notes(answer)]))
 
 
-def as_html(answer: Released, rows: int = _MOST_ROWS) -> str:
-    """A table for a notebook, with a bar for every interval. Everything that came from outside is escaped."""
+def as_html(answer: Released, rows: int = _MOST_ROWS, *, foot: bool = True) -> str:
+    """A table for a notebook, with a bar for every interval. Everything that came from outside is escaped.
+
+    Without `foot` there are the rows alone, and how many more there are.
+    """
     head = "".join(
         f'<th style="text-align:{_align(column)}">{escape(printable(column.name))}</th>'
         + ("<th></th>" * (2 * column.has_interval))
@@ -74,11 +83,12 @@ def as_html(answer: Released, rows: int = _MOST_ROWS) -> str:
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
     lines = [" · ".join(facts(answer))]
     if len(answer) > rows:
-        lines.insert(0, f"… {len(answer) - rows:,} more rows")
+        lines.insert(0, f"… {counted(len(answer) - rows, 'more row')}")
     if answer.guarantee is not None:
         lines.append(str(answer.guarantee))
-    foot = "<br>".join(escape(line) for line in [*lines, *notes(answer)])
-    return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{foot}</small></div>"
+    told = [*lines, *notes(answer)] if foot else lines[:1] if len(answer) > rows else []
+    text = "<br>".join(map(escape, told))
+    return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{text}</small></div>"
 
 
 def _cells(column: Column, rows: int) -> list[str]:

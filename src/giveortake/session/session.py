@@ -125,7 +125,7 @@ class Session:
 
         Noise is planned for all of them at once. `minimise` says what is made least: the "rms" of the noise in a cell,
         every table by its weight, or the "maximum". A workload may also be said in SQL, by GROUP BY with ROLLUP, CUBE
-        or GROUPING SETS: numbers of rows are `n` then, and sums of x are `x_sum`.
+        or GROUPING SETS: answers have the names that it gives to keys and numbers.
         """
         if isinstance(workload, str):
             question, sets = sql.read_grouping_sets(workload, self.catalog)

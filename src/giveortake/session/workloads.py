@@ -129,8 +129,10 @@ class WorkloadQuery:
         notes.append(f"rows with an undeclared value of {', '.join(made.asked.attributes.names)} are left out of all")
         if person is not None:
             notes.append(f"up to {made.asked.rows:,} rows of a person count; rows without a {person} are left out")
-        if any(layer.of is None for layer in made.asked.layers) or made.asked.ranges:
-            notes.append(POST_PROCESSED)
+        counts = {layer.name for layer in made.asked.layers if layer.of is None} | (
+            {"n"} if made.asked.ranges else set()
+        )
+        notes += [f"{name}{POST_PROCESSED}" for name in sorted(counts)]
         provenance = {
             "guarantee": promise,
             "cost": promise,

@@ -20,7 +20,10 @@ _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 
 def read_grouping_sets(text: str, catalog: Catalog) -> tuple[Question, tuple[tuple[str, ...], ...]]:
-    """The question by all keys together, and every set of key columns, each once, in the order of SQL."""
+    """The question by all keys together, and every set of key columns, each once, in the order of SQL.
+
+    Columns are called as in their table; what the question calls its keys is told by itself.
+    """
     node = parsed_select(text)
     group = node.args.get("group")
     if group is None or not any(isinstance(each, _SETS) for each in group.expressions):
@@ -34,9 +37,11 @@ def read_grouping_sets(text: str, catalog: Catalog) -> tuple[Question, tuple[tup
     question = question_of(node, catalog)
     if question.having is not None or question.order or question.limit is not None:
         raise QueryRefused("a workload has no HAVING, ORDER BY or LIMIT", hint="sort and filter what is answered")
-    known = {name.casefold(): name for name, key in question.keys if key == Column(name)}
-    if len(known) < len(question.keys):
-        raise QueryRefused("a workload is grouped by columns as they are, under their own names", hint=_EXAMPLE)
+    columns = {name: key.name for name, key in question.keys if isinstance(key, Column)}
+    if len(columns) < len(question.keys):
+        raise QueryRefused("a workload is grouped by columns as they are", hint=_EXAMPLE)
+    known = {name.casefold(): column for name, column in columns.items()}
+    known |= {column.casefold(): column for column in columns.values()}
     found = [tuple(dict.fromkeys(known[each.name.casefold()] for each in one)) for one in combined]
     return question, tuple(dict.fromkeys(found))
 

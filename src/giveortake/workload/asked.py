@@ -45,16 +45,12 @@ class Layer:
     quantum: Quantum | None
     layout: Layout
     weights: Floats
+    name: str  # what its column is called in answers
 
     @property
     def unit(self) -> Fraction:
         """What one step is worth."""
         return Fraction(1) if self.quantum is None else self.quantum.granularity
-
-    @property
-    def name(self) -> str:
-        """What its column is called in answers."""
-        return "n" if self.of is None else f"{self.of}_sum"
 
     def contribution(self, rows: int) -> Contribution:
         """What one unit of so many rows adds. A value may always be missing, and adds nothing then."""
@@ -177,7 +173,7 @@ class AskedWorkload:
     @classmethod
     def of(cls, workload: Workload, relation: Relation, caps: Caps, neighbours: Neighbours) -> AskedWorkload:
         """Put to a relation, with caps on the rows of a person. Nothing here looks at a row."""
-        attributes = Attributes.of(relation, workload.columns)
+        attributes = Attributes.of(relation, workload.columns, dict(workload.column_names))
         wishes = workload.wishes()
         sums = [of for of in wishes if of is not None]
         question = capped(attributes.question(relation, sums), caps)
@@ -191,7 +187,8 @@ class AskedWorkload:
                 raise QueryRefused(f"`{of}` is always zero, and so are its sums", hint="leave it out")
             marginals = [attributes.places(tuple(each)) for each in weights]
             layout = Layout.of(attributes.sizes, marginals)
-            layers.append(Layer(of, quantum, layout, np.array(list(weights.values()))))
+            name = dict(workload.measure_names).get(of, "n" if of is None else f"{of}_sum")
+            layers.append(Layer(of, quantum, layout, np.array(list(weights.values())), name))
         ranges = tuple(RangeTable.of(each, relation, attributes) for each in workload.ranges)
         made = cls(question, attributes, tuple(layers), ranges, caps, max(rows, 1), neighbours)
         made.require_few_cells()

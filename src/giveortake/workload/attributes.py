@@ -22,7 +22,7 @@ from giveortake.plan import (
 from giveortake.plan.moments import moment_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from giveortake.plan import Domain, Expression, Relation, Value
 
@@ -34,13 +34,14 @@ class Attributes:
 
     names: tuple[str, ...]
     values: tuple[tuple[Value, ...], ...]
+    labels: tuple[str, ...]  # what answers call them
 
     @classmethod
-    def of(cls, relation: Relation, names: Sequence[str]) -> Attributes:
+    def of(cls, relation: Relation, names: Sequence[str], called: Mapping[str, str] | None = None) -> Attributes:
         """The declared values of columns. What rows hold decides nothing here."""
         schema = relation.schema
         found = [_values(name, Column(name).domain(schema)) for name in names]
-        return cls(tuple(names), tuple(found))
+        return cls(tuple(names), tuple(found), tuple((called or {}).get(name, name) for name in names))
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -84,11 +84,12 @@ def _agreeing(
     shares: dict[tuple[int, ...], float] = {}
     for each, table in tables.items():
         for axes, places in _subsets(each):
-            others = math.prod(table.shape[axis] for axis in range(table.ndim) if axis not in axes)
-            weight = weights[each] / others  # a sum over so many cells has so many times the variance
-            sums[places] = sums.get(places, 0.0) + weight * _residual(table, axes)
+            others = tuple(axis for axis in range(table.ndim) if axis not in axes)
+            cells = math.prod(table.shape[axis] for axis in others)
+            weight = weights[each] / cells  # a sum over so many cells has so many times the variance
+            sums[places] = sums.get(places, 0.0) + weight * np.add.reduce(table, axis=others)
             shares[places] = shares.get(places, 0.0) + weight
-    parts = {places: each / shares[places] for places, each in sums.items()}
+    parts = {places: _centred(each / shares[places]) for places, each in sums.items()}  # once for all: it is linear
     if total is not None:
         parts[()] = np.array(total)
     return {
@@ -97,12 +98,11 @@ def _agreeing(
     }
 
 
-def _residual(table: Floats, axes: tuple[int, ...]) -> Floats:
-    """The sum over the other axes, less all means."""
-    found: Floats = table.sum(axis=tuple(axis for axis in range(table.ndim) if axis not in axes))
-    for axis in range(found.ndim):
-        found = found - found.mean(axis=axis, keepdims=True)
-    return found
+def _centred(table: Floats) -> Floats:
+    """A table less all means: the residual of its attributes."""
+    for axis in range(table.ndim):
+        table = table - np.add.reduce(table, axis=axis, keepdims=True) / table.shape[axis]
+    return table
 
 
 def _subsets(places: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:

@@ -53,11 +53,18 @@ class Workload:
 
     tables: tuple[TableWish, ...]
     ranges: tuple[RangeWish, ...] = ()
+    column_names: tuple[tuple[str, str], ...] = ()  # what columns are called in answers, if not by their own names
+    measure_names: tuple[tuple[str | None, str], ...] = ()  # the same for numbers of rows (None) and sums of a column
 
     def __add__(self, other: object) -> Workload:
         if not isinstance(other, Workload):
             return NotImplemented
-        return Workload((*self.tables, *other.tables), (*self.ranges, *other.ranges))
+        return Workload(
+            (*self.tables, *other.tables),
+            (*self.ranges, *other.ranges),
+            (*self.column_names, *other.column_names),
+            (*self.measure_names, *other.measure_names),
+        )
 
     @property
     def columns(self) -> Names:
@@ -139,20 +146,25 @@ def total(*, of: str | None = None, weight: Number = 1) -> Workload:
 
 
 def workload_of(question: Question, sets: Sequence[Names]) -> Workload:
-    """The tables of a question by several sets of its keys."""
-    measured: list[str | None] = []
+    """The tables of a question by several sets of its keys, under the names that it gives to keys and outputs."""
+    measured: dict[str | None, str] = {}
     for name, output in question.outputs:
         aggregate = output.aggregate if isinstance(output, Measured) else None
-        if aggregate is not None and aggregate.kind is AggregateKind.COUNT_ROWS:
-            measured.append(None)
-        elif aggregate is not None and aggregate.kind is AggregateKind.SUM and isinstance(aggregate.of, Column):
-            measured.append(aggregate.of.name)
-        else:
+        of: str | None = None
+        if aggregate is not None and aggregate.kind is AggregateKind.SUM and isinstance(aggregate.of, Column):
+            of = aggregate.of.name
+        elif aggregate is None or aggregate.kind is not AggregateKind.COUNT_ROWS:
             raise QueryRefused(
                 f"`{name}` is no table of a workload: those hold COUNT(*), and SUM of a column",
                 hint="SELECT region, sex, COUNT(*) AS n, SUM(age) AS total FROM people GROUP BY CUBE (region, sex)",
             )
-    return Workload(tuple(TableWish(each, 1.0, of) for of in dict.fromkeys(measured) for each in sets))
+        if of in measured:
+            raise QueryRefused(f"`{name}` is `{measured[of]}` once more", hint="ask for it once")
+        measured[of] = name
+    keys = tuple((key.name, name) for name, key in question.keys if isinstance(key, Column) and key.name != name)
+    return Workload(
+        tuple(TableWish(each, 1.0, of) for of in measured for each in sets), (), keys, tuple(measured.items())
+    )
 
 
 def _names(name: str, columns: Sequence[str]) -> Names:

@@ -18,7 +18,7 @@ def lines_of(asked: AskedWorkload, design: Design, miss: float) -> list[dict[str
 
     Of ranges it is that of the border that is known least, beside noise on every bin. No row decides any of it.
     """
-    names = asked.attributes.names
+    names = asked.attributes.labels
     found: list[dict[str, Any]] = []
     for place, layer in enumerate(asked.layers):
         unit, reach = float(layer.unit), layer.contribution(1).reach
@@ -26,7 +26,7 @@ def lines_of(asked: AskedWorkload, design: Design, miss: float) -> list[dict[str
         found.extend(
             {
                 "table": tuple(names[each] for each in marginal),
-                "of": layer.name,
+                "of": "n" if layer.of is None else layer.name,
                 "cells": layer.layout.cells_of(marginal),
                 "sd": math.sqrt(design.variance(place, marginal)) * unit,
                 "margin": design.margin(place, marginal, miss) * unit,

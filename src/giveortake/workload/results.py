@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import datetime as dt
 import html
 import itertools
 import math
@@ -13,11 +14,14 @@ import numpy as np
 
 from giveortake.answers import Answer
 from giveortake.answers.column import Column
+from giveortake.answers.faces import as_html, head_lines, shown_cost
 from giveortake.compile.postprocessing import FACES, face
 from giveortake.errors import InvalidParameter, NotFound
+from giveortake.exact import counted, shown
 from giveortake.plan import Column as Attribute
 from giveortake.workload.consistency import MOST_CELLS, consistent_tables, rising
 from giveortake.workload.errors_of_tables import lines_of
+from giveortake.workload.stacked_tables import stacked_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,8 +35,9 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
-_SHOWN = 20  # tables on a page
-POST_PROCESSED = "n_consistent is post-processing: not negative, and sums agree; it is not unbiased"
+_SHOWN = 3  # tables on a page
+_ROWS = 5  # of each
+POST_PROCESSED = "_consistent is post-processing: not negative, and sums agree; it is not unbiased"
 
 
 @final
@@ -59,16 +64,26 @@ class WorkloadAnswer:
     @property
     def tables(self) -> tuple[tuple[str, ...], ...]:
         """The columns of every table that was asked for."""
-        names = self._asked.attributes.names
+        return (*self._marginals, *(self._names_of_range(place) for place in range(len(self._asked.ranges))))
+
+    @property
+    def _marginals(self) -> list[tuple[str, ...]]:
         asked = (each for layer in self._asked.layers for each in layer.layout.marginals)
-        listed = [tuple(names[place] for place in each) for each in dict.fromkeys(asked)]
-        return (*listed, *((each.column, *(names[place] for place in each.by)) for each in self._asked.ranges))
+        return [tuple(self._labels[place] for place in each) for each in dict.fromkeys(asked)]
+
+    @property
+    def _labels(self) -> tuple[str, ...]:
+        return self._asked.attributes.labels
+
+    def _names_of_range(self, place: int) -> tuple[str, ...]:
+        each = self._asked.ranges[place]
+        return (each.column, *(self._labels[one] for one in each.by))
 
     def __getitem__(self, columns: str | tuple[str, ...]) -> Answer:
         wanted = (columns,) if isinstance(columns, str) else tuple(columns)
-        for place, each in enumerate(self._asked.ranges):
-            by = {self._asked.attributes.names[one] for one in each.by}
-            if wanted and set(wanted) == {each.column, *by} and len(set(wanted)) == len(wanted):
+        for place in range(len(self._asked.ranges)):
+            names = self._names_of_range(place)
+            if set(wanted) == set(names) and len(names) == len(wanted):
                 return self._range(place)
         return self._table(wanted)
 
@@ -86,7 +101,7 @@ class WorkloadAnswer:
             raise NotFound(
                 f"no table of {', '.join(wanted) or 'the total'} was asked for", hint=f"there are {listed}, …"
             )
-        columns = self._keys(places, wanted)
+        columns = self._keys(wanted)
         order = self._order(places, wanted)
         for layer in layers:
             columns += self._estimates(layer, places, order)
@@ -106,7 +121,7 @@ class WorkloadAnswer:
         found: Floats = self._consistent_counts.table(places)
         return found
 
-    @property
+    @cached_property
     def _agrees(self) -> bool:
         """Whether tables are few enough to be made consistent."""
         layer = next(each for each in self._asked.layers if each.of is None)
@@ -125,31 +140,31 @@ class WorkloadAnswer:
         return any(set(places) <= set(each) for each in self._asked.layers[layer].layout.marginals)
 
     def _places(self, wanted: tuple[str, ...]) -> tuple[int, ...]:
-        names = self._asked.attributes.names
         for each in wanted:
-            if each not in names or wanted.count(each) > 1:
-                raise NotFound(f"there is no table of {each!r}", hint=f"the columns are {', '.join(names)}")
-        return self._asked.attributes.places(wanted)
+            if each not in self._labels or wanted.count(each) > 1:
+                raise NotFound(f"there is no table of {each!r}", hint=f"the columns are {', '.join(self._labels)}")
+        return tuple(sorted(map(self._labels.index, wanted)))
 
     def _order(self, places: tuple[int, ...], wanted: tuple[str, ...]) -> npt.NDArray[np.int64]:
         """Where the cells are, in the order of the columns that was asked for."""
         sizes = [self._asked.attributes.sizes[place] for place in places]
-        names = [self._asked.attributes.names[place] for place in places]
+        names = [self._labels[place] for place in places]
         cells = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
         return cells.transpose([names.index(each) for each in wanted]).reshape(-1)
 
-    def _keys(self, places: tuple[int, ...], wanted: tuple[str, ...]) -> list[Column]:
+    def _keys(self, wanted: tuple[str, ...]) -> list[Column]:
+        """The columns of all combinations of some attributes, the last one fastest."""
         attributes, schema = self._asked.attributes, self._asked.question.relation.schema
-        order = [attributes.names.index(each) for each in wanted]
-        rows = list(itertools.product(*(attributes.values[place] for place in order)))
-        return [
-            Column(
-                attributes.names[place],
-                [face(row[index]) for row in rows],
-                kind=FACES[Attribute(attributes.names[place]).domain(schema).kind],
-            )
-            for index, place in enumerate(order)
-        ]
+        found = []
+        before, after = 1, math.prod(attributes.sizes[self._labels.index(each)] for each in wanted)
+        for label in wanted:
+            place = self._labels.index(label)
+            after //= attributes.sizes[place]
+            once = [each for value in attributes.values[place] for each in itertools.repeat(face(value), after)]
+            kind = FACES[Attribute(attributes.names[place]).domain(schema).kind]
+            found.append(Column(label, once * before, kind=kind))
+            before *= attributes.sizes[place]
+        return found
 
     # -- ranges -------------------------------------------------------------------------------------------------
 
@@ -159,12 +174,11 @@ class WorkloadAnswer:
         each = noise.table
         totals = noise.totals(self._runs[place])[:, 1:]
         margins = np.tile(noise.margins(noise.strategy.weights()[1:], self._miss), len(totals))
-        by = tuple(self._asked.attributes.names[one] for one in each.by)
         keys = [
             Column(column.name, [value for value in column for _ in range(each.bins)], kind=column.kind)
-            for column in self._keys(each.by, by)
+            for column in self._keys(tuple(self._labels[one] for one in each.by))
         ]
-        borders = Column(f"{each.column}_below", each.borders() * len(totals))
+        borders = Column(_below(each.column), each.borders() * len(totals))
         values = totals.reshape(-1)
         columns = [
             *keys,
@@ -193,42 +207,51 @@ class WorkloadAnswer:
 
     def _range_of(self, column: str, by: Mapping[str, Any]) -> int:
         for place, each in enumerate(self._asked.ranges):
-            if each.column == column and {self._asked.attributes.names[one] for one in each.by} == set(by):
+            if each.column == column and {self._labels[one] for one in each.by} == set(by):
                 return place
-        asked = "; ".join(
-            ", ".join([each.column, *(self._asked.attributes.names[one] for one in each.by)])
-            for each in self._asked.ranges
-        )
+        asked = "; ".join(", ".join(self._names_of_range(place)) for place in range(len(self._asked.ranges)))
         raise NotFound(f"no ranges of {column!r} by these columns were asked for", hint=f"there are {asked or 'none'}")
 
     def _key_of(self, noise: RangeNoise, by: Mapping[str, Any]) -> int:
         code = 0
         for place in noise.table.by:
-            name, values = self._asked.attributes.names[place], self._asked.attributes.values[place]
+            name, values = self._labels[place], self._asked.attributes.values[place]
             if by[name] not in values:
                 raise NotFound(f"{by[name]!r} is no declared value of `{name}`")
             code = code * len(values) + values.index(by[name])
         return code
 
-    def stacked(self) -> Answer:
-        """All tables of counts and sums as one, as SQL stacks GROUPING SETS: a column that a table lacks is missing.
+    # -- as other tables ----------------------------------------------------------------------------------------
 
-        `grouping` names the columns of each table, for a missing value may also be a declared one.
+    def stacked(self) -> Answer:
+        """All tables as one, as SQL stacks GROUPING SETS: a column that a table lacks is missing.
+
+        `grouping` names the columns of each table, for a missing value may also be a declared one. Of ranges there is
+        one row for each border, in a column such as `income_below`: `n` is how many rows lie below it.
         """
-        attributes, schema = self._asked.attributes, self._asked.question.relation.schema
-        listed = list(dict.fromkeys(each for layer in self._asked.layers for each in layer.layout.marginals))
-        tables = [tuple(attributes.names[place] for place in each) for each in listed]
-        rows = [(table, row) for table in tables for row in self._table(table).rows()]
-        columns = [Column("grouping", [" × ".join(table) or "total" for table, _ in rows])]
-        for name in attributes.names:
-            kind = FACES[Attribute(name).domain(schema).kind]
-            columns.append(Column(name, [row[name] if name in table else None for table, row in rows], kind=kind))
+        tables = [(" × ".join(each) or "total", self._table(each)) for each in self._marginals]
+        for place in range(len(self._asked.ranges)):
+            column, *by = self._names_of_range(place)
+            tables.append((" × ".join([_below(column), *by]), self._range(place)))
+        order = [*self._labels, *(_below(each.column) for each in self._asked.ranges)]
         for layer in self._asked.layers:
-            ends = [[row.get(f"{layer.name}{end}") for _, row in rows] for end in ("", "_low", "_high")]
-            columns.append(Column(layer.name, *ends, kind="float"))
-            if layer.of is None and self._agrees:
-                columns.append(Column("n_consistent", [row.get("n_consistent") for _, row in rows], kind="float"))
-        return Answer(columns, **self._provenance, confidence=self.confidence)
+            order += [layer.name, *([f"{layer.name}_consistent"] if layer.of is None else [])]
+        order += ["n", "n_consistent"] if self._asked.ranges else []
+        return Answer(
+            stacked_columns(tables, list(dict.fromkeys(order))), **self._provenance, confidence=self.confidence
+        )
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """All tables stacked, as lists by column."""
+        return self.stacked().to_dict()
+
+    def to_json(self) -> str:
+        """All tables stacked, and where they came from, as JSON; `gt.answers.Answer.from_json` reads it."""
+        return self.stacked().to_json()
+
+    def to_csv(self, path: str | Path | None = None) -> str | None:
+        """All tables stacked, as CSV: written to `path`, or returned if there is none."""
+        return self.stacked().to_csv(path)
 
     def to_arrow(self) -> Any:
         """All tables stacked, as a pyarrow Table."""
@@ -248,7 +271,7 @@ class WorkloadAnswer:
 
     # -- all together -------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def _miss(self) -> float:
         return self.confidence.miss(self._asked.cells)
 
@@ -263,17 +286,56 @@ class WorkloadAnswer:
         return workloads(self.lines(), title=title)
 
     def _repr_html_(self) -> str:
-        names = "".join(f"<li>{html.escape(' × '.join(each) or 'total')}</li>" for each in self.tables[:_SHOWN])
-        more = f"<p>and {len(self) - _SHOWN:,} more</p>" if len(self) > _SHOWN else ""
-        return f"<p>{html.escape(repr(self))}</p><ul>{names}</ul>{more}"
+        parts = [f"<p>{html.escape(self._headline())}</p>"]
+        for each in self.tables[:_SHOWN]:
+            named = html.escape(" × ".join(each) or "total")
+            parts.append(f"<details open><summary>{named}</summary>{as_html(self[each], _ROWS, foot=False)}</details>")
+        parts += [f"<p><small>{html.escape(line)}</small></p>" for line in self._rest()]
+        return "".join(parts)
 
     def __repr__(self) -> str:
-        return f"<WorkloadAnswer: {len(self):,} tables; {self._design.name}; cost {self.cost}>"
+        lines = [f"<{self._headline()}"]
+        for each in self.tables[:_SHOWN]:
+            table = self[each]
+            lines += ["", " × ".join(each) or "total", *head_lines(table, _ROWS)]
+            lines += [f"… {counted(len(table) - _ROWS, 'more row')}"] if len(table) > _ROWS else []
+        return "\n".join([*lines, "", *self._rest()]) + ">"
+
+    def _headline(self) -> str:
+        together = "each" if self.confidence.over == "cell" else "all together"
+        sure = f"intervals hold with {shown(100 * self.confidence)} % {together}"
+        return (
+            f"WorkloadAnswer: {counted(len(self), 'table')}; {self._design.name}; {sure}; cost {shown_cost(self.cost)}"
+        )
+
+    def _rest(self) -> list[str]:
+        """Which tables are not shown, and what has to be known of all of them."""
+        others = [", ".join(repr(name) for name in each) or "()" for each in self.tables[_SHOWN : 2 * _SHOWN]]
+        more = len(self) - _SHOWN
+        told = [f"and {counted(more, 'more table')}, such as r[{'], r['.join(others)}]"] if more > 0 else []
+        return [*told, *self.notes]
+
+
+def _below(column: str) -> str:
+    """What the column of borders is called."""
+    return f"{column}_below"
 
 
 def _border(borders: list[Any], name: str, value: Any) -> int:
-    place = bisect.bisect_left(borders, value)
+    """The place of a border; dates may also be written as text."""
+    said = value
+    if isinstance(value, str) and isinstance(borders[0], dt.date):
+        try:
+            value = dt.date.fromisoformat(value)
+        except ValueError:
+            raise InvalidParameter(name, said, "is not a date", hint=f'"{borders[0]}"') from None
+    if isinstance(value, dt.datetime) and value.time() == dt.time():
+        value = value.date()
+    try:
+        place = bisect.bisect_left(borders, value)
+    except TypeError:
+        raise InvalidParameter(name, said, "is no border of the bins", hint=f"such as {borders[0]!r}") from None
     if place == len(borders) or borders[place] != value:
         near = [str(each) for each in borders[max(place - 1, 0) : place + 1]]
-        raise InvalidParameter(name, value, "is no border of the bins", hint=f"the nearest are {' and '.join(near)}")
+        raise InvalidParameter(name, said, "is no border of the bins", hint=f"the nearest are {' and '.join(near)}")
     return place
