@@ -99,7 +99,7 @@ def test_the_epsilon_that_is_affordable_is_admitted_in_parts(budget: Any) -> Non
 @pytest.mark.parametrize("terms", [{"epsilon": "1/3"}, {"mu": "1/30"}, {"rho": "1/700"}], ids=str)
 def test_found_keys_and_their_values_cost_no_more_than_was_said(terms: dict[str, str]) -> None:
     with small_session(budget=gt.ApproxDP("1/3", "1e-6")) as session:
-        made = session.sql(FOUND).quote(**terms)  # type: ignore[arg-type]  # (a spend, whichever)
+        made = session.sql(FOUND).quote(**terms)
         assert made.admitted
 
 
