@@ -14,8 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ledger_places import FilePlace, Place, place
+from rich.console import Console
 
 from giveortake import cli
+from giveortake.cli.ledger import print_failures
 from giveortake.errors import AllowanceExceeded, InvalidParameter, LedgerMismatch
 from giveortake.ledger import Ledger, restore
 from giveortake.ledger.failures import bits_of
@@ -114,6 +116,27 @@ def test_bits_are_those_of_the_number_of_ways_to_fail(questions: int, allowed: i
     ways = sum(math.comb(questions, failed) for failed in range(allowed + 1))
     assert math.log2(ways) <= bits_of(questions, allowed) + Fraction(1, 10**9)
     assert bits_of(questions, allowed) < Fraction(math.log2(ways)) + Fraction(1, 10) + Fraction(1, 10**9)
+
+
+def test_each_step_of_a_run_might_have_failed_and_is_counted(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    with place.open() as ledger:
+        begin(ledger, questions=2)
+        run = ask(ledger, "a run")
+        for step in range(500):
+            ledger.keep(run, step, step)
+        (hers,) = (each for each in ledger.failures() if each.name == "ann")
+        assert (hers.questions, hers.steps, hers.bits) == (2, 500, bits_of(502, 3))
+        ledger.fail(run)
+        ledger.settle(run, "ended")
+        ask(ledger, "one more")
+        with pytest.raises(AllowanceExceeded, match="2 questions were allowed"):  # a step is no question
+            ask(ledger, "too many")
+        assert {each.steps for each in ledger.failures() if each.name != "ann"} == {0}
+    with place.open() as ledger:
+        (hers,) = (each for each in ledger.failures() if each.name == "ann")
+        assert (hers.steps, hers.bits) == (500, bits_of(502, 3))
+        print_failures(Console(width=200), ledger.failures())
+        assert "among 2 questions and 500 steps of runs: at most 24.4 bits" in capsys.readouterr().out
 
 
 def test_the_command_shows_what_failures_can_tell_and_resets_them(

@@ -212,3 +212,16 @@ def test_every_integer_of_a_run_moves_by_no_more_than_its_noise_was_priced_for(
         differences = [abs(x - y) for x, y in zip(scored[0], rescored[0], strict=True)]
         greatest["score"] = max(greatest.get("score", 0.0), max(differences) / scored[1])
     assert all(0.99 < each <= 1.000001 for each in greatest.values()), greatest
+
+
+def test_a_run_that_its_thread_has_open_over_another_ledger_object_of_the_same_file_is_refused(tmp_path: Path) -> None:
+    """Whoever waited for the turn would wait for themselves."""
+    where = tmp_path / "people.ledger"
+    with _session(ledger=where) as first, _session(ledger=where) as second:
+        assert mechanism_of(first).ledger is not mechanism_of(second).ledger
+        with _request(first).begin(None) as run:
+            with pytest.raises(QueryRefused, match="open already"), _request(second).begin(None):
+                pass
+            run.measure([A], RHO / 2, residual=False)
+        with _request(second).begin(None) as again:
+            assert len(again.steps) == 1

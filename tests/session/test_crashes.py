@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ import pytest
 import giveortake as gt
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.errors import IdempotencyConflict, QueryFailed
+from giveortake.ledger import spending
+from giveortake.session import Session
 from inside import engine_of, ledger_of
-from small_session import COUNT, ROWS, charges_of, small_session
+from small_session import COUNT, FOUND, ROWS, charges_of, small_session
 
 
 def test_a_failure_after_the_charge_keeps_it_and_a_retry_by_key_is_answered_once(
@@ -77,3 +80,38 @@ def test_what_the_engine_says_when_it_fails_is_never_told(monkeypatch: pytest.Mo
         assert "north" not in str(caught.value)
         assert caught.value.__cause__ is None
         assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda s: s.sql(COUNT).answer(epsilon=1),
+        lambda s: s.batch([s.sql(COUNT), s.sql("SELECT COUNT(*) AS n FROM data")], epsilon=1),
+        lambda s: s.sql(FOUND).answer(epsilon=1, delta="1e-6"),
+        lambda s: s.workload(gt.workload.marginals(["r"])).answer(rho=1, rows_per_person=2),
+    ],
+)
+def test_an_interruption_while_an_answer_is_stored_leaves_no_draw_in_its_trace(
+    ask: Callable[[Session], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was drawn and is not kept is drawn again: both draws together would tell more than was paid for."""
+
+    def stopped(_draft: object, _number: int, answer: object) -> None:
+        drawn.append(answer)
+        raise KeyboardInterrupt
+
+    drawn: list[object] = []
+    with small_session() as session:
+        with monkeypatch.context() as interrupted:
+            interrupted.setattr(spending, "settle", stopped)
+            with pytest.raises(KeyboardInterrupt) as found:
+                ask(session)
+        assert drawn
+        names = [frame.frame.code.name for frame in found.traceback]
+        assert "sealed" in names
+        assert not {"settle", "draw", "stopped"} & set(names[names.index("sealed") :])
+        assert "settle" not in names
+        assert found.value.__context__ is None
+        assert charges_of(session) == 1
+        assert ask(session) is not None  # it is drawn once more, and paid for once
+        assert charges_of(session) == 1

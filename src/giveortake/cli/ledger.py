@@ -110,6 +110,8 @@ def print_failures(out: Console, found: list[Allowance]) -> None:
     for each in found:
         asker = f"{printable(each.name)} ({'analyst' if each.kind == 'analyst' else 'custodian'})"
         asked = f"{each.questions:,} question{'s' * (each.questions != 1)}"
+        if each.steps:
+            asked += f" and {each.steps:,} step{'s' * (each.steps != 1)} of runs"
         counted = f"{each.failed} of {each.allowed} allowed, among {asked}"
         grid.add_row(Text(f"  {asker}"), f"{counted}: at most {float(each.bits):.1f} bits that no ε covers")
     out.print("[bold]Questions that failed[/]  for lack of memory, time or disk (docs/sharp-edges.md)")
@@ -277,7 +279,8 @@ def _as_json(ledger: Ledger, levels: list[Standing], used: dict[int, list[tuple[
                 "name": each.name,
                 "failed": each.failed,
                 "k": each.allowed,
-                "N": each.questions,
+                "N": each.questions + each.steps,
+                "steps": each.steps,
                 "bits": str(each.bits),
             }
             for each in ledger.failures()

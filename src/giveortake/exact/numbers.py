@@ -8,7 +8,7 @@ of more than 4,300 digits, before anything is computed with it: time and memory 
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, Inexact, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, Inexact, InvalidOperation
 from fractions import Fraction
 from numbers import Rational
 from typing import Any, TypeAlias
@@ -181,6 +181,25 @@ def shown_up(number: Fraction, digits: int = 6) -> str:
     """
     context = Context(prec=digits, rounding=ROUND_CEILING)
     return shown(Fraction(context.divide(Decimal(number.numerator), Decimal(number.denominator))), digits)
+
+
+def shown_down(number: Fraction, digits: int = 6) -> str:
+    """A short decimal for people that is never above the number.
+
+    >>> shown_down(Fraction(2, 3)), shown_down(Fraction(1, 10)), shown_down(Fraction(1, 6), digits=2)
+    ('0.666666', '0.1', '0.16')
+    """
+    context = Context(prec=digits, rounding=ROUND_FLOOR)
+    return shown(Fraction(context.divide(Decimal(number.numerator), Decimal(number.denominator))), digits)
+
+
+def counted(number: int, noun: str) -> str:
+    """How many of something there are, in words.
+
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _shortest(name: str, value: float | np.floating[Any]) -> str:

@@ -260,6 +260,8 @@ class Book:
         if reserved is None or reserved.answer is not None or content["place"] != len(reserved.drawn):
             raise LedgerDamaged(f"entry {number} was drawn for what is not waiting for it", hint=RESTORE)
         reserved.drawn.append(number)
+        for level in reserved.own:
+            self.levels[level].steps += 1
 
     def _failed(self, _number: int, content: dict[str, Any]) -> None:
         reserved = self.reservations[content["reservation"]]

@@ -1,6 +1,8 @@
 """Transactions on a chain: take in what others wrote, compare with the mark, then commit, mark and release.
 
-What a transaction adds is a draft until it is committed: entries, and the states in which they leave filters.
+What a transaction adds is a draft until it is committed: entries, and the states in which they leave filters. The book
+takes a draft before the commit: what does not follow from the entries before it is never written. Whatever interrupts
+that leaves a book that nobody can be sure of, and it is read again from the first entry.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from giveortake.ledger.forks import watch
 from giveortake.ledger.store import silent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.entries import Json, Point
@@ -190,6 +192,8 @@ class Chain:
         self._now = now
         self._book = Book()
         self._filters = Filters()
+        self._is_unsure = False  # whether the book may hold what the database does not, or half of an entry
+        self._vouched: Point | None = None  # the head as it was last compared with the mark
         self._secret: bytes | None = None
         self._process = os.getpid()
         self._closed = False
@@ -204,7 +208,7 @@ class Chain:
     @property
     def ledger(self) -> str:
         """The ledger's id."""
-        return self._book.ledger
+        return self._book.ledger if self._vouched is None else self._vouched.ledger
 
     @property
     def head(self) -> Point:
@@ -251,9 +255,10 @@ class Chain:
                 yield draft
                 if draft.entries:
                     self._at("written")
+                    self._take(draft)
             if draft.entries:
+                self._is_unsure = False
                 self._at("committed")
-                self._take(draft)
                 self._move_mark()
                 self._at("marked")
 
@@ -288,6 +293,7 @@ class Chain:
             try:
                 yield
             finally:
+                self._forget_if_unsure()
                 self._inside = False
 
     def _refuse_reentry(self) -> None:
@@ -303,6 +309,7 @@ class Chain:
 
         The mark is read before the entries: a ledger that is only being read may then be ahead of it, never behind.
         """
+        self._forget_if_unsure()
         mark = self.mark.read()
         if mark is None:
             raise LedgerMissing(f"the high-water mark of {self.name} is gone", hint=RESTORE)
@@ -313,6 +320,7 @@ class Chain:
         if not self._book.agrees_with(mark) and writable:
             self.mark.move(self._book.head)
             self._at("mark moved")
+        self._vouched = self._book.head
         return Draft(self._book, transaction, self._filters, self._now, writable=writable, secret=self._secret_of)
 
     def _secret_of(self, create: bool) -> bytes | None:
@@ -345,14 +353,29 @@ class Chain:
                 raise LedgerRolledBack(
                     f"entry {head.number} of {self.name} was there a moment ago and is not any more", hint=RESTORE
                 )
+        self._apply(entries)
+        seen = self._vouched
+        if seen is not None and self._book.hash_of(seen.number) != seen.hash:
+            raise LedgerRolledBack(
+                f"entry {seen.number} of {self.name} is not the one it was a moment ago", hint=RESTORE
+            )
+        self._is_unsure = False
+
+    def _take(self, draft: Draft) -> None:
+        """Take a draft into the book, before it is committed; it is sure again when that has returned."""
+        self._apply(draft.entries)
+        for level, snapshot, guard in draft.charged:
+            self._filters.keep(level, snapshot, guard)
+
+    def _apply(self, entries: Iterable[Entry]) -> None:
+        self._is_unsure = True
         for each in entries:
             self._book.apply(each)
 
-    def _take(self, draft: Draft) -> None:
-        for each in draft.entries:
-            self._book.apply(each)
-        for level, snapshot, guard in draft.charged:
-            self._filters.keep(level, snapshot, guard)
+    def _forget_if_unsure(self) -> None:
+        """Begin anew where something ended between the first entry taken and the commit."""
+        if self._is_unsure:
+            self._book, self._filters, self._is_unsure = Book(), Filters(), False
 
     def _move_mark(self) -> None:
         """Move the mark to the ledger's end unless another writer already did; the ledger's own lock orders marks."""

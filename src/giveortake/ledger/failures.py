@@ -1,8 +1,9 @@
 """The allowance of failures: a limit on what can be told by making questions fail, which no ε covers.
 
 Which of N questions failed, when k of them may, takes one of Σ_{j ≤ k} C(N, j) values: up to log₂ of that many bits.
-Each failure also names one of five causes, up to log₂ 5 bits more. Analysts who collude add theirs up. It is a limit on
-a side channel, not a guarantee of differential privacy.
+Each step of a run or a counter may fail by itself, and is one of the N. Each failure also names one of five causes, up
+to log₂ 5 bits more. Analysts who collude add theirs up. It is a limit on a side channel, not a guarantee of
+differential privacy.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ class Allowance:
     """How many failures one asker may observe, has observed, and what that can tell.
 
     `allowed` counts those that were reset as well; `questions` is what may be asked at most if that is bounded, else
-    what was asked so far. `bits` is rounded up to a tenth.
+    what was asked so far. `steps` are those that runs and counters have taken, each of which might have failed. `bits`
+    is rounded up to a tenth.
     """
 
     level: int
@@ -33,6 +35,7 @@ class Allowance:
     allowed: int
     questions: int
     bits: Fraction
+    steps: int = 0
 
 
 def allowance(level: Level) -> Allowance:
@@ -40,8 +43,10 @@ def allowance(level: Level) -> Allowance:
     questions = level.asked if level.questions is None else level.questions
     allowed = level.failures_ever
     left = max(0, level.failures - level.failed)
-    bits = bits_of(questions, allowed)
-    return Allowance(level.number, level.kind, level.name, level.failed_ever, left, allowed, questions, bits)
+    bits = bits_of(questions + level.steps, allowed)
+    return Allowance(
+        level.number, level.kind, level.name, level.failed_ever, left, allowed, questions, bits, level.steps
+    )
 
 
 def bits_of(questions: int, failures: int) -> Fraction:

@@ -430,6 +430,11 @@ class Ledger:
         """Where the ledger is."""
         return self.chain.name
 
+    @property
+    def id(self) -> str:
+        """What names the ledger wherever it lies: the same for everybody who has opened it."""
+        return self.chain.ledger
+
     def close(self) -> None:
         """Let go of the database. Everything is safe already."""
         self.chain.close()

@@ -36,6 +36,7 @@ class Level:
     failed: int = 0  # since the owner looked
     failed_ever: int = 0
     asked: int = 0
+    steps: int = 0  # of runs and counters, each of which may fail by itself
 
     @property
     def failures_ever(self) -> int:

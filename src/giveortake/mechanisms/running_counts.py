@@ -47,8 +47,13 @@ class RunningCount(Mechanism["IntArray", int]):
 
     @classmethod
     def calibrated(cls, horizon: int, mu: Fraction, rows: int, neighbours: Neighbours) -> RunningCount:
-        """The least noise for which all steps together are μ-GDP, where a unit has at most so many rows."""
-        return cls(horizon, moved(horizon, rows, neighbours) / mu)
+        """The least noise, up to a part in 2⁴⁰, for which all steps are μ-GDP, where a unit has at most so many rows.
+
+        It is rounded up to a number of few digits: what is priced a little above its budget would not fit into it.
+        """
+        least = moved(horizon, rows, neighbours) / mu
+        grain = exact.power_of_two_at_least(least) / 2**41
+        return cls(horizon, (least // grain + 2) * grain)
 
     def event(self, sensitivity: Number = 1) -> events.Gaussian:
         """All steps together, when one unit moves B·x by at most so much in L2."""

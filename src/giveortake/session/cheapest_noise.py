@@ -155,7 +155,11 @@ def _options(asking: Pricing, terms: Terms, trial: Trial) -> Iterator[_Option]:
             ) -> Fraction | None:
                 return trial.cost(asking.event(priced(amount)), currency)
 
-            amount = _greatest(cost, target, _guess(account.currency, target, pure=kind.is_pure)) if target else None
+            amount = (
+                greatest_amount(cost, target, first_guess(account.currency, target, pure=kind.is_pure))
+                if target
+                else None
+            )
             if amount is None or (amount, kind.is_pure) in seen:
                 continue
             seen.add((amount, kind.is_pure))
@@ -165,7 +169,7 @@ def _options(asking: Pricing, terms: Terms, trial: Trial) -> Iterator[_Option]:
             yield _Option(made, target, None if after is None else after.share, width)
 
 
-def _guess(currency: Currency, target: Fraction, *, pure: bool) -> Fraction:
+def first_guess(currency: Currency, target: Fraction, *, pure: bool) -> Fraction:
     """About which ε, or μ, costs so much in a currency."""
     match currency:
         case Epsilon():
@@ -178,7 +182,7 @@ def _guess(currency: Currency, target: Fraction, *, pure: bool) -> Fraction:
             return _short(math.sqrt(target) / (_MEAN_OF_PURE if pure else 1.0))
 
 
-def _greatest(cost: Callable[[Fraction], Fraction | None], target: Fraction, guess: Fraction) -> Fraction | None:
+def greatest_amount(cost: Callable[[Fraction], Fraction | None], target: Fraction, guess: Fraction) -> Fraction | None:
     """The greatest amount, up to one part in ten thousand, that costs no more than the target; None if it has no price.
 
     Where the cost is a multiple of the amount, it is exact. Else it grows as a power between the first and the second,

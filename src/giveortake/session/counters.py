@@ -24,7 +24,7 @@ from giveortake.mechanisms.square_root import SquareRoot
 from giveortake.plan import Aggregate, AggregateKind, Call, Column, Kind, Measured, Question, Scan
 from giveortake.plan.moments import moment_of
 from giveortake.session.mechanism import Charge
-from giveortake.session.refusals import too_dear
+from giveortake.session.refusals import OTHER_BUDGET, rounded_gaussian_event, too_dear
 from giveortake.session.sealed_draws import sealed_question
 from giveortake.workload.designs import normal_margin
 
@@ -215,7 +215,15 @@ class Counter:
         try:
             reservation = mechanism.reserve_charge(charge, key)
         except BudgetExceeded as refusal:
-            raise too_dear(mechanism, str(self.spend), charge.event, Fraction(0), refusal) from None
+            raise too_dear(
+                mechanism,
+                str(self.spend),
+                self.spend,
+                charge.event,
+                refusal,
+                event_at=rounded_gaussian_event,
+                instead=OTHER_BUDGET,
+            ) from None
         return mechanism.ledger.kept(reservation), reservation
 
     def _drawn(self, kept: list[Any], reservation: Reservation) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by
 from giveortake.session.found_keys import FoundDraw
 from giveortake.session.paid_releases import PaidRelease
 from giveortake.session.refusals import no_share, too_dear
-from giveortake.session.sealed_draws import Drawn, sealed_question
+from giveortake.session.sealed_draws import Drawn, sealed, sealed_question
 from giveortake.session.stored_answers import DrawnPart
 
 if TYPE_CHECKING:
@@ -163,7 +163,11 @@ class InteractiveMechanism:
         charge = self.charge(asked, refines, portion, profile)
 
         def draw(reservation: Reservation) -> list[Stored]:
-            return self.settle(reservation, [self.draw(each, reservation, place) for place, each in enumerate(asked)])
+            return sealed(  # as long as it is not kept, nobody may find it in a trace
+                lambda: self.settle(
+                    reservation, [self.draw(each, reservation, place) for place, each in enumerate(asked)]
+                )
+            )
 
         reservation, parts = self.draw_once(charge, lambda: self.reserve(asked, key, charge), draw)
         return reservation, stored_answers.parts_of(reservation.answer, len(asked)) if parts is None else parts
@@ -299,13 +303,14 @@ class InteractiveMechanism:
         """Charge, durably, before a row is read. A table that changed is refused first, at no cost."""
         for each in asked:
             if each.refusal is not None:
-                raise no_share(self, each, each.refusal)
+                raise no_share(self, each.spend, each.refusal)
         try:
             return self.reserve_charge(charge, key)
         except BudgetExceeded as refusal:
             deltas = [each.made.selection.event().delta for each in asked if each.made.selection is not None]
             costs = " and ".join(str(each.spend) for each in asked)
-            raise too_dear(self, costs, charge.event, sum(deltas, Fraction(0)), refusal) from None
+            needed = sum(deltas, Fraction(0))
+            raise too_dear(self, costs, asked[0].spend, charge.event, refusal, needed=needed) from None
 
     def reserve_charge(self, charge: Charge, key: str | None) -> Reservation:
         """The same for whatever is charged; what does not fit is refused in the words of the ledger."""

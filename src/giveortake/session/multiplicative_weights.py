@@ -119,7 +119,8 @@ class MultiplicativeWeights:
             raise InvalidParameter(
                 "columns", list(columns), f"have {cells:,} combinations, more than {MOST_CELLS:,}", hint="name fewer"
             )
-        share, rho = open_probability("accuracy", accuracy), admitted_rho(ApproxDP(epsilon, delta))
+        promise = ApproxDP(epsilon, delta)
+        share, rho = open_probability("accuracy", accuracy), admitted_rho(promise)
         asked = whole("queries", queries)
         updates = max(1, math.ceil(4 * math.log(cells) / float(share) ** 2))
         self.plan = WeightsPlan(rho, share, asked, updates, cells, relation.most_rows or 1)
@@ -129,7 +130,8 @@ class MultiplicativeWeights:
             "accuracy": str(share),
             "queries": asked,
         }
-        request = RunRequest.of_mechanism(mechanism, table, rho, said, f"counts of {', '.join(columns)}")
+        words = f"counts of {', '.join(columns)}"
+        request = RunRequest.of_mechanism(mechanism, table, rho, said, words, stated=promise)
         request.require([self._columns])
         self._one_at_a_time = threading.Lock()
         self._stack = ExitStack()

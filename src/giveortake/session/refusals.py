@@ -2,40 +2,141 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from giveortake.errors import BudgetExceeded, Unpriced
-from giveortake.exact import shown
+from giveortake.accounting.race import admitted_rho
+from giveortake.accounting.whole_prices import noise_multiplier
+from giveortake.compile import Spend
+from giveortake.errors import BudgetExceeded, InvalidParameter, Unpriced
+from giveortake.exact import shown, shown_down, shown_up
+from giveortake.privacy import ApproxDP, events
 from giveortake.session.margins import share_of_budget
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from giveortake.privacy.events import Event
-    from giveortake.session.mechanism import InteractiveMechanism, Priced
+    from giveortake.session.mechanism import InteractiveMechanism
+
+_CLOSE = 1 + Fraction(1, 5000)
+_HALVINGS = 30
+_DIGITS = 4
+OTHER_BUDGET = 'a budget with a δ, such as gt.ApproxDP("1", "1e-6"), or gt.ZCDP("1/10"), has one'
+
+
+def gaussian_event(spend: Spend) -> Event:
+    """What Gaussian noise is charged as, at most."""
+    return events.Gaussian(1 / spend.gaussian())
+
+
+def rounded_gaussian_event(spend: Spend) -> Event:
+    """The same where noise is rounded up to numbers of few digits."""
+    return events.Gaussian((1 + Fraction(1, 2**28)) / spend.gaussian())
 
 
 def too_dear(
-    mechanism: InteractiveMechanism, costs: str, event: Event, needed: Fraction, refusal: BudgetExceeded
+    mechanism: InteractiveMechanism,
+    costs: str,
+    spend: Spend,
+    event: Event,
+    refusal: BudgetExceeded,
+    *,
+    needed: Fraction = Fraction(0),
+    event_at: Callable[[Spend], Event] = gaussian_event,
+    instead: str | None = None,
 ) -> BudgetExceeded:
-    """The refusal of a charge by the ledger, in the terms of the questions; `needed` is the δ for finding keys."""
+    """The refusal of a charge by the ledger, in the terms of the questions; `needed` is the δ for finding keys.
+
+    `event_at` is what another spend in the same currency would be charged as. `instead` is what to do where such a
+    charge has no price at all; unless it is said, that is to ask for Laplace noise.
+    """
     standing = mechanism.standing()
     left = mechanism.ledger.affordable(standing) or Fraction(0)
     whole = share_of_budget(standing.budget or mechanism.budget, event) is None
     does = "is more than the whole budget of" if whole else "does not fit any more into the budget of"
-    message = f"{costs} {does} the {mechanism.population}; nothing was charged"
-    hint = f"a pure ε of up to {shown(left, 4)} would fit; the owner can raise the budget"
+    whose = f"the {mechanism.population}" if mechanism.analyst is None else f"the analyst {mechanism.analyst}"
+    message = f"{costs} {does} {whose}; nothing was charged"
     pot = standing.remaining.get("δ") if isinstance(standing.remaining, dict) else None
-    if isinstance(refusal, Unpriced) or mechanism.analyst is not None:  # whose own cap it may be
+    if isinstance(refusal, Unpriced) and mechanism.part is not None:
         message, hint = refusal.message, refusal.hint or ""
+    elif isinstance(refusal, Unpriced):
+        message = f"{costs} has no price in what is left of the budget of {whose}; nothing was charged"
+        hint = instead or f'epsilon="{shown_down(left, _DIGITS)}", without δ, asks for Laplace noise, which has one'
     elif pot is not None and needed > pot:
         message = f"finding keys takes δ = {shown(needed)}, and {shown(pot)} of that is left; nothing was charged"
         hint = "declare the domain of the grouping columns, or pass a smaller key_delta="
+    else:
+        hint = f"{_what_fits(mechanism, spend, left, event_at)}; the owner can raise the budget"
     return type(refusal)(message, cost=refusal.cost, remaining=refusal.remaining, hint=hint)
 
 
-def no_share(mechanism: InteractiveMechanism, asked: Priced, refusal: str) -> BudgetExceeded:
+def _what_fits(
+    mechanism: InteractiveMechanism, spend: Spend, pure: Fraction, event_at: Callable[[Spend], Event]
+) -> str:
+    """The most that would be admitted now, in the currency in which something was asked; `pure` is that in pure ε."""
+    if spend.is_pure or mechanism.part is not None:
+        return f"a pure ε of up to {shown_down(pure, _DIGITS)} would fit"
+    name, sign = next((name, sign) for name, sign in _SIGNS if getattr(spend, name) is not None)
+    low = high = getattr(spend, name)
+
+    def fits(amount: Fraction) -> bool:
+        try:
+            return mechanism.admits(event_at(replace(spend, **{name: amount})))
+        except InvalidParameter:  # so little that nothing can be bought for it
+            return False
+
+    for _ in range(_HALVINGS):
+        low, high = low / 2, low
+        if fits(low):
+            break
+    else:
+        return "nothing more would fit"
+    while high > low * _CLOSE:
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    round_one = Fraction(shown(high, 3))
+    low = round_one if round_one > low and fits(round_one) else low
+    beside = "" if spend.delta is None else " at the same δ"
+    return f"{sign} of up to {shown_down(low, _DIGITS)}{beside} would fit"
+
+
+_SIGNS = (("rho", "ρ"), ("mu", "μ"), ("epsilon", "ε"))
+
+
+def run_too_dear(
+    mechanism: InteractiveMechanism, rho: Fraction, stated: ApproxDP | None, refusal: BudgetExceeded
+) -> BudgetExceeded:
+    """The refusal of a run, which is charged as ZCDP(ρ); `stated` is the (ε, δ) whose ρ it is, if it was said so."""
+    costs = f"ρ = {shown_up(rho, _DIGITS)}"
+    spend = Spend(rho=rho)
+    if stated is not None:
+        spend = Spend(epsilon=stated.epsilon, delta=stated.delta)
+        costs = f"{spend} (a charge of {costs})"
+
+    def event_at(other: Spend) -> Event:
+        if stated is None:
+            return events.ZCDP(other.rho or 0)
+        return events.ZCDP(admitted_rho(ApproxDP(other.epsilon or 0, stated.delta)))
+
+    return too_dear(mechanism, costs, spend, events.ZCDP(rho), refusal, event_at=event_at, instead=OTHER_BUDGET)
+
+
+def fit_too_dear(
+    mechanism: InteractiveMechanism, spend: Spend, event: Event, refusal: BudgetExceeded
+) -> BudgetExceeded:
+    """The refusal of a fit, which is charged as one Gaussian release."""
+
+    def event_at(other: Spend) -> Event:
+        return events.Gaussian(noise_multiplier(other.squared_mu()))
+
+    return too_dear(mechanism, str(spend), spend, event, refusal, event_at=event_at, instead=OTHER_BUDGET)
+
+
+def no_share(mechanism: InteractiveMechanism, spend: Spend, refusal: str) -> BudgetExceeded:
     """The refusal of a share of the budget that is not left."""
     standing = mechanism.standing()
     left = mechanism.ledger.affordable(standing) or Fraction(0)
-    hint = f"a smaller share fits, or a pure ε of up to {shown(left, 4)}; the owner can raise the budget"
-    return BudgetExceeded(f"{refusal}; nothing was charged", cost=asked.spend, remaining=standing.remaining, hint=hint)
+    hint = f"a smaller share fits, or a pure ε of up to {shown_down(left, _DIGITS)}; the owner can raise the budget"
+    return BudgetExceeded(f"{refusal}; nothing was charged", cost=spend, remaining=standing.remaining, hint=hint)

@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import InvalidParameter
+from giveortake.exact import counted, shown
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from giveortake.answers.caps import Caps
+    from giveortake.answers.confidence import Confidence
     from giveortake.privacy import Guarantee
 
 _SHOWN = 12  # tables in a text
@@ -21,15 +26,26 @@ _SHOWN = 12  # tables in a text
 class WorkloadQuote:
     """The price of a workload; for every table the standard deviation and margin of a cell, beside an equal split.
 
-    `lines` has one dictionary for each table; `admitted` says whether the budget would admit it now.
+    `lines` has one dictionary for each table; `admitted` says whether the budget would admit it now, `share` how much
+    of a fresh budget it would use, and `caps` how much of a person counts. `advice` is what would tell more.
     """
 
     spend: str
     cost: Guarantee
     strategy: str
     lines: tuple[dict[str, Any], ...]
-    confidence: float
+    confidence: Confidence
     admitted: bool
+    share: Fraction | None = None
+    caps: Caps | None = None
+    remaining: Any = None
+    remarks: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+
+    @property
+    def margins(self) -> dict[tuple[str, ...], float]:
+        """The margin of a cell of every table of counts, by the columns of the table."""
+        return {line["table"]: line["margin"] for line in self.lines if line["of"] == "n"}
 
     @property
     def rms(self) -> float:
@@ -60,8 +76,12 @@ class WorkloadQuote:
                 "spend": self.spend,
                 "cost": str(self.cost),
                 "strategy": self.strategy,
-                "confidence": self.confidence,
+                "confidence": str(self.confidence),
                 "admitted": self.admitted,
+                "share": None if self.share is None else float(self.share),
+                "contributions": None if self.caps is None else str(self.caps),
+                "notes": list(self.remarks),
+                "advice": list(self.advice),
                 "tables": [{**line, "table": list(line["table"])} for line in self.lines],
             },
             ensure_ascii=False,
@@ -74,15 +94,30 @@ class WorkloadQuote:
         return workloads(self.lines, title=title)
 
     def __str__(self) -> str:
-        fits = "the budget admits it" if self.admitted else "the budget does not admit it"
-        lines = [f"workload of {len(self.lines):,} tables at {self.spend}: {fits}", f"strategy: {self.strategy}"]
+        lines = [*self._facts(), f"strategy: {self.strategy}"]
         lines.extend(_told(line) for line in self.lines[:_SHOWN])
         if len(self.lines) > _SHOWN:
             lines.append(f"  … and {len(self.lines) - _SHOWN:,} more in .lines")
         lines.append(f"rms of a cell: sd {self.rms:,.4g}, by an equal split {self.equal_rms:,.4g}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._remarks()])
 
     __repr__ = __str__
+
+    def _facts(self) -> list[str]:
+        together = "each" if self.confidence.over == "cell" else "all together"
+        fits = "the budget admits it"
+        if not self.admitted:
+            whole = self.share is None
+            fits = "it is more than the whole budget" if whole else "the budget does not admit it any more"
+        share = "" if self.share is None else f"; that is {shown(100 * self.share, 3)} % of a fresh budget"
+        return [
+            f"workload of {counted(len(self.lines), 'table')} at {self.spend}: {fits}{share}",
+            f"margins hold with {shown(100 * self.confidence)} % {together}",
+        ]
+
+    def _remarks(self) -> list[str]:
+        caps = [] if self.caps is None else [f"contributions: {self.caps}"]
+        return [*caps, *(f"note: {each}" for each in self.remarks), *(f"cheaper: {each}" for each in self.advice)]
 
     def _repr_html_(self) -> str:
         heads = ("table", "cells", "sd", "margin", "sd by an equal split")
@@ -90,10 +125,12 @@ class WorkloadQuote:
             (_name(line), f"{line['cells']:,}", *(f"{line[each]:,.4g}" for each in ("sd", "margin", "equal_sd")))
             for line in self.lines
         ]
-        first, *_ = str(self).splitlines()
         head = "".join(f"<th>{each}</th>" for each in heads)
         body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-        return f"<p>{html.escape(first)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        before, after = (
+            "".join(f"<p>{html.escape(each)}</p>" for each in some) for some in (self._facts(), self._remarks())
+        )
+        return f"{before}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{after}"
 
 
 def _name(line: dict[str, Any]) -> str:
@@ -103,6 +140,6 @@ def _name(line: dict[str, Any]) -> str:
 
 def _told(line: dict[str, Any]) -> str:
     return (
-        f"  {_name(line)}: {line['cells']:,} cells ± {line['margin']:,.4g} "
+        f"  {_name(line)}: {counted(line['cells'], 'cell')} ± {line['margin']:,.4g} "
         f"(sd {line['sd']:,.4g}, by an equal split {line['equal_sd']:,.4g})"
     )

@@ -157,7 +157,7 @@ class Synthesis:
             **(more or {}),
         }
         words = f"a synthetic table of {', '.join(names)}"
-        request = RunRequest.of(session, name, rho, content, words)
+        request = RunRequest.of(session, name, rho, content, words, stated=promise)
         made = cls(request, relation, promise, names, surrogates, declared, by_quantiles, wanted, tuple(zeros))
         made._require_possible()
         return made

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
+from giveortake.compile import Caps
 from giveortake.compile.bins import MOST
 from giveortake.compile.caps import capped, unbounded
 from giveortake.compile.measures import quantum_of
@@ -24,7 +25,6 @@ from giveortake.workload.layout import Layout
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from giveortake.compile import Caps
     from giveortake.engines.questions import Asked, Quantum
     from giveortake.plan import Expression, Question, Relation
     from giveortake.privacy.units import Neighbours
@@ -227,6 +227,19 @@ class AskedWorkload:
         """How many cells and borders are answered."""
         found = sum(layer.layout.cells() for layer in self.layers)
         return found + sum(self.attributes.keys(each.by).size * each.bins for each in self.ranges)
+
+    @property
+    def counted(self) -> Caps | None:
+        """How much of a person counts; None where rows protect themselves."""
+        return None if self.question.relation.person is None else Caps(rows_per_person=self.rows)
+
+    def in_words(self) -> str:
+        """What is asked, in a few words for the ledger; no value is in them."""
+        tables = sum(len(layer.layout.marginals) for layer in self.layers)
+        parts = [f"{tables:,} marginals of {', '.join(self.attributes.names)}"] if tables else []
+        parts += [f"ranges of {each.column}" for each in self.ranges]
+        named = dict.fromkeys(table.name for table in self.question.relation.tables())
+        return f"{'; '.join(parts)} in {', '.join(named)}"[:300]
 
     # -- what engines are asked -----------------------------------------------------------------------------------
 

@@ -102,7 +102,12 @@ class LaplaceDesign(Design):
 
     @property
     def event(self) -> events.Laplace:
-        return events.Laplace(1 / self.epsilon)
+        return self.event_of(self.epsilon)
+
+    @classmethod
+    def event_of(cls, epsilon: Fraction) -> events.Laplace:
+        """What any plan for ε is charged as."""
+        return events.Laplace(1 / epsilon)
 
     @property
     def citations(self) -> tuple[str, ...]:

@@ -59,16 +59,7 @@ class WorkloadMeasurement:
 
     def named(self) -> dict[str, Any]:
         """What names the question and its price in the ledger."""
-        content = json.dumps([FORMAT, self.asked.to_json(), self.goal], sort_keys=True)
-        return {"workload": hashlib.sha256(content.encode()).hexdigest(), "spend": self.spend.to_json()}
-
-    def told(self) -> str:
-        """What is asked, in a few words for the ledger; no value is in them."""
-        tables = sum(len(layer.layout.marginals) for layer in self.asked.layers)
-        parts = [f"{tables:,} marginals of {', '.join(self.asked.attributes.names)}"] if tables else []
-        parts += [f"ranges of {each.column}" for each in self.asked.ranges]
-        named = dict.fromkeys(table.name for table in self.asked.question.relation.tables())
-        return f"{'; '.join(parts)} in {', '.join(named)}"[:300]
+        return name_of(self.asked, self.spend, self.goal)
 
     # -- drawing --------------------------------------------------------------------------------------------------
 
@@ -148,6 +139,19 @@ class ExactTables:
         cover, several = next(pair for pair in self.found if wanted <= set(pair[0]))
         sizes = [self.asked.attributes.sizes[each] for each in cover]
         return several.item(layer).summed(sizes, [cover.index(each) for each in places])
+
+
+def name_of(asked: AskedWorkload, spend: Spend, goal: Goal) -> dict[str, Any]:
+    """What names a workload and its price in the ledger."""
+    content = json.dumps([FORMAT, asked.to_json(), goal], sort_keys=True)
+    return {"workload": hashlib.sha256(content.encode()).hexdigest(), "spend": spend.to_json()}
+
+
+def event_at(spend: Spend) -> Event:
+    """What any workload is charged as at a spend: plans differ, and all of them keep it."""
+    if spend.is_pure:
+        return LaplaceDesign.event_of(spend.epsilon or Fraction(0))
+    return ResidualDesign.event_of(spend.gaussian())
 
 
 def measured(asked: AskedWorkload, spend: Spend, goal: Goal) -> WorkloadMeasurement:

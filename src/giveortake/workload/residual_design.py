@@ -37,6 +37,10 @@ _ROUNDING = Fraction(1, 4 * 2**BITS)
 _FINE = 2**96  # prices are added in whole parts of that
 
 
+def _charged(mu: Fraction) -> Fraction:
+    return mu * (1 - _ROUNDING)
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ResidualDesign(Design):
@@ -94,7 +98,12 @@ class ResidualDesign(Design):
 
     @property
     def event(self) -> events.Gaussian:
-        return events.Gaussian(1 / self.charged)
+        return self.event_of(self.mu)
+
+    @classmethod
+    def event_of(cls, mu: Fraction) -> events.Gaussian:
+        """What any plan for μ is charged as."""
+        return events.Gaussian(1 / _charged(mu))
 
     @property
     def charged(self) -> Fraction:
@@ -102,7 +111,7 @@ class ResidualDesign(Design):
 
         A filter that rounds up then still admits a spend of all that it has.
         """
-        return self.mu * (1 - _ROUNDING)
+        return _charged(self.mu)
 
     @property
     def citations(self) -> tuple[str, ...]:
