@@ -21,7 +21,8 @@ from giveortake.errors import BudgetExceeded, MechanismSpent, QueryFailed, Query
 from giveortake.mechanisms.misfits import Candidate, Misfits
 from giveortake.plan import Column
 from giveortake.privacy import events
-from giveortake.session.adaptive_run import AdaptiveRun, RunRequest
+from giveortake.session.adaptive_run import AdaptiveRun
+from giveortake.session.run_requests import RunRequest
 from giveortake.session.run_steps import Choice, NoisyTable
 from giveortake.session.session import Session, mechanism_of
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import giveortake as gt
 from giveortake.compile import Caps, Rules, Spend, measurement
 from giveortake.session import Session
-from giveortake.session.adaptive_run import RunRequest
+from giveortake.session.run_requests import RunRequest
 from small_session import FOUND, small_session
 
 COUNT = "SELECT COUNT(*) AS n FROM data"

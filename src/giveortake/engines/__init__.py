@@ -15,7 +15,7 @@ from giveortake.engines.questions import (
     Summand,
     Tally,
 )
-from giveortake.engines.vector_sums import Component, VectorSum
+from giveortake.engines.vector_sums import Component, Sample, VectorSum
 
 __all__ = [
     "Asked",
@@ -35,6 +35,7 @@ __all__ = [
     "PublicContent",
     "PublicRows",
     "Quantum",
+    "Sample",
     "Source",
     "Summand",
     "Tally",

@@ -22,7 +22,7 @@ most C. What is summed is a product of integers then.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, final
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 MOST_CELLS = 1 << 20
 LONGEST = 1 << 30  # the greatest bound: its square has 60 bits
 MOST_OF_CELL = 1 << 45  # what a cell that was found by its key is moved to before squares are taken, in 128 bits
+SAMPLED_OF = 1 << 60  # hashes that a person can have
 MOST_OF_ROW = (1 << 31) - 1  # steps of one row in one cell
 
 
@@ -54,19 +55,42 @@ class Component:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The persons whose names, with a salt before them, have a hash below a number of 2⁶⁰; or those that have not.
+
+    With a fresh secret salt of 128 random bits each person is in it on their own, with probability `below`/2⁶⁰: as far
+    as the hash, MD5 under a secret prefix, cannot be told from random bits. With a public one it is a fixed split.
+    """
+
+    salt: str = field(repr=False)
+    below: int
+    others: bool = False
+
+
+@final
 @dataclass(frozen=True)
 class VectorSum:
-    """The sum over units of vectors of length at most `bound`, in steps: one integer for each cell, in order."""
+    """The sum over units of vectors of length at most `bound`, in steps: one integer for each cell, in order.
+
+    With a `sample` only some persons count.
+    """
 
     relation: Relation
     values: tuple[Summand, ...]
     columns: tuple[KeyColumn, ...]
     components: tuple[Component, ...]
     bound: int
+    sample: Sample | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.bound <= LONGEST:
             raise QueryRefused(f"a vector may have at most {LONGEST:,} steps, and at least one")
+        if self.sample is not None and self.relation.person is None:
+            raise QueryRefused(
+                "rows have no names by which they could be sampled",
+                hint='protect the table with unit="id", a column that names each row, and rows_per_person=1',
+            )
         if self.size > MOST_CELLS:
             raise QueryRefused(f"a vector of {self.size:,} cells is too long", hint=f"at most {MOST_CELLS:,} cells")
         for component in self.components:

@@ -11,9 +11,9 @@ of the ledger before anybody is told: a run that was interrupted goes on with wh
 
 from __future__ import annotations
 
+import secrets
 import threading
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
@@ -21,184 +21,38 @@ import numpy as np
 
 from giveortake import accounting, exact
 from giveortake.accounting.currencies import Rho
-from giveortake.accounting.whole_prices import noise_multiplier, priced_within
-from giveortake.compile.caps import unbounded
+from giveortake.accounting.filters import Filter
 from giveortake.compile.releases import packed
-from giveortake.engines import Keys, Summand, Tally
+from giveortake.engines import Sample
 from giveortake.engines.failures import failure
-from giveortake.errors import BudgetExceeded, LedgerDamaged, MechanismSpent, QueryFailed, QueryRefused
+from giveortake.engines.vector_sums import SAMPLED_OF
+from giveortake.errors import BudgetExceeded, LedgerDamaged, MechanismSpent, QueryFailed
 from giveortake.mechanisms import AboveThreshold, Gaussian
 from giveortake.mechanisms.interactions import Interactions
 from giveortake.mechanisms.linear_queries import NoisyCount, Surprise
 from giveortake.mechanisms.misfits import Misfits
 from giveortake.mechanisms.vector_noise import VectorNoise
-from giveortake.plan import Question
-from giveortake.plan.aggregates import Aggregate, AggregateKind
-from giveortake.plan.questions import Measured
 from giveortake.privacy import ZCDP, GaussianDP, events
-from giveortake.session.mechanism import Charge
-from giveortake.session.refusals import fit_too_dear, run_too_dear
 from giveortake.session.run_steps import Choice, Compared, Counted, NoisyTable, NoisyVector, Step, event_of, step_of
 from giveortake.session.sealed_draws import sealed_question
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
-    from giveortake.accounting.filters import Filter
-    from giveortake.compile import Spend
     from giveortake.engines import KeyColumn, VectorSum
     from giveortake.ledger import Reservation
     from giveortake.mechanisms.linear_queries import Chosen
     from giveortake.mechanisms.mechanism import Sensitive
     from giveortake.mechanisms.misfits import Candidate
-    from giveortake.plan import Relation
-    from giveortake.privacy import ApproxDP
     from giveortake.privacy.events import Event
     from giveortake.privacy.units import Neighbours
-    from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.session.session import Session
+    from giveortake.session.run_requests import RunRequest
 
     Integers: TypeAlias = npt.NDArray[Any]
 
 FORMAT = 1
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class RunRequest:
-    """What a run is about, and what it may spend. Nothing is charged by making it, and no row is looked at."""
-
-    _mechanism: InteractiveMechanism
-    _relation: Relation
-    rho: Fraction
-    said: dict[str, Any]  # what names the run: everything that decides what it measures
-    words: str
-    stated: ApproxDP | None = None  # the (ε, δ) whose ρ it is, if it was said so
-    spend: Spend | None = None  # what was stated for a run of sums of vectors
-    mu: Fraction | None = None  # of a run of Gaussian releases alone, whose μ² add up
-
-    @classmethod
-    def of(
-        cls,
-        session: Session,
-        table: str,
-        rho: Fraction,
-        said: dict[str, Any],
-        words: str,
-        *,
-        stated: ApproxDP | None = None,
-    ) -> RunRequest:
-        """A run over one private table of a session; refused where nothing bounds the rows of a person."""
-        from giveortake.session.session import mechanism_of  # noqa: PLC0415 (a session's face is made of runs, too)
-
-        return cls.of_mechanism(mechanism_of(session), table, rho, said, words, stated=stated)
-
-    @classmethod
-    def of_mechanism(
-        cls,
-        mechanism: InteractiveMechanism,
-        table: str,
-        rho: Fraction,
-        said: dict[str, Any],
-        words: str,
-        *,
-        stated: ApproxDP | None = None,
-    ) -> RunRequest:
-        """The same for what stands behind a session."""
-        if mechanism.part is not None:
-            raise QueryRefused("a part of a table is not synthesised by itself", hint="take the session of the whole")
-        relation = mechanism.origin.relations[table]
-        if relation.most_rows is None:
-            raise unbounded("rows")
-        rho = priced_within(rho)  # whoever asks for all that is left gets it
-        return cls(mechanism, relation, rho, said | {"relation": relation.to_json(), "rho": str(rho)}, words, stated)
-
-    @classmethod
-    def of_vectors(
-        cls, mechanism: InteractiveMechanism, relation: Relation, spend: Spend, said: dict[str, Any], words: str
-    ) -> RunRequest:
-        """A run of sums of vectors, which bound the rows of a person by themselves; it keeps μ-GDP."""
-        if mechanism.part is not None:
-            raise QueryRefused("a model is not fitted to a part of a table", hint="take the session of the whole")
-        mu = 1 / noise_multiplier(spend.squared_mu())  # whoever asks for all that is left gets it
-        named = said | {"relation": relation.to_json(), "mu": str(mu)}
-        return cls(mechanism, relation, mu**2 / 2, named, words, spend=spend, mu=mu)
-
-    @property
-    def event(self) -> Event:
-        """What is charged, once, for the whole run."""
-        return events.ZCDP(self.rho) if self.mu is None else events.Gaussian(1 / self.mu)
-
-    @property
-    def promise(self) -> ZCDP | GaussianDP:
-        """What the run keeps, whatever it does."""
-        budget = self._mechanism.budget
-        terms: Any = {"unit": budget.unit, "neighbours": budget.neighbours}
-        return ZCDP(self.rho, **terms) if self.mu is None else GaussianDP(self.mu, **terms)
-
-    @property
-    def moved_by_unit(self) -> float:
-        """How far one unit moves a table of counts, in L2: of use for quotes, and for nothing else."""
-        most = self._relation.most_rows or 1
-        return most * (2**0.5 if self._mechanism.budget.neighbours == "change-one" else 1.0)
-
-    def require(self, tables: Sequence[Sequence[KeyColumn]]) -> None:
-        """Refuse tables that this session could not count: other people's, or too large for the engine."""
-        for table in tables:
-            self._mechanism.origin.require(self._question(table))
-        self._mechanism.engine.require_runnable([self._tally(table) for table in tables])
-
-    @contextmanager
-    def begin(self, key: str | None) -> Iterator[AdaptiveRun]:
-        """Charge, and run: from the beginning, from where it was left, or from what is stored of it.
-
-        Who asks for the same at the same moment waits, and gets the same.
-        """
-        mechanism = self._mechanism
-        charge = Charge(self.event, {"questions": [], "refines": [], "part": None, "run": self.said}, self.words)
-        with (
-            _once_in_a_thread(f"{mechanism.ledger.id} {mechanism.analyst} {mechanism.dataset} {charge.question}"),
-            mechanism.ledger.turn(charge.question, dataset=mechanism.dataset, analyst=mechanism.analyst),
-        ):
-            try:
-                reservation = mechanism.reserve_charge(charge, key)
-            except BudgetExceeded as refusal:
-                if self.spend is not None:
-                    raise fit_too_dear(mechanism, self.spend, self.event, refusal) from None
-                raise run_too_dear(mechanism, self.rho, self.stated, refusal) from None
-            if not reservation.settled and not reservation.fresh:
-                mechanism.ledger.begin_again(reservation)
-            run = AdaptiveRun(self, reservation)
-            try:
-                yield run
-            finally:
-                run.close()
-
-    def contestants_ended(self) -> tuple[str, ...]:
-        """Which contestants of the race that guards the budget would end by this charge, by their symbols."""
-        trial = self._mechanism.trial()
-        after = trial.after(self.event)
-        if after is None:
-            return ()
-        pairs = zip(trial.accounts, after.accounts, strict=True)
-        return tuple(before.currency.symbol for before, then in pairs if before.alive and not then.alive)
-
-    @property
-    def is_admitted(self) -> bool:
-        """Whether every level would admit the charge now."""
-        return self._mechanism.admits(self.event)
-
-    def _question(self, table: Sequence[KeyColumn]) -> Question:
-        for column in table:
-            if column.values is None or len(set(column.values)) < len(column.values):
-                raise QueryRefused(f"the values of `{column.name}` are not known beforehand, each once")
-        keys = tuple((column.name, column.expression) for column in table)
-        return Question(self._relation, keys, (("n", Measured(Aggregate(AggregateKind.COUNT_ROWS))),))
-
-    def _tally(self, table: Sequence[KeyColumn]) -> Tally:
-        return Tally(self._relation, Keys(tuple(table)), (Summand("rows"),))
 
 
 @final
@@ -215,8 +69,11 @@ class AdaptiveRun:
         self._guard: AboveThreshold | None = None
         self._one_at_a_time = threading.Lock()
         self._is_over = self._is_drawing = False
-        budget = ZCDP(request.rho) if request.mu is None else GaussianDP(request.mu)
-        self._filter: Filter = accounting.filter(budget)
+        self._filter: Filter | DeclaredSteps
+        if request.declared is not None:
+            self._filter = DeclaredSteps(request.declared)
+        else:
+            self._filter = accounting.filter(ZCDP(request.rho) if request.mu is None else GaussianDP(request.mu))
         ledger = request._mechanism.ledger  # noqa: SLF001 (the run is the other half of its request)
         kept = _steps_of(reservation.answer) if reservation.settled else ledger.kept(reservation)
         self._kept: list[Any] = []
@@ -247,6 +104,7 @@ class AdaptiveRun:
     @property
     def left(self) -> Fraction:
         """What the inner filter has left, in ρ."""
+        assert isinstance(self._filter, Filter)  # noqa: S101 (asked of runs that have one)
         return self._filter.accounts[0].remaining
 
     @property
@@ -263,9 +121,37 @@ class AdaptiveRun:
 
     def charges(self) -> list[tuple[Step, Fraction]]:
         """Every step with what it cost, in ρ."""
+        assert isinstance(self._filter, Filter)  # noqa: S101 (asked of runs that have one)
         charged = [event_of(content) for content in self._kept]
         costs = [Fraction(0) if event is None else self._filter.cost(event, Rho()) for event in charged]
         return [(step, cost or Fraction(0)) for step, cost in zip(self.steps, costs, strict=True)]
+
+    def add_up_sample(self, name: str, asked: VectorSum, sigma: Fraction) -> NoisyVector:
+        """A sum over a fresh secret sample of persons, with noise of a stated deviation in steps.
+
+        Every person is in the sample on their own, with the probability that was declared, rounded down to 2⁻⁶⁰.
+        Nobody is told who was, nor how many.
+        """
+        declared = self._request.declared
+        assert declared is not None and isinstance(declared.event, events.Subsampled)  # noqa: S101, PT018 (asked only then)
+        below = int(declared.event.rate * SAMPLED_OF)
+        mechanism = VectorNoise(sigma, tuple(zip(asked.sizes, (each.weight for each in asked.components), strict=True)))
+        event = events.Subsampled(mechanism.event(asked.bound), declared.event.rate)
+
+        def draw() -> dict[str, Any]:
+            sampled = replace(asked, sample=Sample(secrets.token_hex(16), below))
+            return self._noisy_sum(mechanism, sampled)
+
+        step = self._draw(event, {"do": "sum", "name": name}, draw)
+        assert isinstance(step, NoisyVector)  # noqa: S101 (it was added up)
+        return step
+
+    def _noisy_sum(self, mechanism: VectorNoise, asked: VectorSum) -> dict[str, Any]:
+        engine = self._request._mechanism.engine  # noqa: SLF001 (the run is the other half of its request)
+        drawn = mechanism.release(engine.vectors(asked))
+        if not engine.unchanged():
+            raise failure("changed")
+        return {"sigma": str(mechanism.sigma), "steps": packed(drawn)}
 
     def measure(self, table: Sequence[KeyColumn], rho: Fraction, *, residual: bool) -> NoisyTable:
         """Noisy counts of a table, all of them or the residual part, at the cost of at most ρ."""
@@ -344,14 +230,8 @@ class AdaptiveRun:
         blocks = tuple(zip(asked.sizes, (each.weight for each in asked.components), strict=True))
         mechanism = VectorNoise(_short_up(moved / mu), blocks)
 
-        def draw() -> dict[str, Any]:
-            engine = self._request._mechanism.engine  # noqa: SLF001 (as above)
-            drawn = mechanism.release(engine.vectors(asked))
-            if not engine.unchanged():
-                raise failure("changed")
-            return {"sigma": str(mechanism.sigma), "steps": packed(drawn)}
-
-        step = self._draw(mechanism.event(moved), {"do": "sum", "name": name}, draw)
+        said = {"do": "sum", "name": name}
+        step = self._draw(mechanism.event(moved), said, lambda: self._noisy_sum(mechanism, asked))
         assert isinstance(step, NoisyVector)  # noqa: S101 (it was added up)
         return step
 
@@ -412,20 +292,22 @@ class AdaptiveRun:
         return [self._tables[tuple(table)] for table in tables]
 
 
-_open_runs: set[tuple[str, int]] = set()  # by the thread that would wait for itself
+@final
+class DeclaredSteps:
+    """Admits as many equal steps as were declared, and no other."""
 
+    def __init__(self, declared: events.Repeated, done: int = 0) -> None:
+        self._declared, self._done = declared, done
 
-@contextmanager
-def _once_in_a_thread(name: str) -> Iterator[None]:
-    """Refuse a run that its own thread has open: nobody else could end it, and the wait for its turn would not end."""
-    held = (name, threading.get_ident())
-    if held in _open_runs:
-        raise QueryRefused("this run is open already, here in this thread", hint="go on with it, or close it first")
-    _open_runs.add(held)
-    try:
-        yield
-    finally:
-        _open_runs.discard(held)
+    def copy(self) -> DeclaredSteps:
+        """One on which a step can be tried."""
+        return DeclaredSteps(self._declared, self._done)
+
+    def charge(self, event: Event) -> None:
+        """Count a step, or refuse it."""
+        if event != self._declared.event or self._done >= self._declared.times:
+            raise BudgetExceeded("this step was not declared", cost=event, remaining=self._declared.times - self._done)
+        self._done += 1
 
 
 def _steps_of(answer: Any) -> list[Any]:

@@ -33,7 +33,7 @@ from giveortake.exact import open_probability, shown, sqrt_down, whole
 from giveortake.mechanisms import AboveThreshold, Gaussian
 from giveortake.plan import Column as Named
 from giveortake.privacy import ApproxDP
-from giveortake.session.adaptive_run import AdaptiveRun, RunRequest
+from giveortake.session.run_requests import RunRequest
 from giveortake.session.run_steps import Compared, Counted
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
+    from giveortake.session.adaptive_run import AdaptiveRun
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.run_steps import Step
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake import frame
 from giveortake.errors import InvalidParameter
 from giveortake.plan import Aggregate, AggregateKind, Measured, Question
-from giveortake.session.adaptive_run import AdaptiveRun, RunRequest
+from giveortake.session.adaptive_run import AdaptiveRun
 from giveortake.session.query import mechanism_of_query
+from giveortake.session.run_requests import RunRequest
 from giveortake.session.session import Session, mechanism_of
 
 if TYPE_CHECKING:

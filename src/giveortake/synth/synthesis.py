@@ -12,7 +12,7 @@ from giveortake.accounting.race import admitted_rho
 from giveortake.errors import InvalidParameter, meant
 from giveortake.exact import shown, whole
 from giveortake.privacy import ApproxDP
-from giveortake.session.adaptive_run import RunRequest
+from giveortake.session.run_requests import RunRequest
 from giveortake.session.run_steps import NoisyTable
 from giveortake.synth.key_columns import (
     declared_edges,

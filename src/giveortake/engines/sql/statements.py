@@ -273,10 +273,10 @@ def rows_of(printer: Printer, asked: Tally | Bins | Distinct | Persons) -> str:
                 printer, asked.relation, asked.keys, [asked.of], told_apart if asked.bounding is not None else None
             )
         case Persons():
-            return select_rows(printer, asked.relation, asked.keys, [], _named)
+            return select_rows(printer, asked.relation, asked.keys, [], named)
         case _:
             return select_rows(
-                printer, asked.relation, asked.keys, [asked.of], _named if asked.bounding is not None else None
+                printer, asked.relation, asked.keys, [asked.of], named if asked.bounding is not None else None
             )
 
 
@@ -285,7 +285,7 @@ def told_apart(dialect: Dialect, column: str, kind: Kind) -> str:
     return dialect.brief(column) if kind is Kind.TEXT else column
 
 
-def _named(_dialect: Dialect, column: str, _kind: Kind) -> str:
+def named(_dialect: Dialect, column: str, _kind: Kind) -> str:
     """A column that is needed as it is, for a hash of it."""
     return column
 

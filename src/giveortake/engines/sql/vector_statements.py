@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from giveortake.engines.sql.statements import LESS, equal, select_rows, steps_of, told_apart
+from giveortake.engines.sql.statements import LESS, equal, named, select_rows, steps_of, told_apart
 from giveortake.engines.vector_sums import MOST_OF_CELL
 from giveortake.plan import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from giveortake.engines.sql.dialect import Dialect
     from giveortake.engines.sql.relations import Printer
-    from giveortake.engines.vector_sums import Component, VectorSum
+    from giveortake.engines.vector_sums import Component, Sample, VectorSum
 
 _NARROW = 1 << 31
 
 
 def vector_rows(printer: Printer, asked: VectorSum) -> str:
-    """The rows that a sum of vectors is about: keys k0, k1 …, values v0, v1 … and the person p, if they are many."""
-    person = None if asked.by_row else told_apart
+    """The rows that a sum of vectors is about: keys k0, k1 …, values v0, v1 … and the person p, if that is needed."""
+    person: Callable[[Dialect, str, Kind], str] | None = None if asked.by_row else told_apart
+    if asked.sample is not None:
+        person = named
     return select_rows(printer, asked.relation, asked.keys, [each.of for each in asked.values], person)
 
 
@@ -46,7 +48,14 @@ def _steps(printer: Printer, asked: VectorSum, dictionaries: Sequence[str]) -> s
     for i, table in enumerate(dictionaries):
         nullable = None in (asked.columns[i].values or ())
         text += f" LEFT JOIN {table} AS d{i} ON {equal(printer, f'r.k{i}', f'd{i}.value', nullable)}"
+    if asked.sample is not None:
+        text += f" WHERE {_is_sampled(printer.dialect, asked.sample)}"
     return printer.dialect.fence(text)
+
+
+def _is_sampled(dialect: Dialect, sample: Sample) -> str:
+    number = dialect.digest(f"{dialect.text(sample.salt)} || {dialect.to_text('r.p')}")
+    return f"{number} {'>=' if sample.others else '<'} {sample.below}"
 
 
 def _product(component: Component) -> str:

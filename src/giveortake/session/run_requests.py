@@ -1,0 +1,204 @@
+"""What a run is about and what it may spend, before it is charged; and the charge that begins it."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.accounting.whole_prices import noise_multiplier, priced_within
+from giveortake.compile.caps import unbounded
+from giveortake.engines import Keys, Summand, Tally
+from giveortake.errors import BudgetExceeded, QueryRefused
+from giveortake.plan import Question
+from giveortake.plan.aggregates import Aggregate, AggregateKind
+from giveortake.plan.questions import Measured
+from giveortake.privacy import ZCDP, GaussianDP, events
+from giveortake.session.adaptive_run import AdaptiveRun
+from giveortake.session.mechanism import Charge
+from giveortake.session.refusals import fit_too_dear, run_too_dear
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from fractions import Fraction
+
+    from giveortake.compile import Spend
+    from giveortake.engines import KeyColumn
+    from giveortake.plan import Relation
+    from giveortake.privacy import ApproxDP, Guarantee
+    from giveortake.privacy.events import Event
+    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.session import Session
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class RunRequest:
+    """What a run is about, and what it may spend. Nothing is charged by making it, and no row is looked at."""
+
+    _mechanism: InteractiveMechanism
+    _relation: Relation
+    rho: Fraction
+    said: dict[str, Any]  # what names the run: everything that decides what it measures
+    words: str
+    stated: ApproxDP | None = None  # the (ε, δ) whose ρ it is, if it was said so
+    spend: Spend | None = None  # what was stated for a run of sums of vectors
+    declared: events.Repeated | None = None  # of a run of so many equal steps
+    mu: Fraction | None = None  # of a run of Gaussian releases alone, whose μ² add up
+
+    @classmethod
+    def of(
+        cls,
+        session: Session,
+        table: str,
+        rho: Fraction,
+        said: dict[str, Any],
+        words: str,
+        *,
+        stated: ApproxDP | None = None,
+    ) -> RunRequest:
+        """A run over one private table of a session; refused where nothing bounds the rows of a person."""
+        from giveortake.session.session import mechanism_of  # noqa: PLC0415 (a session's face is made of runs, too)
+
+        return cls.of_mechanism(mechanism_of(session), table, rho, said, words, stated=stated)
+
+    @classmethod
+    def of_mechanism(
+        cls,
+        mechanism: InteractiveMechanism,
+        table: str,
+        rho: Fraction,
+        said: dict[str, Any],
+        words: str,
+        *,
+        stated: ApproxDP | None = None,
+    ) -> RunRequest:
+        """The same for what stands behind a session."""
+        if mechanism.part is not None:
+            raise QueryRefused("a part of a table is not synthesised by itself", hint="take the session of the whole")
+        relation = mechanism.origin.relations[table]
+        if relation.most_rows is None:
+            raise unbounded("rows")
+        rho = priced_within(rho)  # whoever asks for all that is left gets it
+        return cls(mechanism, relation, rho, said | {"relation": relation.to_json(), "rho": str(rho)}, words, stated)
+
+    @classmethod
+    def of_vectors(
+        cls, mechanism: InteractiveMechanism, relation: Relation, spend: Spend, said: dict[str, Any], words: str
+    ) -> RunRequest:
+        """A run of sums of vectors, which bound the rows of a person by themselves; it keeps μ-GDP."""
+        if mechanism.part is not None:
+            raise QueryRefused("a model is not fitted to a part of a table", hint="take the session of the whole")
+        mu = 1 / noise_multiplier(spend.squared_mu())  # whoever asks for all that is left gets it
+        named = said | {"relation": relation.to_json(), "mu": str(mu)}
+        return cls(mechanism, relation, mu**2 / 2, named, words, spend=spend, mu=mu)
+
+    @classmethod
+    def of_samples(
+        cls,
+        mechanism: InteractiveMechanism,
+        relation: Relation,
+        spend: Spend,
+        declared: events.Repeated,
+        *,
+        said: dict[str, Any],
+        words: str,
+    ) -> RunRequest:
+        """A run of so many sums over samples of persons, each with the same noise, charged as what was declared."""
+        found = cls.of_vectors(mechanism, relation, spend, said | {"declared": declared.to_dict()}, words)
+        return replace(found, declared=declared)
+
+    @property
+    def event(self) -> Event:
+        """What is charged, once, for the whole run."""
+        if self.declared is not None:
+            return self.declared
+        return events.ZCDP(self.rho) if self.mu is None else events.Gaussian(1 / self.mu)
+
+    @property
+    def promise(self) -> Guarantee:
+        """What the run keeps, whatever it does."""
+        budget = self._mechanism.budget
+        terms: Any = {"unit": budget.unit, "neighbours": budget.neighbours}
+        if self.declared is not None:
+            return self.declared.guarantee(**terms)
+        return ZCDP(self.rho, **terms) if self.mu is None else GaussianDP(self.mu, **terms)
+
+    @property
+    def moved_by_unit(self) -> float:
+        """How far one unit moves a table of counts, in L2: of use for quotes, and for nothing else."""
+        most = self._relation.most_rows or 1
+        return most * (2**0.5 if self._mechanism.budget.neighbours == "change-one" else 1.0)
+
+    def require(self, tables: Sequence[Sequence[KeyColumn]]) -> None:
+        """Refuse tables that this session could not count: other people's, or too large for the engine."""
+        for table in tables:
+            self._mechanism.origin.require(self._question(table))
+        self._mechanism.engine.require_runnable([self._tally(table) for table in tables])
+
+    @contextmanager
+    def begin(self, key: str | None) -> Iterator[AdaptiveRun]:
+        """Charge, and run: from the beginning, from where it was left, or from what is stored of it.
+
+        Who asks for the same at the same moment waits, and gets the same.
+        """
+        mechanism = self._mechanism
+        charge = Charge(self.event, {"questions": [], "refines": [], "part": None, "run": self.said}, self.words)
+        with (
+            _once_in_a_thread(f"{mechanism.ledger.id} {mechanism.analyst} {mechanism.dataset} {charge.question}"),
+            mechanism.ledger.turn(charge.question, dataset=mechanism.dataset, analyst=mechanism.analyst),
+        ):
+            try:
+                reservation = mechanism.reserve_charge(charge, key)
+            except BudgetExceeded as refusal:
+                if self.spend is not None:
+                    raise fit_too_dear(mechanism, self.spend, self.event, refusal) from None
+                raise run_too_dear(mechanism, self.rho, self.stated, refusal) from None
+            if not reservation.settled and not reservation.fresh:
+                mechanism.ledger.begin_again(reservation)
+            run = AdaptiveRun(self, reservation)
+            try:
+                yield run
+            finally:
+                run.close()
+
+    def contestants_ended(self) -> tuple[str, ...]:
+        """Which contestants of the race that guards the budget would end by this charge, by their symbols."""
+        trial = self._mechanism.trial()
+        after = trial.after(self.event)
+        if after is None:
+            return ()
+        pairs = zip(trial.accounts, after.accounts, strict=True)
+        return tuple(before.currency.symbol for before, then in pairs if before.alive and not then.alive)
+
+    @property
+    def is_admitted(self) -> bool:
+        """Whether every level would admit the charge now."""
+        return self._mechanism.admits(self.event)
+
+    def _question(self, table: Sequence[KeyColumn]) -> Question:
+        for column in table:
+            if column.values is None or len(set(column.values)) < len(column.values):
+                raise QueryRefused(f"the values of `{column.name}` are not known beforehand, each once")
+        keys = tuple((column.name, column.expression) for column in table)
+        return Question(self._relation, keys, (("n", Measured(Aggregate(AggregateKind.COUNT_ROWS))),))
+
+    def _tally(self, table: Sequence[KeyColumn]) -> Tally:
+        return Tally(self._relation, Keys(tuple(table)), (Summand("rows"),))
+
+
+_open_runs: set[tuple[str, int]] = set()  # by the thread that would wait for itself
+
+
+@contextmanager
+def _once_in_a_thread(name: str) -> Iterator[None]:
+    """Refuse a run that its own thread has open: nobody else could end it, and the wait for its turn would not end."""
+    held = (name, threading.get_ident())
+    if held in _open_runs:
+        raise QueryRefused("this run is open already, here in this thread", hint="go on with it, or close it first")
+    _open_runs.add(held)
+    try:
+        yield
+    finally:
+        _open_runs.discard(held)
