@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
+from hashlib import md5
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ import pytest
 
 import giveortake as gt
 from engine_places import EVERYWHERE, place
-from giveortake.engines import Component, Engine, KeyColumn, Quantum, Summand, VectorSum
+from giveortake.engines import Component, Engine, KeyColumn, Quantum, Sample, Summand, VectorSum
 from giveortake.errors import QueryRefused
 from giveortake.plan import Call, Column, Filter, Literal, Relation
 from giveortake.session.session import mechanism_of
@@ -114,6 +116,17 @@ def test_every_engine_sums_the_same_vectors(name: str, request: pytest.FixtureRe
             for shape, asked in shapes(mechanism_of(s).origin.relations["rows"], bound).items():
                 found = answer(engine_of(s), asked)
                 assert found == expected(asked, ROWS), f"{shape}, {bound} steps, {person=}"
+        if person:
+            some = replace(shapes(mechanism_of(s).origin.relations["rows"], 150)["cells"], sample=Sample("salt", 2**59))
+            others = replace(some, sample=Sample("salt", 2**59, others=True))
+            hashes = [md5(f"salt{each}".encode(), usedforsecurity=False).hexdigest() for each in range(1, 7)]
+            chosen = [place for place, each in enumerate(hashes, 1) if int(each[:15], 16) < 2**59]
+            assert 0 < len(chosen) < 6
+            kept = [place for place, each in enumerate(ROWS["person"]) if each in chosen]
+            of_them = {name: [values[place] for place in kept] for name, values in ROWS.items()}
+            assert answer(engine_of(s), some) == expected(some, of_them)
+            total = np.array(answer(engine_of(s), some)) + answer(engine_of(s), others)
+            assert total.tolist() == expected(some, ROWS)
         s.close()
 
 

@@ -1,5 +1,6 @@
 """Learning: models and statistics of rows behind a session, each made of sums of vectors of bounded length."""
 
 from giveortake.learn.moments import Moments, moments
+from giveortake.learn.sgd import Descent, sgd
 
-__all__ = ["Moments", "moments"]
+__all__ = ["Descent", "Moments", "moments", "sgd"]

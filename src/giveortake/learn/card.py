@@ -135,6 +135,8 @@ def counted(guarantee: Guarantee, rows: int) -> str:
     column = guarantee.unit.column
     if column is None:
         return "one row"
+    if not rows:
+        return f"one {column}"
     return f"one {column}: all its rows together count as much as {rows:,} row{'s' if rows > 1 else ''} at most"
 
 

@@ -149,7 +149,7 @@ class Learner(ABC):
         self._require_fitted()
         kept = {name: getattr(self, name) for name in _KEPT if name in self._names()}
         kept = {name: list(each) if isinstance(each, tuple) else each for name, each in kept.items()}
-        return written(type(self).__name__, kept, self.model_, self.provenance_)
+        return written(type(self).__name__, kept, self.model_.to_dict(), self.provenance_)
 
     @classmethod
     def from_json(cls, text: str) -> Self:

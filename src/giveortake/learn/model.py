@@ -50,7 +50,7 @@ class Provenance:
     words: str
     guarantee: Guarantee
     spend: str
-    rows: int  # how many rows' worth of a unit count
+    rows: int  # how many rows' worth of a unit count; 0 where something else bounds a unit, which the notes say
     passes: tuple[Pass, ...]
     release_id: str
     notes: tuple[str, ...] = ()
@@ -83,13 +83,13 @@ class Provenance:
         )
 
 
-def written(learner: str, parameters: dict[str, Any], model: Model, provenance: Provenance) -> str:
+def written(learner: str, parameters: dict[str, Any], model: dict[str, Any], provenance: Provenance) -> str:
     """A fitted learner as JSON."""
     content = {
         "format": FORMAT,
         "learner": learner,
         "parameters": parameters,
-        "model": model.to_dict(),
+        "model": model,
         "provenance": provenance.to_dict(),
     }
     return json.dumps(content, sort_keys=True, allow_nan=False, ensure_ascii=False)

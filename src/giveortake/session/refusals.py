@@ -134,6 +134,13 @@ def fit_too_dear(
     return too_dear(mechanism, str(spend), spend, event, refusal, event_at=event_at, instead=OTHER_BUDGET)
 
 
+def samples_too_dear(spend: Spend | None, refusal: BudgetExceeded) -> BudgetExceeded:
+    """The refusal of sums over samples: what a budget adds up of them is a little more than what they were made for."""
+    hint = "ask for a tenth less of ε, or for fewer steps: budgets add up sampled noise by Rényi orders"
+    message = f"{spend} in samples is more than what is left of the budget; nothing was charged"
+    return type(refusal)(message, cost=refusal.cost, remaining=refusal.remaining, hint=hint)
+
+
 def no_share(mechanism: InteractiveMechanism, spend: Spend, refusal: str) -> BudgetExceeded:
     """The refusal of a share of the budget that is not left."""
     standing = mechanism.standing()

@@ -17,7 +17,7 @@ from giveortake.plan.questions import Measured
 from giveortake.privacy import ZCDP, GaussianDP, events
 from giveortake.session.adaptive_run import AdaptiveRun
 from giveortake.session.mechanism import Charge
-from giveortake.session.refusals import fit_too_dear, run_too_dear
+from giveortake.session.refusals import fit_too_dear, run_too_dear, samples_too_dear
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -152,6 +152,8 @@ class RunRequest:
             try:
                 reservation = mechanism.reserve_charge(charge, key)
             except BudgetExceeded as refusal:
+                if self.declared is not None:
+                    raise samples_too_dear(self.spend, refusal) from None
                 if self.spend is not None:
                     raise fit_too_dear(mechanism, self.spend, self.event, refusal) from None
                 raise run_too_dear(mechanism, self.rho, self.stated, refusal) from None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from giveortake.compile import Spend
     from giveortake.engines import VectorSum
     from giveortake.plan import Domain, Relation
-    from giveortake.privacy import Guarantee
+    from giveortake.privacy import Guarantee, events
     from giveortake.session.mechanism import InteractiveMechanism
 
 __all__ = ["AdaptiveRun", "LearningData", "RunRequest"]
@@ -78,6 +78,12 @@ class LearningData:
         for each in asked:
             self.require(each)
         return RunRequest.of_vectors(self._mechanism, self.relation, spend, said, words)
+
+    def sample_request(
+        self, spend: Spend, declared: events.Repeated, *, said: dict[str, Any], words: str
+    ) -> RunRequest:
+        """A run of declared sums over samples of persons."""
+        return RunRequest.of_samples(self._mechanism, self.relation, spend, declared, said=said, words=words)
 
     def require(self, asked: VectorSum) -> None:
         """Refuse a sum that is not about this session's own tables, or that its engine could not run."""
