@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ def rejects(
 ) -> bool:
     """Whether the claim ε is rejected in one of the two directions."""
     dice = np.random.default_rng(seed)
-    pilot = [Counter(_rows(mechanism(end, size=samples))) for end in (x, y)]
-    fresh = [Counter(_rows(mechanism(end, size=samples))) for end in (x, y)]
+    pilot = [_counted(mechanism(end, size=samples)) for end in (x, y)]
+    fresh = [_counted(mechanism(end, size=samples)) for end in (x, y)]
     for one, other in ((0, 1), (1, 0)):
         event = _telling(pilot[one], pilot[other], epsilon)
         hits, others = (sum(fresh[side][row] for row in event) for side in (one, other))
@@ -32,11 +32,14 @@ def rejects(
     return False
 
 
-def _rows(outputs: Any) -> list[Hashable]:
-    return [tuple(row) for row in np.round(np.asarray(outputs)).astype(int).tolist()]
+def _counted(outputs: Any) -> Counter[bytes]:
+    """How often each output occurs, by the bytes of its numbers."""
+    rows = np.ascontiguousarray(np.round(np.asarray(outputs)).astype(np.int32))
+    seen, counts = np.unique(rows.view(f"V{rows.shape[1] * rows.itemsize}"), return_counts=True)
+    return Counter(dict(zip(seen.tolist(), counts.tolist(), strict=True)))
 
 
-def _telling(x: Counter[Hashable], y: Counter[Hashable], epsilon: float) -> set[Hashable]:
+def _telling(x: Counter[bytes], y: Counter[bytes], epsilon: float) -> set[bytes]:
     """The outputs that are seen more often on x than e^ε times on y, by more than chance would have it."""
     ratio = math.exp(epsilon)
     return {row for row, hits in x.items() if hits - ratio * y[row] > 2 * math.sqrt(hits + ratio**2 * y[row])}

@@ -30,7 +30,7 @@ TABLE = pl.DataFrame(
     }
 )
 DOMAINS: dict[str, Any] = {"r": ["a", "b", "c"], "m": {"bounds": (0, 7), "nullable": False}, "x": (0, 50)}
-REDRAWS = 300
+REDRAWS, COPIES = 300, 30
 ENOUGH = 0.95 - 6 * math.sqrt(0.95 * 0.05 / REDRAWS)
 
 WINDOWS = {  # of the released number n of rows at the keys r and m
@@ -122,15 +122,27 @@ def _by_key(rows: list[tuple[Any, ...]]) -> Truths:
 
 
 def _coverages(
-    session: Any, texts: list[str], truths: Callable[[Any], Truths], noise: str, entropy: RecordedEntropy, having: str
+    session: Any,
+    texts: list[str],
+    truths: Callable[[Any], Truths],
+    noise: str,
+    entropy: RecordedEntropy,
+    *,
+    having: str = "",
+    copies: int = 1,
 ) -> list[float]:
-    """How often the interval of a cell holds over redraws, for each text; its worst cell."""
-    columns = ", ".join(f"{text} AS w{place}" for place, text in enumerate(texts))
-    made = measured(session, f"SELECT r, m, {columns} FROM t GROUP BY r, m{having}", SPENDS[noise])
-    keys, exact = made.keys, exact_integers(made, engine_of(session))
+    """How often the interval of a cell holds over redraws, for each text; its worst cell.
+
+    Where the table holds every group several times, each answer has as many draws of it.
+    """
+    asked = ", ".join(f"{text} AS w{place}" for place, text in enumerate(texts))
+    keys = "r, m" if copies == 1 else "r, m, copy"
+    made = measured(session, f"SELECT {keys}, {asked} FROM t GROUP BY {keys}{having}", SPENDS[noise])
+    exact = exact_integers(made, engine_of(session))
     held: list[dict[tuple[Any, ...], list[bool]]] = [{} for _ in texts]
-    for _ in range(REDRAWS):
-        r, m, *found = answer_columns(made, keys, [_redrawn(made, exact, entropy)], Confidence("0.95"))
+    for _ in range(REDRAWS // copies):
+        columns = answer_columns(made, made.keys, [_redrawn(made, exact, entropy)], Confidence("0.95"))
+        r, m, found = columns[0], columns[1], columns[-len(texts) :]
         shown = list(zip(r, m, strict=True))
         expected = truths(shown)
         for place, column in enumerate(found):
@@ -155,7 +167,7 @@ def test_intervals_of_windows_hold(session: Any, noise: str, entropy: RecordedEn
     names = COVERED if noise == "Laplace" else COVERED[:4]
     texts = _texts(names, "COUNT(*)")
     truths = _by_key(_by_duckdb(f"SELECT r, m, {', '.join(texts)} FROM t GROUP BY r, m", TABLE))
-    assert _short_of_enough(names, _coverages(session, texts, lambda _: truths, noise, entropy, "")) == {}
+    assert _short_of_enough(names, _coverages(session, texts, lambda _: truths, noise, entropy)) == {}
 
 
 @pytest.mark.statistical
@@ -171,7 +183,9 @@ def test_intervals_of_windows_hold_of_the_rows_that_noise_chose(session: Any, en
             text = f"SELECT r, m, {', '.join(_texts(names, 'n'))} FROM t"
             return _by_key(connection.execute(text).fetchall())
 
-        found = _coverages(session, _texts(names, "COUNT(*)"), truths, "Laplace", entropy, " HAVING COUNT(*) > 48")
+        found = _coverages(
+            session, _texts(names, "COUNT(*)"), truths, "Laplace", entropy, having=" HAVING COUNT(*) > 48"
+        )
     assert _short_of_enough(names, found) == {}
 
 
@@ -196,13 +210,25 @@ FUNCTIONS: dict[str, Callable[[int, float], float]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def copied_session() -> Any:
+    """Functions of one row do not see the others: many copies of the groups are as many draws of them."""
+    copied = TABLE.join(pl.DataFrame({"copy": range(COPIES)}), how="cross")
+    domains = {**DOMAINS, "copy": {"bounds": (0, COPIES - 1), "nullable": False}}
+    with gt.protect(copied, unit=gt.ROW, name="t", budget=gt.PureDP(1000), domains=domains) as opened:
+        yield opened
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("reads_values", [False, True])
-def test_intervals_of_functions_of_answers_hold(session: Any, reads_values: bool, entropy: RecordedEntropy) -> None:
+def test_intervals_of_functions_of_answers_hold(
+    copied_session: Any, reads_values: bool, entropy: RecordedEntropy
+) -> None:
     texts = [text for text in FUNCTIONS if ("(x)" in text) == reads_values]
     rows = TABLE.group_by("r", "m").agg(pl.len(), pl.sum("x")).rows()
     truths: Truths = {row[:2]: tuple(float(FUNCTIONS[text](row[2], row[3])) for text in texts) for row in rows}
-    assert _short_of_enough(texts, _coverages(session, texts, lambda _: truths, "Laplace", entropy, "")) == {}
+    found = _coverages(copied_session, texts, lambda _: truths, "Laplace", entropy, copies=COPIES)
+    assert _short_of_enough(texts, found) == {}
 
 
 def test_coalesce_holds_the_other_value_where_the_first_may_be_missing_in_truth() -> None:
