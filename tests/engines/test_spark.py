@@ -19,7 +19,7 @@ from evil_tables import DOMAINS, SCHEMA, Table, frame, random_row, random_table
 from giveortake.engines import Bins, Distinct, Found, KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.questions import Bounding, Quantum
 from giveortake.engines.spark import engine as spark_engine
-from giveortake.engines.spark import key_weights
+from giveortake.engines.spark import key_lists, key_weights
 from giveortake.engines.spark.engine import SparkEngine
 from giveortake.engines.spark.key_lists import KeysInDriver, KeysInFiles
 from giveortake.plan import Call, Column, Expression, Literal, PrivateTable, Scan, Value
@@ -225,6 +225,9 @@ def test_found_keys_come_in_parts_each_once(
         monkeypatch.setattr(spark_engine, "_AT_ONCE", 200)
         assert len(list(engine.persons(persons))) > 3
         assert listed_units(engine.persons(persons)) == whole
+        monkeypatch.setattr(spark_engine, "_AS_PYTHON", 30)
+        assert max(len(opened(each)[0]) for each in engine.persons(persons)) == 30
+        assert listed_units(engine.persons(persons)) == whole
 
 
 @pytest.mark.parametrize("most", [8 << 9, 1 << 24], ids=["some by windows", "all by arrays"])
@@ -268,12 +271,20 @@ def test_lists_of_keys_of_every_kind_are_read_as_they_were_written(
             assert sum(opened(same)[0].tolist()) == len(rows)
 
 
-def test_files_of_keys_are_gone_when_they_were_read(spark: SparkSession, tmp_path: Path) -> None:
+def test_files_of_keys_are_gone_when_they_were_read(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = pl.DataFrame({"p": range(30), "q": [f"key {n % 10}" for n in range(30)]})
     with both(spark, stored(table, tmp_path / "t.parquet")) as (_, engine, scan):
         listed: list[tuple[Value, ...]] = [(f"key {n}",) for n in range(10)]
         keys = Keys(Q.columns, found=Found(10, lambda: iter([listed[:5], listed[5:]])))
-        parts = engine.in_parts(Tally(scan, keys, (Summand("rows"),), BOUNDING), 4)
+        tally = Tally(scan, keys, (Summand("rows"),), BOUNDING)
+        for read_at_once in (1, 8, 1 << 18):
+            monkeypatch.setattr(spark_engine, "_AT_ONCE", read_at_once)
+            every = [opened(each)[0].tolist() for each in engine.in_parts(tally, 4)]
+            assert every == [[3, 3, 3, 3], [3, 3, 3, 3], [3, 3]]
+        monkeypatch.setattr(key_lists, "_FEW", 5)
+        parts = engine.in_parts(tally, 4)
         assert opened(next(parts))[0].tolist() == [3, 3, 3, 3]
         assert isinstance(engine._key_lists, KeysInFiles)
         folder = engine._key_lists._folder

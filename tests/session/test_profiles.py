@@ -271,6 +271,29 @@ def test_the_best_caps_are_those_of_the_least_error_at_the_spend() -> None:
     assert abs((cheap.left_out.estimate or 0) - true) < 0.02
 
 
+def test_of_a_sum_a_row_that_is_left_out_counts_as_a_usual_value_and_not_as_the_greatest() -> None:
+    sums = "SELECT SUM(amount) AS s FROM trips"
+
+    def errors(columns: list[str]) -> dict[str, float]:
+        with session() as made:
+            profile = made.profile(epsilon=9_000, columns=columns)
+            assert profile.usual_magnitude("amount") == (pytest.approx(2.7, abs=0.3) if columns else None)
+            left = made.sql(sums).quote(epsilon=100, rows_per_group=40).left_out
+            assert left is not None
+            return {line.caps: line.error - line.margin for line in left.lines}
+
+    with session() as counted:
+        counted.profile(epsilon=9_000)
+        left = counted.sql(COUNT).quote(epsilon=100, rows_per_group=40).left_out
+        assert left is not None
+        rows = {line.caps: line.error - line.margin for line in left.lines}
+    unknown, known = errors([]), errors(["amount"])
+    cap = "at most 40 rows of a person"
+    assert rows[cap] == pytest.approx(260, abs=15)  # of the one who has three hundred
+    assert unknown[cap] == pytest.approx(rows[cap] / 2, rel=0.05)
+    assert known[cap] == pytest.approx(rows[cap] / 2 * 2.7 / 50, rel=0.15)
+
+
 def test_what_was_chosen_names_the_question_and_an_answer_says_what_it_leaves_out() -> None:
     s = profiled()
     before = s.spent
@@ -435,6 +458,18 @@ def test_margins_as_wide_as_what_they_are_about_are_called_worthless() -> None:
     s.profile(epsilon=100)
     assert "by the profile" in str(count.quote(epsilon="0.0001", rows_per_group=40).worthless)
     assert count.quote(epsilon=1, rows_per_group=40).worthless is None
+
+
+def test_a_sum_is_compared_with_the_greatest_sum_and_not_with_a_number_of_rows() -> None:
+    table = trips().with_columns(amount=pl.col("amount").cast(pl.Int64))
+    said: dict[str, Any] = {"unit": "person", "budget": PLENTY, "name": "trips", "threads": 1}
+    with gt.protect(table, domains={"amount": (-50, 50)}, **said) as made:
+        made.profile(epsilon=100)
+        total = made.sql("SELECT SUM(amount) AS s FROM trips")
+        assert total.quote(epsilon=1, rows_per_group=40).worthless is None
+        assert "the greatest sum of the" in str(total.quote(epsilon="0.01", rows_per_group=40).worthless)
+        assert total.quote(epsilon="0.1", rows_per_group=1, n=100).worthless is None
+        assert "greatest sum of the 10 rows" in str(total.quote(epsilon="0.1", rows_per_group=1, n=10).worthless)
 
 
 def test_keys_that_few_groups_could_reach_and_distinct_values_below_the_noise_are_called_worthless() -> None:

@@ -150,6 +150,28 @@ def test_what_fails_half_way_leaves_nothing_and_a_retry_is_charged_once(
     assert [path.suffix for path in (tmp_path / "kept").iterdir()] == [".answer"]
 
 
+def test_found_keys_that_wait_in_lines_of_another_length_are_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those are that an earlier version has drawn, and not settled."""
+    sound = Laplace.release
+
+    def failing(*given: Any) -> Any:
+        if list((tmp_path / "kept").glob("*.keys")):
+            raise gt.errors.QueryFailed("a worker was lost")
+        return sound(*given)
+
+    with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s:
+        with monkeypatch.context() as before:
+            before.setattr(stored_answers, "MANY", 20)
+            before.setattr(Laplace, "release", failing)
+            with pytest.raises(gt.errors.QueryFailed, match="a worker was lost"):
+                s.sql(TEXT).stream(**SPEND)
+        assert [len(part) for part in s.sql(TEXT).stream(**SPEND)] == [20, 20, 15]
+        answer = s.sql(TEXT).answer(**SPEND).to_polars()
+        assert {row[:2] for row in answer.rows()} == set(table().select("k", "d").rows())
+
+
 def test_a_full_disk_leaves_no_part_and_a_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s:
         before = s.affordable

@@ -151,6 +151,13 @@ class Magnitude(Dimension):
         reach = 2**power if power >= 0 else 2.0**power
         return (-reach if sum(negative) > 0 else 0, reach)
 
+    def mean(self, seen: Sequence[int]) -> float | None:
+        """About the mean of what was seen, each in the middle of its bin; None if nobody was."""
+        count = len(_POWERS)
+        both = [one + other for one, other in zip(seen[1 : 1 + count], seen[1 + count :], strict=True)]
+        middles = (0.75 * 2.0**power for power in _POWERS)
+        return sum(n * middle for n, middle in zip(both, middles, strict=True)) / sum(both) if any(both) else None
+
 
 def dimensions_of(
     relation: Relation, by: Sequence[str], columns: Sequence[str], most_rows: int | None

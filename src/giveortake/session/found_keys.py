@@ -73,7 +73,7 @@ class FoundDraw:
         made = self.made
         keys = listed_keys(made, Found(count, lambda: (made.parted(rows)[0] for rows in found.lists())))
         counted = (made.parted(rows)[1] or {} for rows in found.lists())
-        releases = made.releases(self.mechanism.engine, keys, stored_answers.MANY, counted=counted)
+        releases = made.releases(self.mechanism.engine, keys, found.size(), counted=counted)
         listed = (stored_answers.keys_to_json(made.parted(rows)[0]) for rows in found.lists())
         lines = zip(listed, releases, strict=True)
         parts = (stored_answers.part_to_json(line, release) for line, release in lines)
@@ -95,17 +95,24 @@ class FoundDraw:
 @final
 @dataclass(frozen=True, slots=True)
 class FoundKeys:
-    """The file of keys that were found, `MANY` to a line, until they are settled."""
+    """The file of keys that were found, until they are settled: as many to each line, but fewer to the last.
+
+    How many is decided by whoever wrote it, which may have been another version.
+    """
 
     path: Path
 
     def count(self) -> int:
-        """How many keys there are; every line but the last has `MANY`."""
+        """How many keys there are."""
         full, last = 0, None
         with self.path.open(encoding="utf-8") as file:
             for line in file:
                 full, last = full + 1, line
-        return 0 if last is None else (full - 1) * stored_answers.MANY + len(json.loads(last))
+        return 0 if last is None else (full - 1) * self.size() + len(json.loads(last))
+
+    def size(self) -> int:
+        """How many keys there are to a line."""
+        return len(next(self.lines(), []))
 
     def lines(self) -> Iterator[list[Any]]:
         """The keys in JSON, one line after the other."""

@@ -84,6 +84,17 @@ class Profile:
             if isinstance(each, Magnitude)
         }
 
+    def usual_magnitude(self, column: str) -> float | None:
+        """About the greatest absolute value of a person in a column, in the mean; None if the profile has not seen it.
+
+        It is an estimate, and bounds nothing.
+        """
+        for each, counts in zip(self._dimensions, self._counts, strict=True):
+            if isinstance(each, Magnitude) and each.column == column:
+                beyond = _BEYOND_NOISE * self._scale
+                return each.mean([count if count > beyond else 0 for count in counts])
+        return None
+
     # -- what caps leave out ------------------------------------------------------------------------------------
 
     @property

@@ -29,7 +29,7 @@ Rows: TypeAlias = "list[tuple[Value, ...]]"
 Stored: TypeAlias = "dict[str, Any]"  # one question's part: keys and arrays, or the file in the spool that holds them
 
 FORMAT = 1
-MANY = 1 << 18  # keys; more than these are found, noised, stored and shown so many at a time
+MANY = 1 << 16  # keys; more than these are found, noised, stored and shown so many at a time (2^18 until 0.1)
 
 
 @final

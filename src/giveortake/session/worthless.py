@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from giveortake import exact
-from giveortake.compile.measures import DistinctCount, PersonCount
+from giveortake.compile.measures import DistinctCount, PersonCount, ValueSum
 from giveortake.compile.outputs import Linear, Ratio
 from giveortake.compile.postprocessing import of_units
 from giveortake.compile.releases import without_data
@@ -118,7 +118,7 @@ def _no_key(made: Measurement, n: float | None, told: _Told | None) -> str | Non
 def _no_count(
     made: Measurement, margins: dict[str, float | str | None], n: float | None, told: _Told | None
 ) -> str | None:
-    """The margin of every count is as large as what there is to count."""
+    """The margin of every count, or sum of whole numbers, is as large as what there is to count or to add up."""
     drowned = []
     for name, formula in made.formulas:
         margin = margins[name]
@@ -138,9 +138,11 @@ def _no_count(
 def _limits(
     made: Measurement, measures: Sequence[Measure], n: float | None, told: _Told | None
 ) -> Iterator[tuple[float, str]]:
-    """How many things there may be to count in a group, and whence that is known."""
+    """How much there may be to count, or to add up, in a group, and whence that is known."""
+    each = max(_greatest(measure) for measure in measures)
+    of = "the" if each == 1 else "the greatest sum of the"
     if n is not None:
-        yield n, f"the {n:,.0f} rows of a group (as was stated)"
+        yield n * each, f"{of} {n:,.0f} rows of a group (as was stated)"
     if len(measures) != 1:
         return
     (measure,) = measures
@@ -155,7 +157,12 @@ def _limits(
     elif told.whole and told.rows is not None and n is None:
         keys = made.keys.size if made.selection is None else told.keys
         rows = told.rows / max(keys, 1)
-        yield rows, f"the {rows:,.0f} rows of a group (by the profile, if all groups are alike)"
+        yield rows * each, f"{of} {rows:,.0f} rows of a group (by the profile, if all groups are alike)"
+
+
+def _greatest(measure: Measure) -> float:
+    """How much one row adds at most."""
+    return float(max(abs(measure.quantum.low), abs(measure.quantum.high))) if isinstance(measure, ValueSum) else 1.0
 
 
 def _no_mean(made: Measurement, margins: dict[str, float | str | None], n: float | None, terms: Terms) -> str | None:

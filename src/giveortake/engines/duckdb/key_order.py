@@ -31,7 +31,7 @@ def ordered(
     """
     types = [sql_type(domain) for domain in domains]
     with open_database(folder) as connection:
-        connection.execute("SET memory_limit = '1GB'")
+        connection.execute("SET memory_limit = '256MB'")
         named = ", ".join(f"k{index} {kind}" for index, kind in enumerate(types))
         connection.execute(f"CREATE TABLE keys ({named})")
         places = ", ".join(f"CAST(unnest(?) AS {kind})" for kind in types)

@@ -53,7 +53,8 @@ _MANY_GROUPS = {
     "spark.sql.codegen.aggregate.map.twolevel.enabled": "false",  # no small table is tried before the large one
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "1",  # one person's array is held at a time
 }
-_AT_ONCE = 1 << 18  # keys that are read at once
+_AT_ONCE = 1 << 18  # keys that are read at once, as Arrow
+_AS_PYTHON = 1 << 15  # keys of these that are Python's at once, which takes ten times the memory
 _MOST_BROADCAST = 2_000_000  # rows that are sent to every worker
 _LONGEST = 1_000_000  # characters of a question; some functions take five times what they take elsewhere
 
@@ -170,8 +171,9 @@ class SparkEngine(SQLEngine):
             keys = ", ".join(f"k{index}" for index in range(len(persons.keys.columns)))
             for part in range(parts):
                 table = self._guarded(kept.where(f"pmod(xxhash64({keys}), {parts}) = {part}"), _taken)
-                *columns, units = (column.to_pylist() for column in table.columns)
-                yield Sensitive((list(zip(*columns, strict=True)), np.array(units, dtype=np.int64)))
+                for start in range(0, max(table.num_rows, 1), _AS_PYTHON):
+                    *columns, units = (column.to_pylist() for column in table.slice(start, _AS_PYTHON).columns)
+                    yield Sensitive((list(zip(*columns, strict=True)), np.array(units, dtype=np.int64)))
 
     @contextmanager
     def _finding(self, persons: Persons) -> Iterator[str]:
@@ -223,11 +225,14 @@ class SparkEngine(SQLEngine):
             return
         self._prepare(asked.relation)
         with self._coded(asked.keys, asked.relation.schema) as coded, self._kept(self._statement(asked, coded)) as kept:
-            for start in range(0, max(asked.keys.size, 1), size):
-                some = kept.where(f"code >= {start} AND code < {start + size}")
-                table = self._guarded(some, _taken)
-                rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-                yield Sensitive(_filled(asked, rows, start, min(size, asked.keys.size - start)))
+            together = size * max(1, _AT_ONCE // size)
+            for first in range(0, max(asked.keys.size, 1), together):
+                table = self._guarded(kept.where(f"code >= {first} AND code < {first + together}"), _taken)
+                codes = table.column("code").to_numpy()
+                for start in range(first, min(first + together, max(asked.keys.size, 1)), size):
+                    some = table.filter((codes >= start) & (codes < start + size))
+                    rows = list(zip(*(column.to_pylist() for column in some.columns), strict=True))
+                    yield Sensitive(_filled(asked, rows, start, min(size, asked.keys.size - start)))
 
     def _statement(self, asked: Tally | Bins | Distinct, coded: Coded) -> str:
         """One row for each key, those of neighbouring keys side by side."""

@@ -12,7 +12,7 @@ from giveortake.engines.failures import failure
 from giveortake.engines.scratch import ScratchFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     import pyarrow as pa
@@ -29,7 +29,7 @@ class KeyLists(ABC):
     def frame(self, name: str, parts: Iterable[pa.Table]) -> DataFrame:
         """All parts of a list, one below the other. Decimals are as wide as the widest of them."""
         frames, size = [], 0
-        for part in parts:
+        for part in _larger(parts):
             frames.append(self._part(name, part))
             size += part.num_rows
         whole = reduce(lambda above, below: above.union(below), frames)
@@ -46,6 +46,19 @@ class KeyLists(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of all of them."""
+
+
+def _larger(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Parts one below the other, as long as they are alike and not very large: a plan of many parts takes long."""
+    import pyarrow as pa  # noqa: PLC0415 (a heavy library, needed from here on)
+
+    some: list[pa.Table] = []
+    for part in parts:
+        if some and (some[0].schema != part.schema or sum(each.num_rows for each in some) >= _FEW):
+            yield pa.concat_tables(some)
+            some = []
+        some.append(part)
+    yield pa.concat_tables(some)
 
 
 @final
