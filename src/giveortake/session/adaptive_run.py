@@ -106,7 +106,7 @@ class RunRequest:
             raise QueryRefused("a part of a table is not synthesised by itself", hint="take the session of the whole")
         relation = mechanism.origin.relations[table]
         if relation.most_rows is None:
-            raise unbounded("rows")
+            raise unbounded("rows", None)
         return cls(mechanism, relation, rho, said | {"relation": relation.to_json(), "rho": str(rho)}, words, stated)
 
     @property
