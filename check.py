@@ -1,7 +1,8 @@
 """Every check of the project, in the order in which they fail fastest. Run it with the project's own Python.
 
-Without arguments everything runs, as it does before a change is accepted: lint, format, types, layers, and all tests
-and examples, with the time by room and the slowest twenty tests.
+Without arguments everything runs, as it does before a change is accepted: lint, format, layers, types, and all tests
+and examples, with the time by room and the slowest twenty tests. Types are checked beside the tests, because one core
+has nothing to do meanwhile; whichever of the two fails first ends the other.
 
 `--quick` is for the minute between two thoughts: lint, format, types, layers, and the tests and examples of some rooms,
 on DuckDB and SQLite alone. Tests that are statistical or need a browser, a PostgreSQL server or Spark are left out.
@@ -14,12 +15,15 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from shutil import which
+from typing import Self
 
 ROOT = Path(__file__).resolve().parent
 SOURCE, TESTS = ROOT / "src" / "giveortake", ROOT / "tests"
@@ -28,13 +32,18 @@ BENCHMARKS = "benchmarks"  # not part of the package
 LINES = {
     "lint": ["ruff", "check", "--quiet", "."],
     "format": ["ruff", "format", "--check", "--quiet", "."],
-    "types": ["mypy"],
     "layers": ["lint-imports"],
+    "types": ["mypy"],
 }
 PYTEST = ["pytest", "--numprocesses=2", "--dist=loadgroup", "--quiet"]
 NEEDY = "statistical or cluster or browser or postgres or spark"
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each: two processes have two cores already
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+    "OPENBLAS_NUM_THREADS": "1",  # each: two processes have two cores already
+    "OMP_NUM_THREADS": "1",
+}  # without what was compiled before, every process that a test starts would compile the whole package again
 MEMORY, ROOMY = Path("/dev/shm"), 4 << 30  # noqa: S108 (a folder of our own is made in it)
+PATIENCE = 0.1  # seconds between two looks at what runs
 NO_TESTS = 5  # what pytest says if a room has none that are quick
 
 
@@ -52,34 +61,85 @@ def main() -> int:
         print(f"{', '.join(dict.fromkeys(missing))} not found beside {sys.executable}: install '.[dev]' first")
         return 2
     started = time.monotonic()
-    code = next((code for name, line in checks(chosen).items() if (code := run(name, line))), 0)
+    code = 0
+    for checks in stages(chosen):
+        code = code or run(checks)
     print(f"── {'all well' if code == 0 else 'failed'} after {time.monotonic() - started:.0f} s", flush=True)
     return code
 
 
-def checks(chosen: list[str] | None) -> dict[str, list[str]]:
-    """What is run, by name: everything, or what is quick about some rooms."""
+def stages(chosen: list[str] | None) -> list[dict[str, list[str]]]:
+    """What is run, by name, one stage after another: everything, or what is quick about some rooms."""
+    *first, types = ({name: line} for name, line in LINES.items())
     if chosen is None:
-        return {**LINES, "tests and examples": [*PYTEST, "--rooms", "--durations=20"]}
+        return [*first, {**types, "tests and examples": [*PYTEST, "--rooms", "--durations=20"]}]
     found = chosen or touched_rooms()
     places = [str(path.relative_to(ROOT)) for room in found for path in places_of(room)]
     if not places:
-        return {**LINES}
-    return {**LINES, f"quick tests of {', '.join(found)}": [*PYTEST, "-m", f"not ({NEEDY})", *places]}
+        return [*first, types]
+    return [*first, {**types, f"quick tests of {', '.join(found)}": [*PYTEST, "-m", f"not ({NEEDY})", *places]}]
 
 
-def run(name: str, line: list[str]) -> int:
-    """Run one tool of this interpreter's environment; 0 if all is well."""
-    started = time.monotonic()
-    print(f"── {name}", flush=True)
-    command = [str(Path(sys.executable).parent / line[0]), *line[1:]]
-    with tempfile.TemporaryDirectory(prefix="check-", dir=scratch(), ignore_cleanup_errors=True) as folder:
-        Path(folder).chmod(0o711)  # some tests become other users, who have to pass through
-        environment = {**os.environ, **ONE_THREAD, "TMPDIR": folder}
-        code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
-    code = 0 if code == NO_TESTS and "pytest" in line else code
-    print(f"   {'ok' if code == 0 else f'failed ({code})'} after {time.monotonic() - started:.0f} s", flush=True)
-    return code
+def run(checks: dict[str, list[str]]) -> int:
+    """Run tools of this interpreter's environment side by side; 0 if all is well. The first that fails ends the others.
+
+    The last one prints as it goes; what others print is shown when they are done.
+    """
+    with ExitStack() as stack:
+        waiting = [
+            stack.enter_context(Check(name, line, is_shown=name == list(checks)[-1])) for name, line in checks.items()
+        ]
+        while waiting:
+            for each in [each for each in waiting if each.is_over()]:
+                waiting.remove(each)
+                if code := each.tell():
+                    return code
+            time.sleep(PATIENCE)
+    return 0
+
+
+class Check:
+    """A tool that runs, with a folder of its own for temporary files. It ends at the latest with the context."""
+
+    def __init__(self, name: str, line: list[str], *, is_shown: bool) -> None:
+        self._name, self._tool, self._started = name, line[0], time.monotonic()
+        self._folder = tempfile.TemporaryDirectory(prefix="check-", dir=scratch(), ignore_cleanup_errors=True)
+        Path(self._folder.name).chmod(0o711)  # some tests become other users, who have to pass through
+        self._output = None if is_shown else (Path(self._folder.name) / "output").open("w+b")
+        print(f"── {name}", flush=True)
+        self._process = subprocess.Popen(
+            [str(Path(sys.executable).parent / line[0]), *line[1:]],
+            cwd=ROOT,
+            env={**ENVIRONMENT, "TMPDIR": self._folder.name},
+            stdout=self._output,
+            stderr=self._output,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self.is_over():
+            self._process.send_signal(signal.SIGINT)  # so that servers which tests have started end as well
+        self._process.wait()
+        if self._output is not None:
+            self._output.close()
+        self._folder.cleanup()
+
+    def is_over(self) -> bool:
+        """Whether the tool has ended."""
+        return self._process.poll() is not None
+
+    def tell(self) -> int:
+        """Say how it ended, and after what; 0 if all is well."""
+        if self._output is not None:
+            self._output.seek(0)
+            print(self._output.read().decode(errors="replace"), end="", flush=True)
+        code = self._process.wait()
+        code = 0 if code == NO_TESTS and self._tool == "pytest" else code
+        ended = "ok" if code == 0 else f"failed ({code})"
+        print(f"   {self._name}: {ended} after {time.monotonic() - self._started:.0f} s", flush=True)
+        return code
 
 
 def scratch() -> Path | None:

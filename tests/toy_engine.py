@@ -28,6 +28,7 @@ from giveortake.engines import (
     PublicContent,
     Source,
     Tally,
+    VectorSum,
 )
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed, QueryRefused
 from giveortake.mechanisms import Sensitive
@@ -98,6 +99,9 @@ class SQLiteEngine:
             yield Sensitive([array[start : start + size] for array in whole])
 
     def bins(self, bins: Bins) -> Sensitive[npt.NDArray[np.int64]]:
+        raise _refusal()
+
+    def vectors(self, asked: VectorSum) -> Sensitive[npt.NDArray[Any]]:
         raise _refusal()
 
     def distinct(self, distinct: Distinct) -> Sensitive[npt.NDArray[np.int64]]:

@@ -122,6 +122,10 @@ class MechanismSpent(GiveOrTakeError, RuntimeError):
     """A mechanism that answers only until its promise is used up was asked again."""
 
 
+class NotFitted(GiveOrTakeError, ValueError, AttributeError):
+    """A model was asked before it was fitted."""
+
+
 class SensitiveValue(GiveOrTakeError, TypeError):
     """Something other than a mechanism tried to look inside a protected value."""
 

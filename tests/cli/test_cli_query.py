@@ -351,7 +351,7 @@ def test_a_large_file_is_read_as_text_once_unless_no_copy_is_wanted(
     assert query(*asked, "--no-cache") == 0
     assert not (folder / "cache").exists()
     assert query(*asked) == 0
-    (copy,) = (folder / "cache" / "giveortake").glob("*.parquet")
+    (copy,) = (folder / "cache" / "giveortake").glob("*.duckdb")
     used = copy.stat().st_mtime_ns
     assert query(*asked) == 0
     assert copy.stat().st_mtime_ns > used
@@ -360,7 +360,7 @@ def test_a_large_file_is_read_as_text_once_unless_no_copy_is_wanted(
     (folder / "trips.toml").write_text(toml)
     (folder / "cache" / "giveortake" / copy.name).unlink()
     assert cli.main(["query", "trips.toml", COUNT, "--epsilon", "0.1"]) == 0
-    assert len(list((folder / "cache" / "giveortake").glob("*.parquet"))) == 1
+    assert len(list((folder / "cache" / "giveortake").glob("*.duckdb"))) == 1
 
 
 def test_a_first_call_without_domains_freezes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,17 @@ if __name__ == "__main__":
 
 from giveortake import sql
 from giveortake.compile import Caps, Measurement, Rules, Spend, measurement
-from giveortake.engines import Bins, Distinct, Persons, Tally
+from giveortake.engines import (
+    Bins,
+    Component,
+    Distinct,
+    KeyColumn,
+    Persons,
+    Quantum,
+    Summand,
+    Tally,
+    VectorSum,
+)
 from giveortake.engines.duckdb import statements as of_duckdb
 from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.postgres.dialect import PostgresDialect
@@ -34,7 +44,8 @@ from giveortake.engines.sql import statements
 from giveortake.engines.sql.dialect import Dialect
 from giveortake.engines.sql.relations import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
-from giveortake.plan import Catalog, Domain, Kind, PrivateTable, PublicTable, Relation, Scan
+from giveortake.engines.sql.vector_statements import vector_statement
+from giveortake.plan import Catalog, Column, Domain, Kind, PrivateTable, PublicTable, Relation, Scan
 from giveortake.plan.domains import declared
 from query_shapes import OF_PERSONS_WITH_FEW_ROWS, shapes_of
 
@@ -138,6 +149,25 @@ def sections(mode: Mode, dialect: Dialect) -> Iterator[tuple[str, str]]:
             for name, inner in read.items():
                 statement = statement.replace(inner, f"[{name}]")  # noqa: PLW2901 (one after another)
             yield f"{shape}: {what}", statement
+    for what, asked in _vectors(catalog.private["data"]).items():
+        known = [f"values_of_key_{place}" for place in range(len(asked.columns))]
+        yield f"vectors: {what}", vector_statement(printer, asked, known).replace(read["data"], "[data]")
+
+
+def _vectors(relation: Relation) -> dict[str, VectorSum]:
+    """Sums of vectors of each kind: products, sums, and sums by keys."""
+    values = tuple(
+        Summand("sum", Column(name), Quantum(Fraction(1, 8), Fraction(low), Fraction(high)))
+        for name, low, high in (("x", -3, 7), ("y", 10, 12))
+    )
+    keys = (KeyColumn("r", Column("r"), ("north", "south")), KeyColumn("n", Column("n"), ("a", None)))
+    gram = tuple(Component(pair, weight=1 + (pair[0] != pair[1])) for pair in [(0, 0), (0, 1), (1, 1)])
+    return {
+        "gram": VectorSum(relation, values, (), gram, 500),
+        "sums": VectorSum(relation, values, (), (Component((0,)), Component((0, 1)), Component()), 500),
+        "short sums": VectorSum(relation, values[:1], (), (Component((0,)),), 500),
+        "cells": VectorSum(relation, values, keys, (Component((0,), (0,)), Component((), (0, 1), 2)), 500),
+    }
 
 
 def _weights(printer: Printer, made: Measurement) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import giveortake as gt
 from giveortake.engines.duckdb import csv_files, loaded_copies, tables
 from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.loaded_copies import LoadedCopies
@@ -55,7 +56,7 @@ def content(path: Path, cache: Path | None, kinds: Mapping[str, Kind] = KINDS) -
 
 
 def copies_in(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.parquet"))
+    return sorted(folder.glob("*.duckdb"))
 
 
 def only_copy(folder: Path) -> Path:
@@ -81,7 +82,7 @@ def test_only_its_user_can_read_a_copy_or_its_name(table: Path, tmp_path: Path) 
     assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "c").iterdir()} == {0o600}
     content(table, tmp_path / "d")
     names = [only_copy(tmp_path / folder).name for folder in "cd"]
-    assert set(names[0].removesuffix(".parquet").split("-")).isdisjoint(names[1].removesuffix(".parquet").split("-"))
+    assert set(names[0].removesuffix(".duckdb").split("-")).isdisjoint(names[1].removesuffix(".duckdb").split("-"))
     assert "trips" not in names[0]
 
 
@@ -130,8 +131,11 @@ def _replace_by_a_link(copy: Path) -> None:
 
 
 def _replace_by_another_table(copy: Path) -> None:
+    copy.unlink()
     with open_database() as connection:
-        connection.execute(f"COPY (SELECT 'eve' AS who) TO '{copy}' (FORMAT parquet)")
+        connection.execute(f"ATTACH '{copy}' AS other")
+        connection.execute("CREATE TABLE other.kept_rows AS SELECT 'eve' AS who")
+    copy.chmod(0o600)
 
 
 @pytest.mark.parametrize(
@@ -176,6 +180,20 @@ def test_a_file_that_is_written_while_it_is_read_has_no_copy(
     monkeypatch.setattr(tables, "load_csv", load_csv)
     content(table, tmp_path / "c")
     assert not (tmp_path / "c").exists()
+
+
+def test_a_session_asks_a_copy_that_is_removed_meanwhile(table: Path, tmp_path: Path, reads: list[Path]) -> None:
+    def session() -> gt.session.Session:
+        domains: dict[str, Any] = {"amount": (0, 10), "late": [True, False]}
+        return gt.protect(table, unit=gt.ROW, budget=gt.PureDP(10**9), domains=domains, cache=tmp_path / "c")
+
+    with session():
+        pass
+    with session() as second:
+        only_copy(tmp_path / "c").unlink()
+        answer = second.sql("SELECT COUNT(*) AS n, SUM(amount) AS s FROM trips").answer(epsilon=10**8)
+    assert answer.to_polars().select("n", "s").rows() == [(3, pytest.approx(1.5, abs=0.01))]
+    assert len(reads) == 1
 
 
 def test_a_small_file_is_not_worth_a_copy(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

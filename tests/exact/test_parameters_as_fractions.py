@@ -267,10 +267,10 @@ LONG: list[Any] = [
 @pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.__name__)
 @pytest.mark.parametrize("number", LONG, ids=lambda number: f"{type(number).__name__}")
 def test_numbers_of_thousands_of_digits_are_refused_at_once(parser: Callable[..., object], number: Any) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(InvalidParameter) as refused:
         parser("epsilon", number)
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
     assert refused.value.name == "epsilon"
     assert len(str(refused.value)) < 300
 

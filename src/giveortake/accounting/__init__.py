@@ -5,8 +5,11 @@
 ε = 0.3 (pure): adding or removing one row changes the probability of any outcome by a factor of at most 1.3499.
 """
 
-from giveortake.accounting.calibration import calibrate
-from giveortake.accounting.composition import advanced_epsilon, compose
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from giveortake.accounting.filters import (
     Filter,
     GaussianDPFilter,
@@ -17,10 +20,14 @@ from giveortake.accounting.filters import (
     ZCDPFilter,
     filter,  # noqa: A004 (a held name)
 )
-from giveortake.accounting.interval import Interval
-from giveortake.accounting.intervals import delta_interval, epsilon_interval, least_miss_rate
-from giveortake.accounting.odometers import ApproxOdometer, Odometer, PureOdometer, odometer
 from giveortake.privacy import events
+
+if TYPE_CHECKING:
+    from giveortake.accounting.calibration import calibrate
+    from giveortake.accounting.composition import advanced_epsilon, compose
+    from giveortake.accounting.interval import Interval
+    from giveortake.accounting.intervals import delta_interval, epsilon_interval, least_miss_rate
+    from giveortake.accounting.odometers import ApproxOdometer, Odometer, PureOdometer, odometer
 
 __all__ = [
     "ApproxOdometer",
@@ -44,3 +51,27 @@ __all__ = [
     "least_miss_rate",
     "odometer",
 ]
+
+_HOME_OF = {  # of what a session does without: loaded when somebody needs it
+    "ApproxOdometer": "odometers",
+    "Interval": "interval",
+    "Odometer": "odometers",
+    "PureOdometer": "odometers",
+    "advanced_epsilon": "composition",
+    "calibrate": "calibration",
+    "compose": "composition",
+    "delta_interval": "intervals",
+    "epsilon_interval": "intervals",
+    "least_miss_rate": "intervals",
+    "odometer": "odometers",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        return getattr(import_module(f"giveortake.accounting.{_HOME_OF[name]}"), name)
+    raise AttributeError(f"module 'giveortake.accounting' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -10,11 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-from giveortake import ledger as ledgers
-from giveortake.cli import session_options
-from giveortake.cli.ledger import price, relations
 from giveortake.errors import GiveOrTakeError
-from giveortake.session.ledgers_beside import MEMORY
 
 if TYPE_CHECKING:
     import argparse
@@ -64,6 +60,11 @@ def now() -> str:
 
 def charged_since(arguments: argparse.Namespace, started: str) -> str:
     """Whether the ledger holds a charge for a question that was interrupted, in words; read from the ledger itself."""
+    from giveortake import ledger as ledgers  # noqa: PLC0415 (these take a moment that most calls do not need)
+    from giveortake.cli import session_options  # noqa: PLC0415 (as above)
+    from giveortake.cli.ledger import price, relations  # noqa: PLC0415 (as above)
+    from giveortake.session.ledgers_beside import MEMORY  # noqa: PLC0415 (as above)
+
     try:
         place = session_options.ledger_place(arguments)
         if place == MEMORY:

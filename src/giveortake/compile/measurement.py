@@ -301,7 +301,7 @@ def measurement(
             hint="a quantile takes about a thousand for each key: ask for fewer keys",
         )
     selection, rest = KeySearch.of(question, stability, chosen).selection(spend, rules) if discovered else (None, spend)
-    noises = _noises(chosen, selection, rest)
+    noises = _noises(chosen, selection, rest, rules)
     if any(each.scale_in_steps > _MOST_NOISE for each in noises):
         raise InvalidParameter("epsilon", str(spend), "is so small that the noise has no bound", hint="spend more")
     made = Measurement(
@@ -351,7 +351,7 @@ def _dearest(parts: Sequence[Event]) -> Event:
     )
 
 
-def _noises(chosen: Design, selection: Selection | None, rest: Spend | None) -> tuple[RoundedNoise, ...]:
+def _noises(chosen: Design, selection: Selection | None, rest: Spend | None, rules: Rules) -> tuple[RoundedNoise, ...]:
     """Every vector gets its share, every level of a tree an equal share of that; what decided has its noise."""
     decides = None if selection is None else selection.decides
     found: list[RoundedNoise] = []
@@ -360,7 +360,7 @@ def _noises(chosen: Design, selection: Selection | None, rest: Spend | None) -> 
             found.append(selection.noise(int(1 / each.granularity)))
         else:
             assert rest is not None  # noqa: S101 (it is None only where the one measure decided)
-            found.append(rest.noise(each.l1, each.l2, parts))
+            found.append(rest.noise(each.l1, each.l2, parts, rules))
     return tuple(found)
 
 

@@ -9,6 +9,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, final
 
 from giveortake import exact
+from giveortake.accounting.whole_prices import noise_multiplier, priced_within
 from giveortake.compile.measures import PersonCount, RowCount
 from giveortake.compile.outputs import Linear, QuantileOf, Ratio
 from giveortake.compile.rules import Rules
@@ -94,12 +95,12 @@ class KeySearch:
         assert spend.epsilon is not None  # noqa: S101 (it is pure)
         count = self._deciding_count()
         if count is not None:
-            epsilon = spend.epsilon / self._levels()
+            epsilon = priced_within(spend.epsilon / self._levels())
             left = spend.epsilon - epsilon
             return self._noisy_counts(epsilon, delta, count), replace(spend, epsilon=left) if left else None
         per_key = float(delta) / self.stability.touched
         share = self._share(-log(2 * per_key) if per_key < 0.1 else 1.0, _TWO_MARGINS * self._levels() * self._rows())
-        epsilon = spend.epsilon * share
+        epsilon = priced_within(spend.epsilon * share)
         counts = self._noisy_counts(epsilon, delta)
         keys = self.stability.touched * self._sides()
         chances = OptimalChances(KeySelection(epsilon / keys, delta / keys), self.stability.touched, keys)
@@ -119,7 +120,7 @@ class KeySearch:
     def _gaussian(self, spend: Spend, delta: Fraction) -> tuple[Selection, Spend | None]:
         """Weights that persons share out; of one key a person, the number of persons, which may be the answer."""
         rest = spend if spend.delta is None else replace(spend, delta=spend.delta - delta)
-        square = rest.gaussian() ** 2
+        square = rest.squared_mu()
         count = self._deciding_count() if self.decides(pure=False) else None
         degree = 1 if count is not None else self._degree()
         if count is not None:
@@ -129,13 +130,13 @@ class KeySearch:
                 NormalDist().inv_cdf(1 - max(float(delta), 1e-15) / degree) ** 2, self._levels() * self._rows() ** 2
             )
         mechanism = WeightedKeys.calibrated(
-            mu=exact.sqrt_down(square * share),
+            mu=1 / noise_multiplier(square * share),
             delta=delta,
             length=1 if degree == 1 else LENGTH,
             degree=degree,
             sensitivity=self._sides(),
         )
-        left = Spend(mu=exact.sqrt_down(square * (1 - share)), keys=delta) if share < 1 else None
+        left = Spend(rho=square * (1 - share) / 2, keys=delta) if share < 1 else None
         return NoisyWeights(mechanism, degree, self._sides(), count), left
 
     def _degree(self) -> int:

@@ -10,10 +10,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
+from giveortake.accounting.whole_prices import noise_multiplier, priced_within
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.caps import Caps
 from giveortake.answers.confidence import Confidence
 from giveortake.answers.spend_terms import TERMS
+from giveortake.compile.rules import LATEST, Rules
 from giveortake.errors import InvalidParameter, Unprovable, meant
 from giveortake.mechanisms import Gaussian, Laplace
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, events, gaussian_mu
@@ -58,15 +60,23 @@ class Spend:
         assert self.epsilon is not None and self.delta is not None  # noqa: S101, PT018 (is_pure was asked before)
         return gaussian_mu(self.epsilon, self.delta)
 
-    def noise(self, l1: Fraction, l2: Fraction, parts: Fraction) -> RoundedNoise:
+    def squared_mu(self) -> Fraction:
+        """The μ² that may be spent on values; of a stated ρ that is 2ρ, exactly."""
+        return 2 * self.rho if self.rho is not None else self.gaussian() ** 2
+
+    def noise(self, l1: Fraction, l2: Fraction, parts: Fraction, rules: Rules = LATEST) -> RoundedNoise:
         """The least noise, for integers that one unit moves by at most so much, that costs one part in `parts`.
 
-        ε adds, and so does μ².
+        ε adds, and so does μ². A filter rounds no part up to more than it may cost, so that all parts together fit what
+        is spent even where that is all there is; by the first rules it may.
         """
         if self.is_pure:
             assert self.epsilon is not None  # noqa: S101 (is_pure)
-            return Laplace(l1 * parts / self.epsilon)
-        return Gaussian(l2 * exact.sqrt_up(parts) / self.gaussian())
+            each = self.epsilon / parts
+            return Laplace(l1 / (each if rules is Rules.FIRST else priced_within(each)))
+        if rules is Rules.FIRST:
+            return Gaussian(l2 * exact.sqrt_up(parts) / self.gaussian())
+        return Gaussian(l2 * noise_multiplier(self.squared_mu() / parts))
 
     def promise(self) -> Guarantee:
         """What is spent at most, apart from `keys`."""

@@ -15,12 +15,14 @@ from giveortake.engines.questions import (
     Summand,
     Tally,
 )
+from giveortake.engines.vector_sums import Component, VectorSum
 
 __all__ = [
     "Asked",
     "Backend",
     "Bins",
     "Bounding",
+    "Component",
     "Distinct",
     "Engine",
     "Found",
@@ -36,5 +38,6 @@ __all__ = [
     "Source",
     "Summand",
     "Tally",
+    "VectorSum",
     "read_public_table",
 ]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from giveortake.engines.public_tables import PublicContent
     from giveortake.engines.questions import Asked, Bins, Distinct, Persons, Tally
+    from giveortake.engines.vector_sums import VectorSum
     from giveortake.mechanisms import Sensitive
     from giveortake.plan import Domain, Kind, Relation, Value
 
@@ -99,6 +100,9 @@ class Engine(Protocol):
 
     def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
         """The keys that occur and the number of units of each: some at a time, each once, in whatever order."""
+
+    def vectors(self, asked: VectorSum) -> Sensitive[npt.NDArray[Any]]:
+        """An array of all cells, in their order."""
 
     def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
         """What `tally`, `bins` or `distinct` give, for so many keys at a time, in the order of the keys."""

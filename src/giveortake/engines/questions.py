@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from fractions import Fraction
 
+    from giveortake.engines.vector_sums import VectorSum
     from giveortake.plan import Expression, Relation, Value
 
 WIDEST = 1 << 62  # combinations of key columns that have positions in their product
@@ -219,4 +220,4 @@ class Persons:
     weights: tuple[int, ...] | None = None
 
 
-Asked: TypeAlias = "Tally | Bins | Distinct | Persons"
+Asked: TypeAlias = "Tally | Bins | Distinct | Persons | VectorSum"

@@ -21,6 +21,7 @@ import numpy as np
 
 from giveortake import accounting, exact
 from giveortake.accounting.currencies import Rho
+from giveortake.accounting.whole_prices import noise_multiplier, priced_within
 from giveortake.compile.caps import unbounded
 from giveortake.compile.releases import packed
 from giveortake.engines import Keys, Summand, Tally
@@ -30,13 +31,14 @@ from giveortake.mechanisms import AboveThreshold, Gaussian
 from giveortake.mechanisms.interactions import Interactions
 from giveortake.mechanisms.linear_queries import NoisyCount, Surprise
 from giveortake.mechanisms.misfits import Misfits
+from giveortake.mechanisms.vector_noise import VectorNoise
 from giveortake.plan import Question
 from giveortake.plan.aggregates import Aggregate, AggregateKind
 from giveortake.plan.questions import Measured
-from giveortake.privacy import ZCDP, events
+from giveortake.privacy import ZCDP, GaussianDP, events
 from giveortake.session.mechanism import Charge
-from giveortake.session.refusals import run_too_dear
-from giveortake.session.run_steps import Choice, Compared, Counted, NoisyTable, Step, event_of, step_of
+from giveortake.session.refusals import fit_too_dear, run_too_dear
+from giveortake.session.run_steps import Choice, Compared, Counted, NoisyTable, NoisyVector, Step, event_of, step_of
 from giveortake.session.sealed_draws import sealed_question
 
 if TYPE_CHECKING:
@@ -45,7 +47,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.accounting.filters import Filter
-    from giveortake.engines import KeyColumn
+    from giveortake.compile import Spend
+    from giveortake.engines import KeyColumn, VectorSum
     from giveortake.ledger import Reservation
     from giveortake.mechanisms.linear_queries import Chosen
     from giveortake.mechanisms.mechanism import Sensitive
@@ -73,6 +76,8 @@ class RunRequest:
     said: dict[str, Any]  # what names the run: everything that decides what it measures
     words: str
     stated: ApproxDP | None = None  # the (ε, δ) whose ρ it is, if it was said so
+    spend: Spend | None = None  # what was stated for a run of sums of vectors
+    mu: Fraction | None = None  # of a run of Gaussian releases alone, whose μ² add up
 
     @classmethod
     def of(
@@ -107,18 +112,31 @@ class RunRequest:
         relation = mechanism.origin.relations[table]
         if relation.most_rows is None:
             raise unbounded("rows", None)
+        rho = priced_within(rho)  # whoever asks for all that is left gets it
         return cls(mechanism, relation, rho, said | {"relation": relation.to_json(), "rho": str(rho)}, words, stated)
+
+    @classmethod
+    def of_vectors(
+        cls, mechanism: InteractiveMechanism, relation: Relation, spend: Spend, said: dict[str, Any], words: str
+    ) -> RunRequest:
+        """A run of sums of vectors, which bound the rows of a person by themselves; it keeps μ-GDP."""
+        if mechanism.part is not None:
+            raise QueryRefused("a model is not fitted to a part of a table", hint="take the session of the whole")
+        mu = 1 / noise_multiplier(spend.squared_mu())  # whoever asks for all that is left gets it
+        named = said | {"relation": relation.to_json(), "mu": str(mu)}
+        return cls(mechanism, relation, mu**2 / 2, named, words, spend=spend, mu=mu)
 
     @property
     def event(self) -> Event:
         """What is charged, once, for the whole run."""
-        return events.ZCDP(self.rho)
+        return events.ZCDP(self.rho) if self.mu is None else events.Gaussian(1 / self.mu)
 
     @property
-    def promise(self) -> ZCDP:
+    def promise(self) -> ZCDP | GaussianDP:
         """What the run keeps, whatever it does."""
         budget = self._mechanism.budget
-        return ZCDP(self.rho, unit=budget.unit, neighbours=budget.neighbours)
+        terms: Any = {"unit": budget.unit, "neighbours": budget.neighbours}
+        return ZCDP(self.rho, **terms) if self.mu is None else GaussianDP(self.mu, **terms)
 
     @property
     def moved_by_unit(self) -> float:
@@ -147,6 +165,8 @@ class RunRequest:
             try:
                 reservation = mechanism.reserve_charge(charge, key)
             except BudgetExceeded as refusal:
+                if self.spend is not None:
+                    raise fit_too_dear(mechanism, self.spend, self.event, refusal) from None
                 raise run_too_dear(mechanism, self.rho, self.stated, refusal) from None
             if not reservation.settled and not reservation.fresh:
                 mechanism.ledger.begin_again(reservation)
@@ -195,7 +215,8 @@ class AdaptiveRun:
         self._guard: AboveThreshold | None = None
         self._one_at_a_time = threading.Lock()
         self._is_over = self._is_drawing = False
-        self._filter: Filter = accounting.filter(ZCDP(request.rho))
+        budget = ZCDP(request.rho) if request.mu is None else GaussianDP(request.mu)
+        self._filter: Filter = accounting.filter(budget)
         ledger = request._mechanism.ledger  # noqa: SLF001 (the run is the other half of its request)
         kept = _steps_of(reservation.answer) if reservation.settled else ledger.kept(reservation)
         self._kept: list[Any] = []
@@ -315,6 +336,23 @@ class AdaptiveRun:
 
         step = self._draw(mechanism.event(self.rows_of_unit), {"do": "count", "query": query}, draw)
         assert isinstance(step, Counted)  # noqa: S101 (it was counted)
+        return step
+
+    def add_up(self, name: str, asked: VectorSum, mu: Fraction) -> NoisyVector:
+        """A sum of vectors with noise, at the cost of at most μ. `name` tells it from the run's others."""
+        moved = exact.sqrt_up(Fraction(asked.moved_squared(changed=self.neighbours == "change-one")))
+        blocks = tuple(zip(asked.sizes, (each.weight for each in asked.components), strict=True))
+        mechanism = VectorNoise(_short_up(moved / mu), blocks)
+
+        def draw() -> dict[str, Any]:
+            engine = self._request._mechanism.engine  # noqa: SLF001 (as above)
+            drawn = mechanism.release(engine.vectors(asked))
+            if not engine.unchanged():
+                raise failure("changed")
+            return {"sigma": str(mechanism.sigma), "steps": packed(drawn)}
+
+        step = self._draw(mechanism.event(moved), {"do": "sum", "name": name}, draw)
+        assert isinstance(step, NoisyVector)  # noqa: S101 (it was added up)
         return step
 
     def settle(self) -> None:

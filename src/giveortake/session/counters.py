@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
+from giveortake.accounting.whole_prices import noise_multiplier
 from giveortake.answers import Answer
 from giveortake.answers.column import Column as AnswerColumn
 from giveortake.compile import Caps
@@ -155,7 +156,8 @@ class Counter:
     def __init__(self, mechanism: InteractiveMechanism, asked: AskedCounter, spend: Spend, terms: Terms) -> None:
         self._mechanism, self._asked, self._terms, self.spend = mechanism, asked, terms, spend
         neighbours = mechanism.budget.neighbours
-        self._noise = RunningCount.calibrated(asked.horizon, spend.gaussian(), asked.rows, neighbours)
+        mu = 1 / noise_multiplier(spend.squared_mu())  # whoever asks for all that is left gets it
+        self._noise = RunningCount.calibrated(asked.horizon, mu, asked.rows, neighbours)
         self._event = self._noise.event(moved(asked.horizon, asked.rows, neighbours))
         mechanism.engine.require_runnable([asked.tally(0)])
 

@@ -100,3 +100,8 @@ class Query:
     def __repr__(self) -> str:
         columns = ", ".join([*(name for name, _ in self.question.keys), *(name for name, _ in self.question.outputs)])
         return f"<Query of {self.session.name}: {columns}>"
+
+
+def mechanism_of_query(query: Query) -> InteractiveMechanism:
+    """What stands behind a question. As `mechanism_of`, it is no part of the public face."""
+    return query._mechanism  # noqa: SLF001 (the one way in)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from giveortake.accounting.race import admitted_rho
+from giveortake.accounting.whole_prices import noise_multiplier
 from giveortake.compile import Spend
 from giveortake.errors import BudgetExceeded, InvalidParameter, Unpriced
 from giveortake.exact import shown, shown_down, shown_up
@@ -120,6 +121,17 @@ def run_too_dear(
         return events.ZCDP(admitted_rho(ApproxDP(other.epsilon or 0, stated.delta)))
 
     return too_dear(mechanism, costs, spend, events.ZCDP(rho), refusal, event_at=event_at, instead=OTHER_BUDGET)
+
+
+def fit_too_dear(
+    mechanism: InteractiveMechanism, spend: Spend, event: Event, refusal: BudgetExceeded
+) -> BudgetExceeded:
+    """The refusal of a fit, which is charged as one Gaussian release."""
+
+    def event_at(other: Spend) -> Event:
+        return events.Gaussian(noise_multiplier(other.squared_mu()))
+
+    return too_dear(mechanism, str(spend), spend, event, refusal, event_at=event_at, instead=OTHER_BUDGET)
 
 
 def no_share(mechanism: InteractiveMechanism, spend: Spend, refusal: str) -> BudgetExceeded:

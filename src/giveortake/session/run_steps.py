@@ -42,6 +42,21 @@ class NoisyTable:
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyVector:
+    """A measured sum of vectors: released integers, in steps, and the deviation of the noise of weight 1 in them."""
+
+    name: str
+    steps: Integers
+    sigma: Fraction
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it is about."""
+        return (self.name,)
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class Choice:
     """A table that was selected, by the names of its columns."""
@@ -91,7 +106,7 @@ class Counted:
         return (self.query,)
 
 
-Step: TypeAlias = "NoisyTable | Choice | Watch | Compared | Counted"
+Step: TypeAlias = "NoisyTable | NoisyVector | Choice | Watch | Compared | Counted"
 
 
 def step_of(content: Any) -> Step:
@@ -100,6 +115,8 @@ def step_of(content: Any) -> Step:
         case "measure":
             numbers, sigma = unpacked(content["steps"]), Fraction(content["sigma"])
             return NoisyTable(tuple(content["table"]), numbers, sigma, content["residual"])
+        case "sum":
+            return NoisyVector(content["name"], unpacked(content["steps"]), Fraction(content["sigma"]))
         case "select":
             return Choice(tuple(content["table"]))
         case "watch":

@@ -15,14 +15,10 @@ from giveortake.plan import Catalog, PublicTable
 from giveortake.session.arguments import told_by_name
 from giveortake.session.batches import share_of_each
 from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, suggestion_of, table_before_caps
-from giveortake.session.counters import AskedCounter, Counter
-from giveortake.session.multiplicative_weights import MultiplicativeWeights
 from giveortake.session.pages import session_page
 from giveortake.session.partitions import Partition, key_of, parts_of
 from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.query import Query
-from giveortake.session.workloads import WorkloadQuery
-from giveortake.workload.declared import Workload, workload_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,8 +31,12 @@ if TYPE_CHECKING:
     from giveortake.ledger import Entry, Standing
     from giveortake.plan import Question
     from giveortake.privacy.events import Event
+    from giveortake.session.counters import Counter
     from giveortake.session.mechanism import InteractiveMechanism, Priced
+    from giveortake.session.multiplicative_weights import MultiplicativeWeights
     from giveortake.session.profile import Profile
+    from giveortake.session.workloads import WorkloadQuery
+    from giveortake.workload.declared import Workload
 
 _OF_COUNTERS = 'rho="1/100", or epsilon="1", delta="1e-8"'
 
@@ -130,6 +130,9 @@ class Session:
         every table by its weight, or the "maximum". A workload may also be said in SQL, by GROUP BY with ROLLUP, CUBE
         or GROUPING SETS: answers have the names that it gives to keys and numbers.
         """
+        from giveortake.session.workloads import WorkloadQuery  # noqa: PLC0415 (most sessions ask none)
+        from giveortake.workload.declared import Workload, workload_of  # noqa: PLC0415 (as above)
+
         if isinstance(workload, str):
             question, sets = sql.read_grouping_sets(workload, self.catalog)
             return WorkloadQuery(self._mechanism, workload_of(question, sets), question.relation, minimise)
@@ -149,6 +152,8 @@ class Session:
         `delta`: the noise is Gaussian. `rows_per_person` says how many rows of a person count; the first in time do.
         Nothing is charged here, nor by `quote`, but by the first `next`, for all periods.
         """
+        from giveortake.session.counters import AskedCounter, Counter  # noqa: PLC0415 (most sessions open none)
+
         said = Terms.of(
             terms, without=("margin", "share", "key_delta", "n", "groups_per_person", "rows_per_group", "caps")
         )
@@ -188,6 +193,10 @@ class Session:
         is what the noise of so many comparisons takes (`weights.plan.bound(n)`). That pays for very many queries of
         very many rows; for fewer, `workload` tells far more at the same price.
         """
+        from giveortake.session.multiplicative_weights import (  # noqa: PLC0415 (most sessions have none)
+            MultiplicativeWeights,
+        )
+
         return MultiplicativeWeights(
             self._mechanism,
             self._private(table),

@@ -1640,6 +1640,116 @@ FROM (SELECT k0,
 JOIN values_of_key_0 AS d0 ON ARRAY[g.k0] = ARRAY[d0.value]
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
 
+-- vectors: gram
+SELECT coalesce(sum(CAST(w0 * w0 AS BIGINT)), 0) AS a0,
+    coalesce(sum(CAST(w0 * w1 AS BIGINT)), 0) AS a1,
+    coalesce(sum(CAST(w1 * w1 AS BIGINT)), 0) AS a2
+FROM (SELECT *
+  FROM (SELECT CAST(CAST(trunc(CAST(q0 AS DOUBLE PRECISION) * f) AS BIGINT) AS INTEGER) AS w0,
+        CAST(CAST(trunc(CAST(q1 AS DOUBLE PRECISION) * f) AS BIGINT) AS INTEGER) AS w1
+    FROM (SELECT *,
+          CASE WHEN n <= 500 THEN CAST('1.0' AS DOUBLE PRECISION) ELSE sqrt(CAST('500.0' AS DOUBLE PRECISION) / CAST(n AS DOUBLE PRECISION)) * CAST('0.9999999999999964' AS DOUBLE PRECISION) END AS f
+      FROM (SELECT *,
+            CAST(q0 AS BIGINT) * q0 + CAST(q1 AS BIGINT) * q1 AS n
+        FROM (SELECT coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q0,
+              coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q1
+          FROM (SELECT "x" AS v0,
+                "y" AS v1
+            FROM (SELECT "x",
+                  "y"
+              FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                    nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+                FROM table_data AS t) AS t
+              WHERE "y" IS NOT NULL) AS t) AS r
+          OFFSET 0) AS q
+        OFFSET 0) AS q
+      OFFSET 0) AS q
+    OFFSET 0) AS q
+  WHERE CAST(w0 AS BIGINT) * w0 + CAST(w1 AS BIGINT) * w1 <= 500) AS q
+
+-- vectors: sums
+SELECT coalesce(sum(CAST(w0 AS BIGINT)), 0) AS a0,
+    coalesce(sum(CAST(w1 AS BIGINT)), 0) AS a1,
+    coalesce(sum(CAST(w2 AS BIGINT)), 0) AS a2
+FROM (SELECT *
+  FROM (SELECT CAST(trunc(x0 * f) AS BIGINT) AS w0,
+        CAST(trunc(x1 * f) AS BIGINT) AS w1,
+        CAST(trunc(x2 * f) AS BIGINT) AS w2
+    FROM (SELECT *,
+          CASE WHEN CAST(n AS DOUBLE PRECISION) * CAST('1.0000000000009095' AS DOUBLE PRECISION) <= CAST('250000.0' AS DOUBLE PRECISION) THEN CAST('1.0' AS DOUBLE PRECISION) ELSE CAST('499.99999999999824' AS DOUBLE PRECISION) / sqrt(CAST(n AS DOUBLE PRECISION)) END AS f
+      FROM (SELECT *,
+            x0 * x0 * 1 + x1 * x1 * 1 + x2 * x2 * 1 AS n
+        FROM (SELECT CAST(a0 AS DOUBLE PRECISION) AS x0,
+              CAST(a1 AS DOUBLE PRECISION) AS x1,
+              CAST(a2 AS DOUBLE PRECISION) AS x2
+          FROM (SELECT q0 AS a0,
+                q0 * q1 AS a1,
+                1 AS a2
+            FROM (SELECT coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q0,
+                  coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q1
+              FROM (SELECT "x" AS v0,
+                    "y" AS v1
+                FROM (SELECT "x",
+                      "y"
+                  FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                        nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+                    FROM table_data AS t) AS t
+                  WHERE "y" IS NOT NULL) AS t) AS r
+              OFFSET 0) AS q) AS u
+          OFFSET 0) AS u
+        OFFSET 0) AS u
+      OFFSET 0) AS u
+    OFFSET 0) AS u
+  WHERE w0 * w0 * 1 + w1 * w1 * 1 + w2 * w2 * 1 <= 250000) AS u
+
+-- vectors: short sums
+SELECT coalesce(sum(CAST(q0 AS BIGINT)), 0) AS a0
+FROM (SELECT coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q0
+  FROM (SELECT "x" AS v0
+    FROM (SELECT "x"
+      FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
+  OFFSET 0) AS q
+
+-- vectors: cells
+SELECT code,
+    sum(CAST(a AS BIGINT)) AS a0
+FROM (SELECT u.code,
+      u.a
+  FROM (SELECT CASE WHEN c0 IS NOT NULL THEN q0 ELSE 0 END AS a0,
+        CASE WHEN c0 IS NOT NULL AND c1 IS NOT NULL THEN 1 ELSE 0 END AS a1,
+        CAST(0 + (CAST(0 AS BIGINT) * 2 + c0) AS BIGINT) AS b0,
+        CAST(2 + (CAST((CAST(0 AS BIGINT) * 2 + c0) AS BIGINT) * 2 + c1) AS BIGINT) AS b1
+    FROM (SELECT coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q0,
+          coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q1,
+          d0.code AS c0,
+          d1.code AS c1
+      FROM (SELECT "r" AS k0,
+            "n" AS k1,
+            "x" AS v0,
+            "y" AS v1
+        FROM (SELECT "x",
+              "y",
+              "r",
+              "n"
+          FROM (SELECT nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r",
+                CASE WHEN octet_length(CAST("n" AS TEXT)) <= 4096 THEN CAST("n" AS TEXT) ELSE left(CAST("n" AS TEXT), 4096) END AS "n"
+            FROM table_data AS t) AS t
+          WHERE "y" IS NOT NULL) AS t) AS r
+      LEFT
+      JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
+      LEFT
+      JOIN values_of_key_1 AS d1 ON ARRAY[r.k1] = ARRAY[d1.value]
+      OFFSET 0) AS q
+    OFFSET 0) AS t CROSS
+  JOIN LATERAL (VALUES (CAST(b0 AS BIGINT), CAST(a0 AS BIGINT)), (CAST(b1 AS BIGINT), CAST(a1 AS BIGINT))) AS u(code, a)) AS l
+WHERE code IS NOT NULL
+GROUP BY code
+
 -- ==== persons with caps ====
 
 -- [data]
@@ -5045,6 +5155,177 @@ FROM (WITH counted AS (SELECT t.*,
   WHERE place <= 50) AS g
 GROUP BY k0
 
+-- vectors: gram
+SELECT coalesce(sum(CAST(w0 AS BIGINT)), 0) AS a0,
+    coalesce(sum(CAST(w1 AS BIGINT)), 0) AS a1,
+    coalesce(sum(CAST(w2 AS BIGINT)), 0) AS a2
+FROM (SELECT *
+  FROM (SELECT CAST(trunc(x0 * f) AS BIGINT) AS w0,
+        CAST(trunc(x1 * f) AS BIGINT) AS w1,
+        CAST(trunc(x2 * f) AS BIGINT) AS w2
+    FROM (SELECT *,
+          CASE WHEN CAST(n AS DOUBLE PRECISION) * CAST('1.0000000000009095' AS DOUBLE PRECISION) <= CAST('250000.0' AS DOUBLE PRECISION) THEN CAST('1.0' AS DOUBLE PRECISION) ELSE CAST('499.99999999999824' AS DOUBLE PRECISION) / sqrt(CAST(n AS DOUBLE PRECISION)) END AS f
+      FROM (SELECT *,
+            x0 * x0 * 1 + x1 * x1 * 2 + x2 * x2 * 1 AS n
+        FROM (SELECT CAST(a0 AS DOUBLE PRECISION) AS x0,
+              CAST(a1 AS DOUBLE PRECISION) AS x1,
+              CAST(a2 AS DOUBLE PRECISION) AS x2
+          FROM (SELECT p,
+                CAST(sum(CAST(q0 * q0 AS BIGINT)) AS BIGINT) AS a0,
+                CAST(sum(CAST(q0 * q1 AS BIGINT)) AS BIGINT) AS a1,
+                CAST(sum(CAST(q1 * q1 AS BIGINT)) AS BIGINT) AS a2
+            FROM (SELECT r.p AS p,
+                  coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q0,
+                  coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q1
+              FROM (SELECT "x" AS v0,
+                    "y" AS v1,
+                    "p" AS p
+                FROM (SELECT "p",
+                      "x",
+                      "y"
+                  FROM (SELECT "p" AS "p",
+                        nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                        nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+                    FROM table_data AS t) AS t
+                  WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+              OFFSET 0) AS q
+            GROUP BY p) AS u
+          OFFSET 0) AS u
+        OFFSET 0) AS u
+      OFFSET 0) AS u
+    OFFSET 0) AS u
+  WHERE w0 * w0 * 1 + w1 * w1 * 2 + w2 * w2 * 1 <= 250000) AS u
+
+-- vectors: sums
+SELECT coalesce(sum(CAST(w0 AS BIGINT)), 0) AS a0,
+    coalesce(sum(CAST(w1 AS BIGINT)), 0) AS a1,
+    coalesce(sum(CAST(w2 AS BIGINT)), 0) AS a2
+FROM (SELECT *
+  FROM (SELECT CAST(trunc(x0 * f) AS BIGINT) AS w0,
+        CAST(trunc(x1 * f) AS BIGINT) AS w1,
+        CAST(trunc(x2 * f) AS BIGINT) AS w2
+    FROM (SELECT *,
+          CASE WHEN CAST(n AS DOUBLE PRECISION) * CAST('1.0000000000009095' AS DOUBLE PRECISION) <= CAST('250000.0' AS DOUBLE PRECISION) THEN CAST('1.0' AS DOUBLE PRECISION) ELSE CAST('499.99999999999824' AS DOUBLE PRECISION) / sqrt(CAST(n AS DOUBLE PRECISION)) END AS f
+      FROM (SELECT *,
+            x0 * x0 * 1 + x1 * x1 * 1 + x2 * x2 * 1 AS n
+        FROM (SELECT CAST(a0 AS DOUBLE PRECISION) AS x0,
+              CAST(a1 AS DOUBLE PRECISION) AS x1,
+              CAST(a2 AS DOUBLE PRECISION) AS x2
+          FROM (SELECT p,
+                CAST(sum(CAST(q0 AS BIGINT)) AS BIGINT) AS a0,
+                CAST(sum(CAST(q0 * q1 AS BIGINT)) AS BIGINT) AS a1,
+                CAST(sum(CAST(1 AS BIGINT)) AS BIGINT) AS a2
+            FROM (SELECT r.p AS p,
+                  coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q0,
+                  coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q1
+              FROM (SELECT "x" AS v0,
+                    "y" AS v1,
+                    "p" AS p
+                FROM (SELECT "p",
+                      "x",
+                      "y"
+                  FROM (SELECT "p" AS "p",
+                        nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                        nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+                    FROM table_data AS t) AS t
+                  WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+              OFFSET 0) AS q
+            GROUP BY p) AS u
+          OFFSET 0) AS u
+        OFFSET 0) AS u
+      OFFSET 0) AS u
+    OFFSET 0) AS u
+  WHERE w0 * w0 * 1 + w1 * w1 * 1 + w2 * w2 * 1 <= 250000) AS u
+
+-- vectors: short sums
+SELECT coalesce(sum(CAST(w0 AS BIGINT)), 0) AS a0
+FROM (SELECT *
+  FROM (SELECT CAST(trunc(x0 * f) AS BIGINT) AS w0
+    FROM (SELECT *,
+          CASE WHEN CAST(n AS DOUBLE PRECISION) * CAST('1.0000000000009095' AS DOUBLE PRECISION) <= CAST('250000.0' AS DOUBLE PRECISION) THEN CAST('1.0' AS DOUBLE PRECISION) ELSE CAST('499.99999999999824' AS DOUBLE PRECISION) / sqrt(CAST(n AS DOUBLE PRECISION)) END AS f
+      FROM (SELECT *,
+            x0 * x0 * 1 AS n
+        FROM (SELECT CAST(a0 AS DOUBLE PRECISION) AS x0
+          FROM (SELECT p,
+                CAST(sum(CAST(q0 AS BIGINT)) AS BIGINT) AS a0
+            FROM (SELECT r.p AS p,
+                  coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q0
+              FROM (SELECT "x" AS v0,
+                    "p" AS p
+                FROM (SELECT "p",
+                      "x"
+                  FROM (SELECT "p" AS "p",
+                        nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                        nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+                    FROM table_data AS t) AS t
+                  WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+              OFFSET 0) AS q
+            GROUP BY p) AS u
+          OFFSET 0) AS u
+        OFFSET 0) AS u
+      OFFSET 0) AS u
+    OFFSET 0) AS u
+  WHERE w0 * w0 * 1 <= 250000) AS u
+
+-- vectors: cells
+SELECT code,
+    sum(CAST(w AS BIGINT)) AS a0
+FROM (SELECT t.*,
+      sum((CASE WHEN code < 2 THEN 1 WHEN code < 6 THEN 2 ELSE 1 END) * w * w) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        CAST(trunc(CAST(a AS DOUBLE PRECISION) * f) AS BIGINT) AS w
+    FROM (SELECT p,
+          code,
+          a,
+          CASE WHEN CAST(n AS DOUBLE PRECISION) * CAST('1.0000000000009095' AS DOUBLE PRECISION) <= CAST('250000.0' AS DOUBLE PRECISION) THEN CAST('1.0' AS DOUBLE PRECISION) ELSE CAST('499.99999999999824' AS DOUBLE PRECISION) / sqrt(CAST(n AS DOUBLE PRECISION)) END AS f
+      FROM (SELECT t.*,
+            sum((CASE WHEN code < 2 THEN 1 WHEN code < 6 THEN 2 ELSE 1 END) * (CAST(a AS NUMERIC) * a)) OVER (PARTITION BY p) AS n
+        FROM (SELECT p,
+              code,
+              least(greatest(coalesce(a, 0), -35184372088832), 35184372088832) AS a
+          FROM (SELECT p,
+                code,
+                CAST(sum(CAST(a AS BIGINT)) AS BIGINT) AS a
+            FROM (SELECT t.p,
+                  u.code,
+                  u.a
+              FROM (SELECT r.p AS p,
+                    coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q0,
+                    coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q1,
+                    d0.code AS c0,
+                    d1.code AS c1
+                FROM (SELECT "r" AS k0,
+                      "n" AS k1,
+                      "x" AS v0,
+                      "y" AS v1,
+                      "p" AS p
+                  FROM (SELECT "p",
+                        "x",
+                        "y",
+                        "r",
+                        "n"
+                    FROM (SELECT "p" AS "p",
+                          nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                          nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                          CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r",
+                          CASE WHEN octet_length(CAST("n" AS TEXT)) <= 4096 THEN CAST("n" AS TEXT) ELSE left(CAST("n" AS TEXT), 4096) END AS "n"
+                      FROM table_data AS t) AS t
+                    WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+                LEFT
+                JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
+                LEFT
+                JOIN values_of_key_1 AS d1 ON ARRAY[r.k1] = ARRAY[d1.value]
+                OFFSET 0) AS t CROSS
+              JOIN LATERAL (VALUES (CAST(CAST(0 + (CAST(0 AS BIGINT) * 2 + c0) AS BIGINT) AS BIGINT), CAST(q0 AS BIGINT)), (CAST(CAST(2 + (CAST((CAST(0 AS BIGINT) * 2 + c0) AS BIGINT) * 2 + c1) AS BIGINT) AS BIGINT), CAST(1 AS BIGINT))) AS u(code, a)) AS l
+            WHERE code IS NOT NULL
+            GROUP BY p,
+                code) AS t) AS t
+        OFFSET 0) AS t
+      OFFSET 0) AS t) AS t) AS t
+WHERE m <= 250000
+GROUP BY code
+
 -- ==== persons with few rows ====
 
 -- few_rows_of_data
@@ -5209,3 +5490,174 @@ FROM (SELECT k0,
       WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 = d0.value
+
+-- vectors: gram
+SELECT coalesce(sum(CAST(w0 AS BIGINT)), 0) AS a0,
+    coalesce(sum(CAST(w1 AS BIGINT)), 0) AS a1,
+    coalesce(sum(CAST(w2 AS BIGINT)), 0) AS a2
+FROM (SELECT *
+  FROM (SELECT CAST(trunc(x0 * f) AS BIGINT) AS w0,
+        CAST(trunc(x1 * f) AS BIGINT) AS w1,
+        CAST(trunc(x2 * f) AS BIGINT) AS w2
+    FROM (SELECT *,
+          CASE WHEN CAST(n AS DOUBLE PRECISION) * CAST('1.0000000000009095' AS DOUBLE PRECISION) <= CAST('250000.0' AS DOUBLE PRECISION) THEN CAST('1.0' AS DOUBLE PRECISION) ELSE CAST('499.99999999999824' AS DOUBLE PRECISION) / sqrt(CAST(n AS DOUBLE PRECISION)) END AS f
+      FROM (SELECT *,
+            x0 * x0 * 1 + x1 * x1 * 2 + x2 * x2 * 1 AS n
+        FROM (SELECT CAST(a0 AS DOUBLE PRECISION) AS x0,
+              CAST(a1 AS DOUBLE PRECISION) AS x1,
+              CAST(a2 AS DOUBLE PRECISION) AS x2
+          FROM (SELECT p,
+                CAST(sum(CAST(q0 * q0 AS BIGINT)) AS BIGINT) AS a0,
+                CAST(sum(CAST(q0 * q1 AS BIGINT)) AS BIGINT) AS a1,
+                CAST(sum(CAST(q1 * q1 AS BIGINT)) AS BIGINT) AS a2
+            FROM (SELECT r.p AS p,
+                  coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q0,
+                  coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q1
+              FROM (SELECT "x" AS v0,
+                    "y" AS v1,
+                    "p" AS p
+                FROM (SELECT "p",
+                      "x",
+                      "y"
+                  FROM (SELECT "p" AS "p",
+                        nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                        nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+                    FROM few_rows_of_data AS t) AS t
+                  WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+              OFFSET 0) AS q
+            GROUP BY p) AS u
+          OFFSET 0) AS u
+        OFFSET 0) AS u
+      OFFSET 0) AS u
+    OFFSET 0) AS u
+  WHERE w0 * w0 * 1 + w1 * w1 * 2 + w2 * w2 * 1 <= 250000) AS u
+
+-- vectors: sums
+SELECT coalesce(sum(CAST(w0 AS BIGINT)), 0) AS a0,
+    coalesce(sum(CAST(w1 AS BIGINT)), 0) AS a1,
+    coalesce(sum(CAST(w2 AS BIGINT)), 0) AS a2
+FROM (SELECT *
+  FROM (SELECT CAST(trunc(x0 * f) AS BIGINT) AS w0,
+        CAST(trunc(x1 * f) AS BIGINT) AS w1,
+        CAST(trunc(x2 * f) AS BIGINT) AS w2
+    FROM (SELECT *,
+          CASE WHEN CAST(n AS DOUBLE PRECISION) * CAST('1.0000000000009095' AS DOUBLE PRECISION) <= CAST('250000.0' AS DOUBLE PRECISION) THEN CAST('1.0' AS DOUBLE PRECISION) ELSE CAST('499.99999999999824' AS DOUBLE PRECISION) / sqrt(CAST(n AS DOUBLE PRECISION)) END AS f
+      FROM (SELECT *,
+            x0 * x0 * 1 + x1 * x1 * 1 + x2 * x2 * 1 AS n
+        FROM (SELECT CAST(a0 AS DOUBLE PRECISION) AS x0,
+              CAST(a1 AS DOUBLE PRECISION) AS x1,
+              CAST(a2 AS DOUBLE PRECISION) AS x2
+          FROM (SELECT p,
+                CAST(sum(CAST(q0 AS BIGINT)) AS BIGINT) AS a0,
+                CAST(sum(CAST(q0 * q1 AS BIGINT)) AS BIGINT) AS a1,
+                CAST(sum(CAST(1 AS BIGINT)) AS BIGINT) AS a2
+            FROM (SELECT r.p AS p,
+                  coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q0,
+                  coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q1
+              FROM (SELECT "x" AS v0,
+                    "y" AS v1,
+                    "p" AS p
+                FROM (SELECT "p",
+                      "x",
+                      "y"
+                  FROM (SELECT "p" AS "p",
+                        nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                        nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+                    FROM few_rows_of_data AS t) AS t
+                  WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+              OFFSET 0) AS q
+            GROUP BY p) AS u
+          OFFSET 0) AS u
+        OFFSET 0) AS u
+      OFFSET 0) AS u
+    OFFSET 0) AS u
+  WHERE w0 * w0 * 1 + w1 * w1 * 1 + w2 * w2 * 1 <= 250000) AS u
+
+-- vectors: short sums
+SELECT coalesce(sum(CAST(w0 AS BIGINT)), 0) AS a0
+FROM (SELECT *
+  FROM (SELECT CAST(trunc(x0 * f) AS BIGINT) AS w0
+    FROM (SELECT *,
+          CASE WHEN CAST(n AS DOUBLE PRECISION) * CAST('1.0000000000009095' AS DOUBLE PRECISION) <= CAST('250000.0' AS DOUBLE PRECISION) THEN CAST('1.0' AS DOUBLE PRECISION) ELSE CAST('499.99999999999824' AS DOUBLE PRECISION) / sqrt(CAST(n AS DOUBLE PRECISION)) END AS f
+      FROM (SELECT *,
+            x0 * x0 * 1 AS n
+        FROM (SELECT CAST(a0 AS DOUBLE PRECISION) AS x0
+          FROM (SELECT p,
+                CAST(sum(CAST(q0 AS BIGINT)) AS BIGINT) AS a0
+            FROM (SELECT r.p AS p,
+                  coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q0
+              FROM (SELECT "x" AS v0,
+                    "p" AS p
+                FROM (SELECT "p",
+                      "x"
+                  FROM (SELECT "p" AS "p",
+                        nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                        nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y"
+                    FROM few_rows_of_data AS t) AS t
+                  WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+              OFFSET 0) AS q
+            GROUP BY p) AS u
+          OFFSET 0) AS u
+        OFFSET 0) AS u
+      OFFSET 0) AS u
+    OFFSET 0) AS u
+  WHERE w0 * w0 * 1 <= 250000) AS u
+
+-- vectors: cells
+SELECT code,
+    sum(CAST(w AS BIGINT)) AS a0
+FROM (SELECT t.*,
+      sum((CASE WHEN code < 2 THEN 1 WHEN code < 6 THEN 2 ELSE 1 END) * w * w) OVER (PARTITION BY p) AS m
+  FROM (SELECT p,
+        code,
+        CAST(trunc(CAST(a AS DOUBLE PRECISION) * f) AS BIGINT) AS w
+    FROM (SELECT p,
+          code,
+          a,
+          CASE WHEN CAST(n AS DOUBLE PRECISION) * CAST('1.0000000000009095' AS DOUBLE PRECISION) <= CAST('250000.0' AS DOUBLE PRECISION) THEN CAST('1.0' AS DOUBLE PRECISION) ELSE CAST('499.99999999999824' AS DOUBLE PRECISION) / sqrt(CAST(n AS DOUBLE PRECISION)) END AS f
+      FROM (SELECT t.*,
+            sum((CASE WHEN code < 2 THEN 1 WHEN code < 6 THEN 2 ELSE 1 END) * (CAST(a AS NUMERIC) * a)) OVER (PARTITION BY p) AS n
+        FROM (SELECT p,
+              code,
+              least(greatest(coalesce(a, 0), -35184372088832), 35184372088832) AS a
+          FROM (SELECT p,
+                code,
+                CAST(sum(CAST(a AS BIGINT)) AS BIGINT) AS a
+            FROM (SELECT t.p,
+                  u.code,
+                  u.a
+              FROM (SELECT r.p AS p,
+                    coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v0 AS DOUBLE PRECISION), CAST('-3.0' AS DOUBLE PRECISION)), CAST('7.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q0,
+                    coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(CASE WHEN abs(least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION))) < CAST('1.0842021724855044e-19' AS DOUBLE PRECISION) THEN 0 ELSE least(greatest(CAST(v1 AS DOUBLE PRECISION), CAST('10.0' AS DOUBLE PRECISION)), CAST('12.0' AS DOUBLE PRECISION)) END * CAST('8.0' AS DOUBLE PRECISION) + 0.5) AS INTEGER) END, 0) AS q1,
+                    d0.code AS c0,
+                    d1.code AS c1
+                FROM (SELECT "r" AS k0,
+                      "n" AS k1,
+                      "x" AS v0,
+                      "y" AS v1,
+                      "p" AS p
+                  FROM (SELECT "p",
+                        "x",
+                        "y",
+                        "r",
+                        "n"
+                    FROM (SELECT "p" AS "p",
+                          nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+                          nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+                          CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r",
+                          CASE WHEN octet_length(CAST("n" AS TEXT)) <= 4096 THEN CAST("n" AS TEXT) ELSE left(CAST("n" AS TEXT), 4096) END AS "n"
+                      FROM few_rows_of_data AS t) AS t
+                    WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+                LEFT
+                JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
+                LEFT
+                JOIN values_of_key_1 AS d1 ON ARRAY[r.k1] = ARRAY[d1.value]
+                OFFSET 0) AS t CROSS
+              JOIN LATERAL (VALUES (CAST(CAST(0 + (CAST(0 AS BIGINT) * 2 + c0) AS BIGINT) AS BIGINT), CAST(q0 AS BIGINT)), (CAST(CAST(2 + (CAST((CAST(0 AS BIGINT) * 2 + c0) AS BIGINT) * 2 + c1) AS BIGINT) AS BIGINT), CAST(1 AS BIGINT))) AS u(code, a)) AS l
+            WHERE code IS NOT NULL
+            GROUP BY p,
+                code) AS t) AS t
+        OFFSET 0) AS t
+      OFFSET 0) AS t) AS t) AS t
+WHERE m <= 250000
+GROUP BY code

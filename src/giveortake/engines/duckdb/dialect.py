@@ -214,6 +214,9 @@ class DuckDBDialect(Dialect):
     def cut(self, real: str, greatest: int) -> str:
         return f"CAST(trunc({real}) AS {'BIGINT' if greatest < 2**62 else 'HUGEINT'})"
 
+    def square(self, whole: str) -> str:
+        return f"(CAST({whole} AS HUGEINT) * {whole})"
+
     def lattice(self, real: str, granularity: Fraction) -> str:
         return f"floor({real} * {self.double(1 / granularity)} + 0.5)"
 
@@ -241,6 +244,18 @@ class DuckDBDialect(Dialect):
             "groups AS (SELECT p, count(*) AS m FROM pairs GROUP BY p) "
             "SELECT * FROM cells JOIN pairs USING (p, code) JOIN groups USING (p)"
         )
+
+    def with_sums(self, rows: str, sums: list[tuple[str, str]]) -> str:
+        listed = ", ".join(f"sum({text}) AS {name}" for text, name in sums)
+        totals = f"SELECT p, {listed} FROM rows GROUP BY p"
+        return f"WITH rows AS MATERIALIZED ({rows}), totals AS ({totals}) SELECT * FROM rows JOIN totals USING (p)"
+
+    def unfolded(self, rows: str, kept: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
+        lists = [
+            f"unnest([{', '.join(f'CAST({pair[place]} AS BIGINT)' for pair in pairs)}]) AS {name}"
+            for place, name in enumerate(names)
+        ]
+        return f"SELECT {', '.join([*kept, *lists])} FROM ({rows}) AS t"
 
 
 _BUCKET_DIGITS = 9  # of the edges of buckets

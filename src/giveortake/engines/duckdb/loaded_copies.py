@@ -1,9 +1,11 @@
 """Loaded copies of CSV files, kept in a folder of their user, so that the same file need not be read as text again.
 
-A copy is a Parquet file with the rows of the table as it was loaded: exact rows, readable by its user alone. Its name
-is made with a secret of the folder, of the path, of the content, of how cells are read, and of the copy itself. So a
-copy of another content or reading is not found, and one that was damaged, changed or put there by somebody else is
-noticed, removed and made anew. Whatever goes wrong with a copy, the file itself is read.
+A copy is a database of DuckDB with the rows of the table as it was loaded: exact rows, readable by its user alone. It
+is attached, and read as far as questions need it: a question that was answered before needs none of it. Its name is
+made with a secret of the folder, of the path, of the content, of how cells are read, and of the copy itself. So a copy
+of another content or reading is not found, and one that was damaged, changed or put there by somebody else is noticed,
+removed and made anew. Whatever goes wrong with a copy, the file itself is read. A copy that is removed while it is
+attached can still be read: it is open.
 """
 
 from __future__ import annotations
@@ -26,10 +28,11 @@ if TYPE_CHECKING:
     import duckdb
 
 SMALLEST = 1 << 20  # bytes of a file that is worth a copy
-_RULES = 1  # raised whenever `csv_files` makes another table of the same file
+_RULES = 2  # raised whenever `csv_files` makes another table of the same file
 _UNUSED_DAYS = 30
 _HALF_WRITTEN_DAYS = 1
 _CHUNK = 1 << 22
+_ROWS = "kept_rows"  # the table in a copy
 _SECRET, _SECRET_SIZE = "secret", 32
 _DAY = 24 * 60 * 60
 
@@ -51,20 +54,18 @@ class LoadedCopies:
 
     folder: Path
 
-    def load(self, connection: duckdb.DuckDBPyConnection, table: str, original: Original) -> bool:
-        """Make a table of the copy of a file; whether there is a copy, and it is whole."""
+    def attach(self, connection: duckdb.DuckDBPyConnection, table: str, original: Original) -> str | None:
+        """How the copy of a file is read as a table; None if there is none that is whole."""
         import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
 
         with suppress(OSError, library.Error):  # somebody removed it, or it is none: then the file itself is read
             for copy in self._copies(self._names(original)):
                 if self._is_whole(copy):
-                    text = f"CREATE TABLE {table} AS SELECT * FROM read_parquet({single_quoted(str(copy))})"
-                    connection.execute(text)
+                    connection.execute(f"ATTACH {single_quoted(str(copy))} AS {table}_copy (READ_ONLY)")
                     os.utime(copy)
-                    return True
+                    return f"{table}_copy.{_ROWS}"
                 copy.unlink(missing_ok=True)
-        connection.execute(f"DROP TABLE IF EXISTS {table}")
-        return False
+        return None
 
     def keep(self, connection: duckdb.DuckDBPyConnection, table: str, original: Original) -> None:
         """Keep a copy of a table, and remove what it replaces and what nobody used for long.
@@ -76,11 +77,9 @@ class LoadedCopies:
         draft = self.folder / f"{secrets.token_hex(8)}.draft"
         try:
             self._prepare()
-            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # DuckDB would let others read it
-            options = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
-            connection.execute(f"COPY {table} TO {single_quoted(str(draft))} ({options})")
+            _write(connection, table, draft)
             same_path, same_content, same_reading = self._names(original)
-            name = f"{same_path}-{same_content}-{same_reading}-{self._seal(draft)}.parquet"
+            name = f"{same_path}-{same_content}-{same_reading}-{self._seal(draft)}.duckdb"
             older = [copy for copy in self._copies((same_path,)) if same_content not in copy.name]
             draft.replace(self.folder / name)
             for copy in (*older, *self._unused()):
@@ -122,7 +121,7 @@ class LoadedCopies:
         return path, content, read
 
     def _copies(self, names: tuple[str, ...]) -> list[Path]:
-        return sorted(self.folder.glob(f"{'-'.join(names)}-*.parquet"))
+        return sorted(self.folder.glob(f"{'-'.join(names)}-*.duckdb"))
 
     def _is_whole(self, copy: Path) -> bool:
         """Whether a copy is a file of this user that nobody else may touch, with the content that its name says."""
@@ -137,10 +136,20 @@ class LoadedCopies:
 
     def _unused(self) -> list[Path]:
         now = time.time()
-        old = [copy for copy in self.folder.glob("*.parquet") if now - copy.lstat().st_mtime > _UNUSED_DAYS * _DAY]
+        old = [copy for copy in self.folder.glob("*.duckdb") if now - copy.lstat().st_mtime > _UNUSED_DAYS * _DAY]
         return old + [
-            draft for draft in self.folder.glob("*.draft") if now - draft.lstat().st_mtime > _HALF_WRITTEN_DAYS * _DAY
+            draft for draft in self.folder.glob("*.draft*") if now - draft.lstat().st_mtime > _HALF_WRITTEN_DAYS * _DAY
         ]
+
+
+def _write(connection: duckdb.DuckDBPyConnection, table: str, place: Path) -> None:
+    """Write the rows of a table to a new file, all of them or an error."""
+    connection.execute(f"ATTACH {single_quoted(str(place))} AS {table}_draft")
+    try:
+        place.chmod(0o600)  # DuckDB would let others read it, and no row is in it yet
+        connection.execute(f"CREATE TABLE {table}_draft.{_ROWS} AS SELECT * FROM {table}")
+    finally:
+        connection.execute(f"DETACH {table}_draft")  # which writes what is not written yet
 
 
 def _is_own(path: Path) -> bool:

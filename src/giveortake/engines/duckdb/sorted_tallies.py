@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from giveortake.engines.sql.statements import LESS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -27,7 +29,6 @@ Made = TypeVar("Made")
 FEWEST_ROWS, MOST_ROWS = 1 << 17, 1 << 24  # fewer are not worth it; more would take too much memory
 _MOST_BYTES = 1 << 29
 BLOCK = 1 << 16
-_LESS = 0.9999999999999964  # as in the statement
 _EXACT = 1 << 53
 
 
@@ -176,11 +177,11 @@ def _part(
         whole: npt.NDArray[np.int64] = np.full_like(c, fine) if summand.counts_persons else np.minimum(c, rows) * fine
         if within.all():
             return whole
-        part: npt.NDArray[np.float64] = whole * np.minimum(m, groups) * _LESS / m
+        part: npt.NDArray[np.float64] = whole * np.minimum(m, groups) * LESS / m
     else:
         within &= c <= rows
         whole = a * fine
-        part = a.astype(np.float64) * (np.minimum(c, rows) * fine * np.minimum(m, groups) * _LESS / (c * m))
+        part = a.astype(np.float64) * (np.minimum(c, rows) * fine * np.minimum(m, groups) * LESS / (c * m))
     return np.where(within, whole, np.trunc(part).astype(np.int64))
 
 

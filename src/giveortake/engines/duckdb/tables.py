@@ -224,11 +224,13 @@ def _from_csv(
     stored = _stored_name(name)
     original = Original(absolute, fingerprint, json.dumps([separator, sorted(kinds.items())]))
     worth_it = copies if path.stat().st_size >= SMALLEST else None
-    if worth_it is None or not worth_it.load(connection, stored, original):
+    text = None if worth_it is None else worth_it.attach(connection, stored, original)
+    if text is None:
+        text = stored
         load_csv(connection, stored, path, separator, kinds)
         if worth_it is not None and _digest_files([absolute]) == fingerprint:  # nobody wrote it meanwhile
             worth_it.keep(connection, stored, original)
-    return Loaded(_source(connection, name, stored, fingerprint), stored)
+    return Loaded(_source(connection, name, text, fingerprint), text)
 
 
 def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path, table: str | None) -> Loaded:

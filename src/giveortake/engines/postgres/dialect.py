@@ -226,6 +226,9 @@ class PostgresDialect(Dialect):
         lower = f"trunc({real}) - {upper} * {double(_DIVISION)}"
         return f"CAST({upper} AS BIGINT) * CAST({_DIVISION:.0f} AS NUMERIC) + CAST({lower} AS BIGINT)"
 
+    def square(self, whole: str) -> str:
+        return f"(CAST({whole} AS NUMERIC) * {whole})"
+
     def lattice(self, real: str, granularity: Fraction) -> str:
         """What is below 2^-60 of a step is no step, and is not multiplied: the product might be rounded to zero."""
         negligible = double(float(granularity) * 2.0**-60)
@@ -255,6 +258,15 @@ class PostgresDialect(Dialect):
         place = "dense_rank() OVER (PARTITION BY p ORDER BY code) AS place"
         counted = f"SELECT t.*, {by_pair}, {place} FROM ({cells}) AS t"
         return f"SELECT t.*, max(place) OVER (PARTITION BY p) AS m FROM ({counted}) AS t"
+
+    def with_sums(self, rows: str, sums: list[tuple[str, str]]) -> str:
+        listed = ", ".join(f"sum({text}) OVER (PARTITION BY p) AS {name}" for text, name in sums)
+        return f"SELECT t.*, {listed} FROM ({rows}) AS t"
+
+    def unfolded(self, rows: str, kept: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
+        lines = ", ".join(f"({', '.join(f'CAST({each} AS BIGINT)' for each in pair)})" for pair in pairs)
+        listed = ", ".join([*(f"t.{each}" for each in kept), *(f"u.{each}" for each in names)])
+        return f"SELECT {listed} FROM ({rows}) AS t CROSS JOIN LATERAL (VALUES {lines}) AS u({', '.join(names)})"
 
 
 def _part(name: str, time: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from giveortake.engines.questions import Tally
+from giveortake.engines.vector_sums import VectorSum
 from giveortake.errors import QueryRefused
 from giveortake.plan import Kind
 
@@ -20,7 +21,11 @@ _OUR_OWN = 4  # columns that statements add
 
 def require_within_limits(asked: Asked) -> None:
     """Refuse a question whose statement PostgreSQL would refuse or misread."""
-    numbers = len(asked.summands) if isinstance(asked, Tally) else 1
+    numbers = 1
+    if isinstance(asked, Tally):
+        numbers = len(asked.summands)
+    elif isinstance(asked, VectorSum):
+        numbers = max(len(asked.values), 2 * len(asked.components))
     _require_few(len(asked.keys.columns) + numbers)
     schema = asked.relation.schema
     for column in asked.keys.columns:

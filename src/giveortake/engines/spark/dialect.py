@@ -246,6 +246,9 @@ class SparkDialect(Dialect):
         low = f"CAST({real} - CAST({high} AS DOUBLE) * {unit} AS BIGINT)"
         return f"({_decimal(high)} * {_decimal(f'{2**_HALVES}L')} + {_decimal(low)})"
 
+    def square(self, whole: str) -> str:
+        return f"(CAST({whole} AS DECIMAL(16, 0)) * CAST({whole} AS DECIMAL(16, 0)))"
+
     def lattice(self, real: str, granularity: Fraction) -> str:
         return f"floor({real} * {self.double(1 / granularity)} + 0.5)"
 
@@ -271,6 +274,16 @@ class SparkDialect(Dialect):
         ranks = "dense_rank() OVER (PARTITION BY p ORDER BY code) AS place"
         placed = f"SELECT *, sum(n) OVER (PARTITION BY p, code) AS c, {ranks} FROM ({cells}) AS cells"
         return f"SELECT *, max(place) OVER (PARTITION BY p) AS m FROM ({placed}) AS placed"
+
+    def with_sums(self, rows: str, sums: list[tuple[str, str]]) -> str:
+        """By a window, which reads the rows once."""
+        listed = ", ".join(f"sum({text}) OVER (PARTITION BY p) AS {name}" for text, name in sums)
+        return f"SELECT *, {listed} FROM ({rows}) AS rows"
+
+    def unfolded(self, rows: str, kept: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
+        lines = ", ".join(f"CAST({each} AS BIGINT)" for pair in pairs for each in pair)
+        listed = ", ".join([*kept, *names])
+        return f"SELECT {listed} FROM ({rows}) AS t LATERAL VIEW stack({len(pairs)}, {lines}) u AS {', '.join(names)}"
 
 
 def _fixed(piece: str) -> str:

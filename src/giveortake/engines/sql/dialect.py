@@ -322,6 +322,10 @@ class Dialect(ABC):
         """A double that is at most so far from zero, cut to a whole number towards zero."""
 
     @abstractmethod
+    def square(self, whole: str) -> str:
+        """The exact square of a whole number of at most 2⁴⁵, of a type that holds sums of 2²⁰ of them."""
+
+    @abstractmethod
     def lattice(self, real: str, granularity: Fraction) -> str:
         """A clamped double in steps of a power of two, as the nearest whole number of them; halves upwards."""
 
@@ -346,6 +350,14 @@ class Dialect(ABC):
     @abstractmethod
     def with_counts(self, cells: str) -> str:
         """Rows (p, code, b, n), one for each triple, with the sum c of n over a pair and the number m of codes."""
+
+    @abstractmethod
+    def with_sums(self, rows: str, sums: list[tuple[str, str]]) -> str:
+        """Rows (p, …), and with each the sums over all rows of its person, of whole numbers, under their names."""
+
+    @abstractmethod
+    def unfolded(self, rows: str, kept: list[str], pairs: list[tuple[str, str]], names: tuple[str, str]) -> str:
+        """For each row and each pair of whole numbers a row: the columns that are kept, and the pair, by its names."""
 
 
 def double_quoted(name: str) -> str:

@@ -12,10 +12,11 @@ import numpy as np
 
 from giveortake.engines.public_tables import read_public_table
 from giveortake.engines.questions import Bins, Tally
-from giveortake.engines.sql import statements
+from giveortake.engines.sql import statements, vector_statements
 from giveortake.engines.sql.relations import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
 from giveortake.engines.time_limits import TimeLimit, no_question
+from giveortake.engines.vector_sums import VectorSum
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive
 from giveortake.plan import Domain, Kind
@@ -121,9 +122,15 @@ class SQLEngine(ABC):
         """Refuse what is too long, or beyond the engine's own limits. Statements add little to what is printed here."""
         for each in asked:
             self._name_few_rows(each.relation)
-            if len(statements.rows_of(self._printer, each)) > self._longest:
+            if len(self._rows_of(each)) > self._longest:
                 raise QueryRefused("the question is too long", hint="ask for less at once")
             self._require_own_limits(each)
+
+    def _rows_of(self, asked: Asked) -> str:
+        """The part of a statement that grows with what the question says."""
+        if isinstance(asked, VectorSum):
+            return vector_statements.vector_rows(self._printer, asked)
+        return statements.rows_of(self._printer, asked)
 
     def tally(self, tally: Tally) -> Sensitive[list[npt.NDArray[Any]]]:
         return Sensitive(self._remembered(tally, lambda: self._tally(tally)))
@@ -133,6 +140,9 @@ class SQLEngine(ABC):
 
     def distinct(self, distinct: Distinct) -> Sensitive[npt.NDArray[np.int64]]:
         return Sensitive(self._remembered(distinct, lambda: self._distinct(distinct)))
+
+    def vectors(self, asked: VectorSum) -> Sensitive[npt.NDArray[Any]]:
+        return Sensitive(self._remembered(asked, lambda: self._vectors(asked)))
 
     def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
         keys, counts = self._remembered(persons, lambda: self._persons(persons))
@@ -179,6 +189,16 @@ class SQLEngine(ABC):
         dense = np.zeros(distinct.keys.size, dtype=np.int64)
         dense[places_of(distinct.keys, found[0])] = found[1]
         return dense
+
+    def _vectors(self, asked: VectorSum) -> npt.NDArray[Any]:
+        schema = asked.relation.schema
+        known = [self._dictionary(each.values or (), each.expression.domain(schema)) for each in asked.columns]
+        rows = self._rows(vector_statements.vector_statement(self._printer, asked, known))
+        if asked.is_dense:
+            return np.array([int(value) for value in rows[0]], dtype=object)
+        found = np.zeros(asked.size, dtype=object)
+        found[[int(row[0]) for row in rows]] = [int(row[1]) for row in rows]
+        return found
 
     def _persons(self, persons: Persons) -> FoundUnits:
         return in_order_of_keys(self._rows(self._found_statement(persons)))

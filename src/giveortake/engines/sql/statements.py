@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from fractions import Fraction
 
-    from giveortake.engines.questions import Asked, Bounding, Distinct, Keys, Quantum, Summand
+    from giveortake.engines.questions import Bounding, Distinct, Keys, Quantum, Summand
     from giveortake.engines.sql.dialect import Dialect
     from giveortake.engines.sql.relations import Printer
     from giveortake.plan import Expression, Relation
 
 _SMALL = 2**31
-_LESS = 0.9999999999999964  # 1 − 2^-48
+LESS = 0.9999999999999964  # 1 − 2^-48
 
 
 @final
@@ -61,16 +61,17 @@ class Coded:
         """The joins that find the codes of a source's columns k0, k1 and so on."""
         if self.listed is not None:
             keys = [(f"{source}.k{index}", f"f.k{index}", each) for index, each in enumerate(self.nullable)]
-            return f" JOIN {self.listed} AS f ON {' AND '.join(_equal(printer, *each) for each in keys)}"
+            return f" JOIN {self.listed} AS f ON {' AND '.join(equal(printer, *each) for each in keys)}"
         text = ""
         for index, (table, nullable) in enumerate(zip(self.dictionaries, self.nullable, strict=True)):
-            text += f" JOIN {table} AS d{index} ON {_equal(printer, f'{source}.k{index}', f'd{index}.value', nullable)}"
+            text += f" JOIN {table} AS d{index} ON {equal(printer, f'{source}.k{index}', f'd{index}.value', nullable)}"
         if self.wanted is not None:
             text += f" JOIN {self.wanted} AS w ON {self.code()} = w.code"
         return text
 
 
-def _equal(printer: Printer, ours: str, theirs: str, nullable: bool) -> str:
+def equal(printer: Printer, ours: str, theirs: str, nullable: bool) -> str:
+    """Whether a column has a known value; one that is missing may be known, too."""
     return printer.dialect.same(ours, theirs) if nullable else f"{ours} = {theirs}"
 
 
@@ -154,7 +155,7 @@ def _part(printer: Printer, summand: Summand, index: int, bounding: Bounding, *,
 
     The factor is computed in doubles and made smaller by more than their rounding, so that it is never too large.
     """
-    fine, less = summand.fineness, printer.dialect.double(_LESS)
+    fine, less = summand.fineness, printer.dialect.double(LESS)
     rows, groups = bounding.rows, bounding.groups
     within, above, below = ("TRUE", "", "") if few else (f"m <= {groups}", f" * least(m, {groups})", " * m")
     match summand.kind:
@@ -193,7 +194,7 @@ def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
         grouped = f"SELECT {names}, count(*) AS n FROM ({binned}) AS r GROUP BY {names}"
         return f"SELECT {coded.code()} AS code, g.b, g.n FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
     rows, groups, fine = bins.bounding.rows, bins.bounding.groups, bins.fineness
-    part = f"least(c, {rows}) * least(m, {groups}) * {printer.dialect.double(_LESS)} / (c * m)"
+    part = f"least(c, {rows}) * least(m, {groups}) * {printer.dialect.double(LESS)} / (c * m)"
     weight = f"CASE WHEN c <= {rows} AND m <= {groups} THEN {printer.dialect.double(1)} ELSE {part} END"
     code = coded.code()
     joined = f"({inner}) AS r{coded.joins(printer, 'r')}"
@@ -256,11 +257,11 @@ def known_rows(printer: Printer, persons: Persons, declared: Mapping[int, str]) 
     joined = f"({rows_of(printer, persons)}) AS r"
     for index, table in declared.items():
         nullable = None in (persons.keys.columns[index].values or ())
-        joined += f" JOIN {table} AS d{index} ON {_equal(printer, f'r.k{index}', f'd{index}.value', nullable)}"
+        joined += f" JOIN {table} AS d{index} ON {equal(printer, f'r.k{index}', f'd{index}.value', nullable)}"
     return joined
 
 
-def rows_of(printer: Printer, asked: Asked) -> str:
+def rows_of(printer: Printer, asked: Tally | Bins | Distinct | Persons) -> str:
     """The rows that a question is about. This is the part of its statement that grows with what the question says."""
     match asked:
         case Tally():

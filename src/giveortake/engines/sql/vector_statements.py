@@ -1,0 +1,188 @@
+"""Sums of vectors as statements: rows in steps, vectors of units, those that are too long made shorter, a check."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from giveortake.engines.sql.statements import LESS, equal, select_rows, steps_of, told_apart
+from giveortake.engines.vector_sums import MOST_OF_CELL
+from giveortake.plan import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from giveortake.engines.sql.dialect import Dialect
+    from giveortake.engines.sql.relations import Printer
+    from giveortake.engines.vector_sums import Component, VectorSum
+
+_NARROW = 1 << 31
+
+
+def vector_rows(printer: Printer, asked: VectorSum) -> str:
+    """The rows that a sum of vectors is about: keys k0, k1 …, values v0, v1 … and the person p, if they are many."""
+    person = None if asked.by_row else told_apart
+    return select_rows(printer, asked.relation, asked.keys, [each.of for each in asked.values], person)
+
+
+def vector_statement(printer: Printer, asked: VectorSum, dictionaries: Sequence[str]) -> str:
+    """One row (code, a0) for each cell that occurs; for dense vectors one row of all cells, a0, a1 and so on.
+
+    `dictionaries` are tables (value, code) of the key columns' known values.
+    """
+    rows = _steps(printer, asked, dictionaries)
+    if asked.is_dense:
+        return _dense(printer, asked, rows)
+    return _cells_of_rows(printer, asked, rows) if asked.by_row else _cells_of_persons(printer, asked, rows)
+
+
+def _steps(printer: Printer, asked: VectorSum, dictionaries: Sequence[str]) -> str:
+    """Values as steps q0, q1 …, none where one is missing, and the codes c0, c1 … of keys, which may be unknown."""
+    values = [
+        f"coalesce({steps_of(printer, asked.relation, each, i)}, 0) AS q{i}" for i, each in enumerate(asked.values)
+    ]
+    codes = [f"d{i}.code AS c{i}" for i in range(len(dictionaries))]
+    person = [] if asked.by_row else ["r.p AS p"]
+    text = f"SELECT {', '.join([*person, *values, *codes]) or '1 AS one'} FROM ({vector_rows(printer, asked)}) AS r"
+    for i, table in enumerate(dictionaries):
+        nullable = None in (asked.columns[i].values or ())
+        text += f" LEFT JOIN {table} AS d{i} ON {equal(printer, f'r.k{i}', f'd{i}.value', nullable)}"
+    return printer.dialect.fence(text)
+
+
+def _product(component: Component) -> str:
+    """What a row adds to a component: at most 2³¹ steps, in integers of 32 bits or more."""
+    return " * ".join(f"q{place}" for place in component.factors) or "1"
+
+
+# -- dense vectors ----------------------------------------------------------------------------------------------
+
+
+def _dense(printer: Printer, asked: VectorSum, rows: str) -> str:
+    dialect, count = printer.dialect, len(asked.components)
+    products = [_product(each) for each in asked.components]
+    if asked.is_uncut:
+        sums = [dialect.total(each, asked.reach(asked.components[i])) for i, each in enumerate(products)]
+        return f"SELECT {_listed(sums, 'coalesce({}, 0)')} FROM ({rows}) AS q"
+    if asked.by_row and asked.is_gram:
+        return _gram(dialect, asked, rows)
+    if asked.by_row:
+        vectors = f"SELECT {_listed(products, '{}')} FROM ({rows}) AS q"
+    else:
+        each = [dialect.narrow_total(product) for product in products]
+        vectors = f"SELECT p, {_listed(each, '{}')} FROM ({dialect.by_person(rows)}) AS q GROUP BY p"
+    checked = _checked(dialect, asked, vectors, [])
+    sums = [dialect.total(f"w{i}", asked.bound) for i in range(count)]
+    return f"SELECT {_listed(sums, 'coalesce({}, 0)')} FROM ({checked}) AS u"
+
+
+def _checked(dialect: Dialect, asked: VectorSum, vectors: str, kept: list[str]) -> str:
+    """Vectors a0, a1 … as w0, w1 …: as they are or shorter, and without those that are not as short as they should be.
+
+    The length is computed in doubles, by one expression for each vector; the check in integers of 64 bits.
+    """
+    places = range(len(asked.components))
+    reals = [f"CAST(a{i} AS {dialect.type_name(Kind.REAL)})" for i in places]
+    doubles = dialect.fence(f"SELECT {', '.join([*kept, _listed(reals, '{}', 'x')])} FROM ({vectors}) AS u")
+    length = " + ".join(f"x{i} * x{i} * {each.weight}" for i, each in enumerate(asked.components))
+    measured = dialect.fence(f"SELECT *, {length} AS n FROM ({doubles}) AS u")
+    scaled = dialect.fence(f"SELECT *, {_factor(dialect, asked)} AS f FROM ({measured}) AS u")
+    cut = [dialect.cut(f"x{i} * f", asked.bound) for i in places]
+    shorter = dialect.fence(f"SELECT {', '.join([*kept, _listed(cut, '{}', 'w')])} FROM ({scaled}) AS u")
+    check = " + ".join(f"w{i} * w{i} * {each.weight}" for i, each in enumerate(asked.components))
+    return f"SELECT * FROM ({shorter}) AS u WHERE {check} <= {asked.bound**2}"
+
+
+def _gram(dialect: Dialect, asked: VectorSum, rows: str) -> str:
+    """Rows whose values are made shorter first: their products are as short as they should be then."""
+    places = range(len(asked.values))
+    length = " + ".join(f"CAST(q{i} AS BIGINT) * q{i}" for i in places)
+    measured = dialect.fence(f"SELECT *, {length} AS n FROM ({rows}) AS q")
+    ratio = f"sqrt({dialect.double(asked.bound)} / {dialect.real('n')}) * {dialect.double(LESS)}"
+    scaled = dialect.fence(
+        f"SELECT *, CASE WHEN n <= {asked.bound} THEN {dialect.double(1)} ELSE {ratio} END AS f FROM ({measured}) AS q"
+    )
+    narrow = "INTEGER" if asked.bound < _NARROW else "BIGINT"
+    parts = [dialect.cut(f"{dialect.real(each)} * f", asked.bound) for each in (f"q{i}" for i in places)]
+    cut = [f"CAST({part} AS {narrow})" for part in parts]
+    shorter = dialect.fence(f"SELECT {_listed(cut, '{}', 'w')} FROM ({scaled}) AS q")
+    check = " + ".join(f"CAST(w{i} AS BIGINT) * w{i}" for i in places)
+    checked = f"SELECT * FROM ({shorter}) AS q WHERE {check} <= {asked.bound}"
+    sums = [dialect.total(f"w{i} * w{j}", asked.bound) for i, j in (each.factors for each in asked.components)]
+    return f"SELECT {_listed(sums, 'coalesce({}, 0)')} FROM ({checked}) AS q"
+
+
+# -- vectors with a cell for each key ---------------------------------------------------------------------------
+
+
+def _cells_of_rows(printer: Printer, asked: VectorSum, rows: str) -> str:
+    """Each row is in one cell of each component at most, so its length is a sum over components."""
+    dialect, count = printer.dialect, len(asked.components)
+    there = [_if_known(each, _product(each)) for each in asked.components]
+    places = [f"{_cell(asked, i)} AS b{i}" for i in range(count)]
+    vectors = dialect.fence(f"SELECT {_listed(there, '{}')}, {', '.join(places)} FROM ({rows}) AS q")
+    if asked.is_uncut:
+        return _by_cell(dialect, asked, vectors, [(f"b{i}", f"a{i}") for i in range(count)])
+    checked = _checked(dialect, asked, vectors, [f"b{i}" for i in range(count)])
+    return _by_cell(dialect, asked, checked, [(f"b{i}", f"w{i}") for i in range(count)])
+
+
+def _by_cell(dialect: Dialect, asked: VectorSum, vectors: str, pairs: list[tuple[str, str]]) -> str:
+    lines = dialect.unfolded(vectors, [], [(code, value) for code, value in pairs], ("code", "a"))
+    total = dialect.total("a", max(asked.bound, 1))
+    return f"SELECT code, {total} AS a0 FROM ({lines}) AS l WHERE code IS NOT NULL GROUP BY code"
+
+
+def _cells_of_persons(printer: Printer, asked: VectorSum, rows: str) -> str:
+    """Sums of each person and cell, then the person's length, then what is left of each sum, then a check."""
+    dialect = printer.dialect
+    parts = [(_cell(asked, i), _product(each)) for i, each in enumerate(asked.components)]
+    lines = dialect.unfolded(dialect.by_person(rows), ["p"], parts, ("code", "a"))
+    pairs = (
+        f"SELECT p, code, {dialect.narrow_total('a')} AS a FROM ({lines}) AS l WHERE code IS NOT NULL GROUP BY p, code"
+    )
+    weight, most = _weight_of_code(asked), MOST_OF_CELL
+    near = f"SELECT p, code, {dialect.between('coalesce(a, 0)', str(-most), str(most))} AS a FROM ({pairs}) AS t"
+    measured = dialect.fence(dialect.with_sums(near, [(f"{weight} * {dialect.square('a')}", "n")]))
+    scaled = dialect.fence(f"SELECT p, code, a, {_factor(dialect, asked)} AS f FROM ({measured}) AS t")
+    real = dialect.real("a")
+    shorter = f"SELECT p, code, {dialect.cut(f'{real} * f', asked.bound)} AS w FROM ({scaled}) AS t"
+    checked = dialect.with_sums(shorter, [(f"{weight} * w * w", "m")])
+    total = dialect.total("w", asked.bound)
+    return f"SELECT code, {total} AS a0 FROM ({checked}) AS t WHERE m <= {asked.bound**2} GROUP BY code"
+
+
+def _cell(asked: VectorSum, place: int) -> str:
+    """The place of a row's cell among all, or nothing where a key is unknown."""
+    code = "0"
+    for key in asked.components[place].keys:
+        size = len(asked.columns[key].values or ())
+        code = f"(CAST({code} AS BIGINT) * {size} + c{key})"
+    return f"CAST({asked.offsets()[place]} + {code} AS BIGINT)"
+
+
+def _if_known(component: Component, product: str) -> str:
+    known = " AND ".join(f"c{key} IS NOT NULL" for key in component.keys)
+    return f"CASE WHEN {known} THEN {product} ELSE 0 END" if known else product
+
+
+def _weight_of_code(asked: VectorSum) -> str:
+    """The weight of a cell, by its place."""
+    if len({each.weight for each in asked.components}) == 1:
+        return str(asked.components[0].weight)
+    ends = zip(asked.offsets(), asked.sizes, asked.components, strict=True)
+    branches = " ".join(f"WHEN code < {start + size} THEN {each.weight}" for start, size, each in ends)
+    return f"(CASE {branches} ELSE 1 END)"
+
+
+# -- lengths ----------------------------------------------------------------------------------------------------
+
+
+def _factor(dialect: Dialect, asked: VectorSum) -> str:
+    """What a vector of length √n is multiplied by: 1, or just less than what makes it as short as it should be."""
+    length = dialect.real("n")
+    short = f"{length} * {dialect.double(1 + 2.0**-40)} <= {dialect.double(asked.bound**2)}"
+    return f"CASE WHEN {short} THEN {dialect.double(1)} ELSE {dialect.double(asked.bound * LESS)} / sqrt({length}) END"
+
+
+def _listed(texts: Sequence[str], form: str, letter: str = "a") -> str:
+    return ", ".join(f"{form.format(text)} AS {letter}{place}" for place, text in enumerate(texts))

@@ -1,0 +1,163 @@
+"""Sums over units of integer vectors whose length is bounded: what every learner asks for.
+
+A row has whole numbers q₀, q₁, …, its values in steps. Each component of a vector is a product of some of them, in one
+cell, or in the cell that the row's keys name. A unit's vector v is the sum over its rows. Its length is
+‖v‖² = Σ w·v² over all cells of all components together, with the public weight w of each component.
+
+A unit with ‖v‖ ≤ C, the `bound`, is not touched. Any other is multiplied by a number just below C/‖v‖, cut towards zero
+to whole steps, and left out altogether if Σ w·v² ≤ C² does not hold for the integers that result.
+
+Guarantee: each unit's vector has length at most C, on the integers that are summed, whatever the engine's arithmetic
+with doubles does, and it is a function of this unit's rows alone. So a unit that is added or removed moves the sum by
+at most C, and one that is changed by at most 2·C. Proof: the last step checks exactly that, on integers of 64 bits,
+which hold the sum because C ≤ 2³⁰. All sums over rows and over cells that come in no fixed order are sums of integers,
+which no order changes; what is computed in doubles are expressions of these. ∎ Without the check doubles do not keep C:
+at C = 2⁵² one draw in ten was longer.
+
+Where each row is a unit, and the components are all products of two values with weight 1 on the diagonal and 2 beside
+it (a Gram matrix), the row's values are made shorter instead of the products: ‖qqᵀ‖ = Σ q², which is checked to be at
+most C. What is summed is a product of integers then.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, final
+
+from giveortake.engines.questions import Keys
+from giveortake.errors import QueryRefused
+
+if TYPE_CHECKING:
+    from giveortake.engines.questions import KeyColumn, Summand
+    from giveortake.plan import Relation
+
+MOST_CELLS = 1 << 20
+LONGEST = 1 << 30  # the greatest bound: its square has 60 bits
+MOST_OF_CELL = 1 << 45  # what a cell that was found by its key is moved to before squares are taken, in 128 bits
+MOST_OF_ROW = (1 << 31) - 1  # steps of one row in one cell
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Component:
+    """Of each row the product of the values at `factors`, or 1 if there are none, in the cell that `keys` name.
+
+    Both are places in the question's lists. A row in which one of the values is missing, or a key is none of the known
+    values, adds nothing here.
+    """
+
+    factors: tuple[int, ...] = ()
+    keys: tuple[int, ...] = ()
+    weight: int = 1
+
+
+@final
+@dataclass(frozen=True)
+class VectorSum:
+    """The sum over units of vectors of length at most `bound`, in steps: one integer for each cell, in order."""
+
+    relation: Relation
+    values: tuple[Summand, ...]
+    columns: tuple[KeyColumn, ...]
+    components: tuple[Component, ...]
+    bound: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.bound <= LONGEST:
+            raise QueryRefused(f"a vector may have at most {LONGEST:,} steps, and at least one")
+        if self.size > MOST_CELLS:
+            raise QueryRefused(f"a vector of {self.size:,} cells is too long", hint=f"at most {MOST_CELLS:,} cells")
+        for component in self.components:
+            if component.weight < 1 or self.reach(component) >= MOST_OF_ROW:
+                raise QueryRefused("a row could add too many steps to one cell", hint="declare narrower bounds")
+
+    @property
+    def keys(self) -> Keys:
+        """All columns of keys."""
+        return Keys(self.columns)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """How many cells each component has."""
+        lengths = [len(column.values or ()) for column in self.columns]
+        return tuple(math.prod(lengths[place] for place in component.keys) for component in self.components)
+
+    @property
+    def size(self) -> int:
+        """How many cells there are in all."""
+        return sum(self.sizes)
+
+    def offsets(self) -> list[int]:
+        """Where the cells of each component begin."""
+        return [sum(self.sizes[:place]) for place in range(len(self.sizes))]
+
+    def reach(self, component: Component) -> int:
+        """How far from zero one row can move a cell of a component, at most."""
+        return math.prod(self._reach_of(place) for place in component.factors)
+
+    def _reach_of(self, place: int) -> int:
+        quantum = self.values[place].quantum
+        assert quantum is not None  # noqa: S101 (values have one)
+        return quantum.reach
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether no component has keys."""
+        return not any(component.keys for component in self.components)
+
+    @property
+    def is_gram(self) -> bool:
+        """Whether the components are all products of two values, those beside the diagonal twice as heavy."""
+        count = len(self.values)
+        pairs = [((one, other), 1 if one == other else 2) for one in range(count) for other in range(one, count)]
+        return self.is_dense and [(each.factors, each.weight) for each in self.components] == pairs
+
+    @property
+    def longest_row(self) -> int:
+        """The square of the length that a row's vector has at most, before anything is cut."""
+        return sum(each.weight * self.reach(each) ** 2 for each in self.components)
+
+    @property
+    def by_row(self) -> bool:
+        """Whether each row is cut for itself: no unit is known to have more than one, or rows are the units."""
+        return self.relation.person is None or self.relation.most_rows == 1
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether no inner product of two units' vectors is negative, before they are cut."""
+        grams = self.is_gram
+        counts = all(
+            (quantum := self.values[place].quantum) is not None and quantum.least >= 0
+            for component in self.components
+            for place in component.factors
+        )
+        return grams or counts
+
+    def moved_squared(self, *, changed: bool) -> int:
+        """The square of how far one unit moves the sum in the weighted length, rounded up to a whole number.
+
+        A unit that is added or removed: C². One that is changed: (2C)²; where inner products of uncut vectors are not
+        negative, less. Let a unit's integers be w = f·v − r, 0 ≤ f ≤ 1, with |r| < 2 in each cell: less than 1 by
+        cutting, and less than 1 by doubles, because f·v is at most 2³⁰. Then for two units
+        ⟨w, w′⟩ ≥ −‖r‖·‖w′‖ − ‖w‖·‖r′‖ − ‖r‖·‖r′‖ ≥ −(2·C·R + R²) with R² = 4·Σ weights of all cells, and
+        ‖w − w′‖² ≤ 2·C² + 4·C·R + 2·R². ∎ Rows that are units of a Gram matrix are cut as integers: 2·C².
+        Where rows are units and a join repeats a row up to m times, all of that m² times.
+        """
+        rows = (self.relation.most_rows or 1) if self.relation.person is None else 1
+        square = self.bound**2
+        if not changed:
+            return square * rows**2
+        if not self.keeps_order:
+            return 4 * square * rows**2
+        slack = 4 * sum(each.weight * size for each, size in zip(self.components, self.sizes, strict=True))
+        if self.by_row and (self.is_gram or self.is_uncut):
+            slack = 0
+        length = math.isqrt(slack - 1) + 1 if slack else 0
+        return min((2 * square + 4 * self.bound * length + 2 * slack) * rows**2, 4 * square * rows**2)
+
+    @property
+    def is_uncut(self) -> bool:
+        """Whether no row can be too long, so that rows are summed as they are."""
+        return self.by_row and self.longest_row <= self.bound**2

@@ -1,0 +1,139 @@
+"""Rows that the caller holds: checked as scikit-learn does, and put behind a session of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from giveortake.engines.duckdb.held_arrays import held
+from giveortake.errors import InvalidParameter
+from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP
+from giveortake.session import protect
+from giveortake.session.vector_run import LearningData
+
+if TYPE_CHECKING:
+    from giveortake.learn.estimator import Learner
+    from giveortake.session import Session
+
+_EVERY = "*"
+
+
+@final
+class Held:
+    """A session over arrays for the time of one fit, and the learner with what its columns are called there."""
+
+    def __init__(self, learner: Learner, rows: Any, target: Any) -> None:
+        self.learner = learner
+        self._rows, self._target = rows, target
+        self._session: Session | None = None
+        self._said = learner.get_params()
+
+    def __enter__(self) -> Held:
+        learner = self.learner
+        if learner.domains is None or learner.budget is None:
+            raise InvalidParameter(
+                "session",
+                type(self._rows).__name__,
+                "is no session, and no domains and budget were stated for arrays",
+                hint="fit(s), where s = gt.protect(…); or domains= and budget= in the constructor",
+            )
+        columns, names = _checked(learner, self._rows, self._target)
+        target = None
+        if self._target is not None:
+            target = learner.target or "y"
+        domains = _domains(learner.domains, names, target)
+        budget = learner.budget
+        self._session = protect(held(columns), unit=ROW, budget=budget, domains=domains, name="rows")
+        if target is not None:
+            learner.set_params(target=target)
+        if learner.features is None:
+            learner.set_params(features=names)
+        _spend_all(learner, budget)
+        return self
+
+    @property
+    def data(self) -> LearningData:
+        """The rows, behind the session."""
+        assert self._session is not None  # noqa: S101 (it was entered)
+        return LearningData.of(self._session)
+
+    def __exit__(self, *_: object) -> None:
+        self.learner.set_params(**self._said)
+        if self._session is not None:
+            self._session.close()
+
+
+def _spend_all(learner: Learner, budget: Any) -> None:
+    """Without a stated spend the whole budget is spent: nobody else shares it."""
+    if any(getattr(learner, name) is not None for name in ("epsilon", "rho", "mu")):
+        return
+    match budget:
+        case ApproxDP():
+            learner.set_params(epsilon=budget.epsilon, delta=budget.delta)
+        case ZCDP():
+            learner.set_params(rho=budget.rho)
+        case GaussianDP():
+            learner.set_params(mu=budget.mu)
+        case _:
+            raise InvalidParameter("budget", budget, "has no Gaussian noise in it", hint='gt.ApproxDP(1, "1e-6")')
+
+
+def _checked(learner: Learner, rows: Any, target: Any) -> tuple[dict[str, Any], list[str]]:
+    """Columns by name, and the names of features, as scikit-learn checks them."""
+    try:
+        from sklearn.utils.validation import validate_data  # noqa: PLC0415 (scikit-learn, when asked for)
+    except ImportError:
+        raise InvalidParameter(
+            "X", type(rows).__name__, "needs scikit-learn", hint="pip install 'giveortake[learn]', or fit(session)"
+        ) from None
+    if learner.kind in {"classifier", "regressor"} and target is None:
+        raise InvalidParameter("y", None, f"is missing: {type(learner).__name__} requires y to be passed")
+    named = list(rows.columns) if hasattr(rows, "columns") else None
+    if target is None:
+        table = validate_data(learner, rows, dtype=np.float64)
+        values = None
+    else:
+        table, values = validate_data(learner, rows, target, dtype=np.float64, y_numeric=_is_regressor(learner))
+    names = [str(each) for each in named] if named is not None else [f"x{place}" for place in range(table.shape[1])]
+    columns: dict[str, Any] = {name: np.ascontiguousarray(table[:, place]) for place, name in enumerate(names)}
+    if values is not None:
+        columns[learner.target or "y"] = _plain(np.asarray(values))
+    return columns, names
+
+
+def _plain(values: Any) -> Any:
+    if values.dtype.kind in "OUS":
+        return values.astype(str).astype(object)
+    return values
+
+
+def _domains(said: Any, names: list[str], target: str | None) -> dict[str, Any]:
+    """The declared domains by column; "*" stands for every feature that has none of its own."""
+    if not isinstance(said, Mapping):
+        raise InvalidParameter("domains", said, "is no mapping", hint='domains={"*": (-10, 10), "y": [0, 1]}')
+    found = {name: each for name, each in said.items() if name != _EVERY and (name in names or name == target)}
+    if _EVERY in said:
+        found |= {name: said[_EVERY] for name in names if name not in found}
+    return found
+
+
+def _is_regressor(learner: Learner) -> bool:
+    return learner.kind == "regressor"
+
+
+def tags_of(learner: Learner) -> Any:
+    """What scikit-learn asks of an estimator; the kinds of learners say what they are by `kind`."""
+    from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags, TransformerTags  # noqa: PLC0415 (as above)
+
+    kind = learner.kind
+    return Tags(
+        estimator_type=kind,
+        target_tags=TargetTags(required=kind in {"classifier", "regressor"}),
+        transformer_tags=TransformerTags() if kind == "transformer" else None,
+        classifier_tags=ClassifierTags(multi_class=False) if kind == "classifier" else None,
+        regressor_tags=RegressorTags(poor_score=True) if kind == "regressor" else None,
+        input_tags=InputTags(),
+        non_deterministic=True,
+    )

@@ -1,0 +1,142 @@
+"""Cards of models and quotes of fits: what was promised, what counts, what each pass got. Text, Markdown and HTML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from giveortake.answers import html
+from giveortake.answers.markdown import escaped
+from giveortake.exact import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from giveortake.learn.model import Provenance
+    from giveortake.privacy import Guarantee
+
+
+class _Page:
+    """Facts and a table, in three forms."""
+
+    title: str
+
+    def facts(self) -> list[tuple[str, str]]:
+        raise NotImplementedError
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        raise NotImplementedError
+
+    def to_markdown(self) -> str:
+        """As Markdown."""
+        head, rows = self.table()
+        lines: list[Sequence[str]] = [head, ["---"] * len(head), *([escaped(cell) for cell in row] for row in rows)]
+        facts = [f"- **{name}**: {escaped(said)}" for name, said in self.facts()]
+        return "\n".join(
+            [f"# {escaped(self.title)}", "", *facts, "", *(f"| {' | '.join(each)} |" for each in lines), ""]
+        )
+
+    def to_html(self) -> str:
+        """As HTML; every text is escaped."""
+        return html.card(self.title, html.facts(self.facts()), html.table(*self.table()))
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __repr__(self) -> str:
+        head, rows = self.table()
+        widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [head, *rows]]
+        facts = [f"{name}: {said}" for name, said in self.facts()]
+        return "\n".join([self.title, *(f"  {each.rstrip()}" for each in [*facts, *lines])])
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Card(_Page):
+    """How a model came to be, for whoever uses it."""
+
+    provenance: Provenance
+    described: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def title(self) -> str:  # type: ignore[override]  # (made of the provenance)
+        """What it is a card of."""
+        return f"{self.provenance.learner}: {self.provenance.words}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Names, and what is said of them."""
+        made = self.provenance
+        return [
+            ("promise", str(made.guarantee)),
+            ("stated as", made.spend),
+            ("unit", counted(made.guarantee, made.rows)),
+            *self.described,
+            ("release", made.release_id),
+            *(("note", note) for note in made.notes),
+        ]
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """The passes over the rows."""
+        rows: list[tuple[str, ...]] = [
+            (each.name, _percent(each.share), f"{each.mu:.4g}") for each in self.provenance.passes
+        ]
+        return ("pass over the rows", "part of μ²", "μ"), rows
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class FitQuote(_Page):
+    """What a fit would cost and how noisy its first sums would be. No row was read.
+
+    `noises` has, for each pass, its part of μ² and the deviation of the noise in each of its sums, in rows' worth; None
+    where that depends on what is released before. With a public number of rows it is also told as a part of them.
+    """
+
+    title: str
+    spend: str
+    guarantee: Guarantee
+    rows: int
+    noises: tuple[tuple[str, Fraction, float | None], ...]
+    n: int | None
+    admitted: bool
+
+    @property
+    def noise_to_signal(self) -> float | None:
+        """The greatest deviation of a sum that is known beforehand, as a part of n; None without a public n."""
+        known = [noise for *_, noise in self.noises if noise is not None]
+        return None if self.n is None or not known else max(known) / self.n
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Names, and what is said of them."""
+        found = [
+            ("one charge", f"{self.spend}, as one Gaussian release"),
+            ("promise", str(self.guarantee)),
+            ("unit", counted(self.guarantee, self.rows)),
+        ]
+        if self.noise_to_signal is not None:
+            found.append(("noise to signal", f"{self.noise_to_signal:.2g} at n = {self.n:,}"))
+        if not self.admitted:
+            found.append(("budget", "does not admit it now"))
+        return found
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """The passes over the rows."""
+        rows: list[tuple[str, ...]] = [
+            (name, _percent(share), "known when its turn comes" if noise is None else f"± {noise:,.3g} rows")
+            for name, share, noise in self.noises
+        ]
+        return ("pass over the rows", "part of μ²", "noise in each sum, one deviation"), rows
+
+
+def counted(guarantee: Guarantee, rows: int) -> str:
+    """What is protected, and how much of one unit counts."""
+    column = guarantee.unit.column
+    if column is None:
+        return "one row"
+    return f"one {column}: all its rows together count as much as {rows:,} row{'s' if rows > 1 else ''} at most"
+
+
+def _percent(share: Fraction | str) -> str:
+    return f"{shown(100 * Fraction(share), 3)} %"

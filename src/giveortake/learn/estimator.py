@@ -1,0 +1,191 @@
+"""The face of every learner: parameters, `quote`, `fit`, `card`, JSON, and what scikit-learn asks of an estimator."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from giveortake.errors import InvalidParameter, NotFitted
+from giveortake.learn.arrays import Held
+from giveortake.learn.card import Card, FitQuote
+from giveortake.learn.features import public_columns
+from giveortake.learn.model import Model, Pass, Provenance, read, written
+from giveortake.learn.passes import noise_of, passes
+from giveortake.session.vector_run import LearningData
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+    from typing import Self
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from giveortake import frame
+    from giveortake.learn.features import Feature
+    from giveortake.learn.task import Task
+    from giveortake.session import Session
+
+_KEPT = ("target", "features", "clip")  # parameters that JSON keeps: the others are about the rows
+
+
+class Learner(ABC):
+    """A model that is fitted to rows behind a session, under one charge.
+
+    The constructor stores what it is given and nothing else, as scikit-learn has it; `fit` checks it. What is learned
+    is in `model_`; nothing of it comes from rows but by released sums.
+    """
+
+    made: ClassVar[type[Model]]  # what its model is
+    kind: ClassVar[str]  # "classifier", "regressor", "transformer" or "clusterer", as scikit-learn calls them
+
+    target: str | None
+    features: Sequence[str] | None
+    domains: Any
+    budget: Any
+
+    @abstractmethod
+    def _task(self, data: LearningData) -> Task:
+        """The fit that the parameters describe, checked: what cannot be learned is refused here, at no cost."""
+
+    # -- parameters ---------------------------------------------------------------------------------------------
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters; what was fitted stays until `fit`."""
+        for name, each in parameters.items():
+            if name not in self._names():
+                raise InvalidParameter(name, each, "is no parameter", hint=f"parameters: {', '.join(self._names())}")
+            setattr(self, name, each)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        said = [f"{name}={getattr(self, name)!r}" for name in self._names() if _differs(self, name, defaults)]
+        return f"{type(self).__name__}({', '.join(said)})"
+
+    # -- fitting ------------------------------------------------------------------------------------------------
+
+    def quote(self, source: Session | frame.Table, *, n: int | None = None) -> FitQuote:
+        """What a fit would cost. No row is read, and nothing charged; `n` is a public number of rows, if known."""
+        task = self._task(LearningData.of(source))
+        request = task.request()
+        known = list(zip(task.shares.items(), task.known(), strict=False))
+        noises: list[tuple[str, Fraction, float | None]]
+        noises = [(name, share, noise_of(asked, request, share)) for (name, share), asked in known]
+        noises += [(name, share, None) for name, share in list(task.shares.items())[len(known) :]]
+        return FitQuote(
+            f"{type(self).__name__}: {task.words()}",
+            str(task.ground.spend),
+            request.promise,
+            task.ground.rows,
+            tuple(noises),
+            n,
+            request.is_admitted,
+        )
+
+    def fit(self, source: Session | frame.Table, y: object = None, *, key: str | None = None) -> Self:
+        """Fit to the rows behind a session, or to a table of one. `key` makes a retry safe; the same again is free.
+
+        Rows that you hold yourself, `fit(X, y)`, are put behind a session of their own first, with the parameters
+        `domains` and `budget`; nothing remembers that budget. It needs scikit-learn.
+        """
+        if _is_behind_session(source):
+            if y is not None:
+                raise InvalidParameter("y", type(y).__name__, "has no place here", hint='target="…" names the column')
+            return self._fit(LearningData.of(source), key)
+        with Held(self, source, y) as held:
+            return self._fit(held.data, key)
+
+    def _fit(self, data: LearningData, key: str | None) -> Self:
+        task = self._task(data)
+        request = task.request()
+        with passes(request, key) as drawn:
+            model = task.learn(drawn)
+        self.model_ = model
+        self.provenance_ = Provenance(
+            type(self).__name__,
+            task.words(),
+            request.promise,
+            str(task.ground.spend),
+            task.ground.rows,
+            tuple(Pass(each.name, str(task.shares[each.name]), float(each.mu)) for each in drawn.released),
+            drawn.release_id,
+            () if drawn.charged else ("fitted before at this price: nothing was charged",),
+        )
+        return self
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether there is a model."""
+        return hasattr(self, "model_")
+
+    def _require_fitted(self) -> Any:
+        if not self.is_fitted:
+            raise NotFitted(f"this {type(self).__name__} is not fitted", hint="fit(session) first")
+        return self.model_
+
+    # -- after fitting ------------------------------------------------------------------------------------------
+
+    def card(self) -> Card:
+        """How the model came to be: unit, clip, μ of each pass, promise. Markdown and HTML."""
+        self._require_fitted()
+        return Card(self.provenance_, self._described())
+
+    def _described(self) -> tuple[tuple[str, str], ...]:
+        """What a card says of this model besides."""
+        return ()
+
+    def to_json(self) -> str:
+        """The fitted model as JSON; `from_json` reads it."""
+        self._require_fitted()
+        kept = {name: getattr(self, name) for name in _KEPT if name in self._names()}
+        kept = {name: list(each) if isinstance(each, tuple) else each for name, each in kept.items()}
+        return written(type(self).__name__, kept, self.model_, self.provenance_)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The fitted model that `to_json` wrote."""
+        content = read(text, cls.__name__)
+        found = cls(**content["parameters"])
+        found.model_ = cls.made.from_dict(content["model"])
+        found.provenance_ = Provenance.from_dict(content["provenance"])
+        return found
+
+    def _encoded(self, rows: Any, features: Sequence[Feature]) -> npt.NDArray[np.float64]:
+        """Public rows as the model's columns between -1 and 1."""
+        import numpy as np  # noqa: PLC0415 (as heavy as the rows)
+
+        found = public_columns(rows, [feature.name for feature in features])
+        return np.hstack([feature.encode(found[feature.name]) for feature in features])
+
+    # -- scikit-learn -------------------------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.is_fitted
+
+    def __sklearn_tags__(self) -> Any:
+        from giveortake.learn.arrays import tags_of  # noqa: PLC0415 (scikit-learn is asked for by itself alone)
+
+        return tags_of(self)
+
+
+def _is_behind_session(source: object) -> bool:
+    from giveortake import frame  # noqa: PLC0415 (as above)
+    from giveortake.session import Session  # noqa: PLC0415 (as above)
+
+    return isinstance(source, Session | frame.Table)
+
+
+def _differs(learner: Learner, name: str, defaults: Any) -> bool:
+    default = defaults[name].default
+    value = getattr(learner, name)
+    return value is not default and value != default

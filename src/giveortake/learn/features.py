@@ -1,0 +1,218 @@
+"""What a model is made of: columns with declared bounds or categories, for the engine and for rows that are public.
+
+Nothing here comes from data: scales, categories and classes are the declared domains'.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake.errors import InvalidParameter, meant
+from giveortake.plan import Call, Column, Kind, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from giveortake.plan import Domain, Expression, Value
+
+    Reals: TypeAlias = npt.NDArray[np.float64]
+
+MOST_LEVELS = 1_000  # of one category in a model
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DesignColumn:
+    """One number of a row, between -1 and 1, as the engine computes it."""
+
+    name: str
+    expression: Expression
+    low: int = -1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScaledNumber:
+    """A column of numbers between declared bounds, which become -1 and 1."""
+
+    name: str
+    low: Fraction
+    high: Fraction
+
+    def design(self) -> list[DesignColumn]:
+        """The column itself, scaled."""
+        return [DesignColumn(self.name, self.scaled())]
+
+    def scaled(self) -> Expression:
+        """2(x − low)/(high − low) − 1."""
+        from_low = Call("subtract", (Column(self.name), Literal(self.low)))
+        share = Call("multiply", (from_low, Literal(2 / (self.high - self.low))))
+        return Call("subtract", (share, Literal(Fraction(1))))
+
+    def encode(self, values: npt.NDArray[Any]) -> Reals:
+        """The same of public values, one column."""
+        numbers = np.asarray(values, dtype=np.float64)
+        low, high = float(self.low), float(self.high)
+        return np.asarray(2 * (np.clip(numbers, low, high) - low) / (high - low) - 1)[:, None]
+
+    def to_json(self) -> Any:
+        """Lists and texts."""
+        return ["number", self.name, str(self.low), str(self.high)]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A column of declared categories. The first is where the others are measured from; unknown values are none."""
+
+    name: str
+    values: tuple[Value, ...]
+
+    def design(self) -> list[DesignColumn]:
+        """1 or 0 for each category but the first."""
+        return [DesignColumn(f"{self.name}={value}", self.is_value(value), low=0) for value in self.values[1:]]
+
+    def is_value(self, value: Value) -> Expression:
+        """1 where the column has a value, else 0."""
+        column = Column(self.name)
+        same = Call("is_null", (column,)) if value is None else Call("eq", (column, Literal(value)))
+        return Call("case", (same, Literal(1), Literal(0)))
+
+    def places(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """The places of public values among the categories; -1 where they are none of them."""
+        known = {_plain(value): place for place, value in enumerate(self.values)}
+        return np.array([known.get(_plain(value), -1) for value in values.tolist()], dtype=np.int64)
+
+    def encode(self, values: npt.NDArray[Any]) -> Reals:
+        """The same of public values, a column for each category but the first."""
+        return np.asarray(self.places(values)[:, None] == np.arange(1, len(self.values))[None, :], dtype=np.float64)
+
+    def to_json(self) -> Any:
+        """Lists and texts."""
+        return ["category", self.name, [Literal(value).to_json() for value in self.values]]
+
+
+Feature: TypeAlias = "ScaledNumber | Category"
+
+
+def _plain(value: Any) -> Any:
+    """A value as it can be looked up: missing ones are all the same, and 1.0 is 1."""
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return None
+    if isinstance(value, Fraction):
+        return float(value)
+    return value
+
+
+def feature_of(schema: Mapping[str, Domain], name: str) -> Feature:
+    """A column as a model has it, or a refusal that says what to declare."""
+    if name not in schema:
+        raise InvalidParameter(
+            "features", name, "is no column", hint=f"{meant(name, schema)}the columns are {', '.join(schema)}"
+        )
+    domain = schema[name]
+    values = (False, True) if domain.kind is Kind.BOOLEAN and domain.categories is None else domain.categories
+    if values is not None:
+        if len(values) < 2:
+            raise InvalidParameter("features", name, "has one value alone: nothing is to be learned of it")
+        if len(values) > MOST_LEVELS:
+            raise InvalidParameter(
+                "features",
+                name,
+                f"has {len(values):,} categories, more than {MOST_LEVELS:,}",
+                hint="derive a column of coarser ones, or leave it out",
+            )
+        return Category(name, values)
+    if domain.is_bounded:
+        low, high = domain.ends()
+        if low == high:
+            raise InvalidParameter("features", name, "is constant: nothing is to be learned of it", hint="leave it out")
+        return ScaledNumber(name, low, high)
+    declared = "[…]" if domain.kind is Kind.TEXT else "(low, high)"
+    hint = f'declare it: gt.protect(…, domains={{"{name}": {declared}}})'
+    if domain.kind in {Kind.DATE, Kind.TIMESTAMP}:
+        hint = f'derive a number of it: s.table().derive(month=gt.col("{name}").month())'
+    raise InvalidParameter("features", name, "has no declared bounds or categories", hint=hint)
+
+
+def features_of(
+    schema: Mapping[str, Domain], names: Sequence[str] | None, target: str | None = None
+) -> tuple[Feature, ...]:
+    """The columns that are named, or all that are declared, without the target."""
+    if names is None:
+        usable = [each for each, domain in schema.items() if domain.is_bounded or domain.categories is not None]
+        usable += [each for each, domain in schema.items() if domain.kind is Kind.BOOLEAN and each not in usable]
+        names = [each for each in schema if each in usable and each != target]
+    if not names:
+        raise InvalidParameter("features", names, "names no column that could be learned from", hint="declare domains")
+    if isinstance(names, str) or len(set(names)) < len(names) or target in names:
+        raise InvalidParameter("features", names, "needs a list of columns, each once, without the target")
+    return tuple(feature_of(schema, name) for name in names)
+
+
+def classes_of(schema: Mapping[str, Domain], target: str) -> Category:
+    """The declared classes of a target: at least two."""
+    found = feature_of(schema, target)
+    if isinstance(found, ScaledNumber):
+        domain = schema[target]
+        listed = domain.keys() if domain.kind is Kind.INTEGER else None
+        if listed is None or len([each for each in listed if each is not None]) > MOST_LEVELS:
+            raise InvalidParameter(
+                "target", target, "has no declared classes", hint=f'gt.protect(…, domains={{"{target}": [0, 1]}})'
+            )
+        found = Category(target, tuple(each for each in listed if each is not None))
+    return found
+
+
+def feature_from_json(content: Any) -> Feature:
+    """What `to_json` wrote."""
+    if content[0] == "number":
+        return ScaledNumber(content[1], Fraction(content[2]), Fraction(content[3]))
+    return Category(content[1], tuple(_value(each) for each in content[2]))
+
+
+def _value(content: Any) -> Any:
+    import datetime as dt  # noqa: PLC0415 (seldom needed)
+
+    _, kind, text = content
+    readers: dict[str, Any] = {
+        "NoneType": lambda _: None,
+        "bool": lambda text: text == "True",
+        "int": int,
+        "str": str,
+        "Fraction": Fraction,
+        "date": dt.date.fromisoformat,
+        "datetime": dt.datetime.fromisoformat,
+    }
+    return readers[kind](text)
+
+
+def complete(schema: Mapping[str, Domain], names: Iterable[str]) -> Expression | None:
+    """The condition that no number is missing among columns; None if none can be."""
+    found: Expression | None = None
+    for name in names:
+        if schema[name].nullable and schema[name].kind.is_number:
+            there = Call("not", (Call("is_null", (Column(name),)),))
+            found = there if found is None else Call("and", (found, there))
+    return found
+
+
+def public_columns(rows: Any, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    """Columns of public rows: a frame of Polars or pandas, a mapping, or an array with one column for each name."""
+    if hasattr(rows, "columns") or isinstance(rows, dict):
+        missing = [name for name in names if name not in rows]
+        if missing:
+            raise InvalidParameter("X", missing[0], "is no column of the rows", hint=f"columns: {', '.join(names)}")
+        return {name: np.asarray(rows[name]) for name in names}
+    table = np.asarray(rows)
+    if table.ndim != 2 or table.shape[1] != len(names):
+        raise InvalidParameter(
+            "X", table.shape, f"is no table of {len(names)} columns", hint=f"columns: {', '.join(names)}"
+        )
+    return {name: table[:, place] for place, name in enumerate(names)}

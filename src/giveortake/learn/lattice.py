@@ -1,0 +1,59 @@
+"""Numbers of a row as whole steps, and the vectors that learners add up."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from giveortake.engines import Component, Quantum, Summand, VectorSum
+from giveortake.errors import QueryRefused
+from giveortake.plan import Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from giveortake.engines import KeyColumn
+    from giveortake.plan import Expression, Relation
+
+STEPS = 1 << 10  # of 1
+
+
+def value(expression: Expression, low: float = -1, high: float = 1, steps: int = STEPS) -> Summand:
+    """A number between two bounds, in so many steps of 1. What is outside is moved to the bounds."""
+    return Summand("sum", expression, Quantum(Fraction(1, steps), Fraction(low), Fraction(high)))
+
+
+def one(weight: float = 1, steps: int = STEPS) -> Summand:
+    """The same number for each row: what counts rows, and what an intercept belongs to."""
+    return value(Literal(Fraction(weight)), 0, weight, steps)
+
+
+def gram(count: int) -> tuple[Component, ...]:
+    """All products of two of so many values, on and above the diagonal."""
+    pairs = [(first, second) for first in range(count) for second in range(first, count)]
+    return tuple(Component(pair, weight=1 if pair[0] == pair[1] else 2) for pair in pairs)
+
+
+def vector_sum(
+    relation: Relation,
+    values: Sequence[Summand],
+    components: Sequence[Component],
+    rows: int,
+    *,
+    keys: Sequence[KeyColumn] = (),
+    longest: float | None = None,
+) -> VectorSum:
+    """A sum of vectors, of which a unit gives as much as so many of the longest rows, at most.
+
+    `longest` is the length of a row's vector, in whole numbers, not in steps, where it is known to be shorter than the
+    bounds of its values alone say; what is longer is cut.
+    """
+    made = VectorSum(relation, tuple(values), tuple(keys), tuple(components), 1)
+    unit = math.isqrt(made.longest_row - 1) + 1
+    if longest is not None:
+        unit = min(unit, math.ceil(longest * STEPS ** max(len(each.factors) for each in components)))
+    try:
+        return VectorSum(relation, made.values, made.columns, made.components, unit * rows)
+    except QueryRefused as refusal:
+        raise QueryRefused(str(refusal), hint="let fewer rows of a person count, or take fewer features") from None

@@ -1,0 +1,116 @@
+"""What a learner is about to do: the rows, what of them is used, what it may spend, and how far one unit counts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.compile.spends import spend_of
+from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.exact import whole
+from giveortake.plan import Filter
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from giveortake.compile import Spend
+    from giveortake.engines import VectorSum
+    from giveortake.learn.passes import Passes
+    from giveortake.plan import Expression, Relation
+    from giveortake.session.vector_run import LearningData, RunRequest
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """The rows that a learner sees, the spend, and how many rows' worth of a unit count."""
+
+    data: LearningData
+    relation: Relation
+    spend: Spend
+    rows: int
+
+    @classmethod
+    def of(cls, data: LearningData, said: dict[str, Any], clip: object, condition: Expression | None) -> Ground:
+        """As it was said, checked; `condition` leaves out rows that cannot be learned from."""
+        spend = spend_of(said.get("epsilon"), said.get("delta"), said.get("rho"), said.get("mu"), None)
+        if spend is None:
+            raise InvalidParameter(
+                "epsilon",
+                None,
+                "is missing: say what the model may cost",
+                hint='epsilon="1", delta="1e-6", or mu="1/5"',
+            )
+        if spend.is_pure:
+            raise InvalidParameter(
+                "delta",
+                None,
+                "is missing: learners add Gaussian noise, which keeps no pure promise",
+                hint='delta="1e-6"',
+            )
+        relation = data.relation if condition is None else Filter(data.relation, condition)
+        return cls(data, relation, spend, _rows(relation, clip))
+
+    @property
+    def mu(self) -> Fraction:
+        """What all passes together may spend."""
+        return self.spend.gaussian()
+
+    @property
+    def by_row(self) -> bool:
+        """Whether each row is cut for itself."""
+        return self.relation.person is None or self.relation.most_rows == 1
+
+
+def _rows(relation: Relation, clip: object) -> int:
+    """How many rows' worth of a unit count: one where a unit has one row, else what was said."""
+    if relation.person is None or relation.most_rows == 1:
+        if clip not in {None, 1}:
+            raise InvalidParameter("clip", clip, "has no meaning where each unit has one row", hint="leave it out")
+        return 1
+    if clip is None:
+        if relation.most_rows is None:
+            raise QueryRefused(
+                f"a `{relation.person}` may have any number of rows, and nothing says how much of one counts",
+                hint="clip=32 lets a person count as much as 32 rows of one direction; s.profile(…) tells of rows",
+            )
+        return relation.most_rows
+    return whole("clip", clip)  # type: ignore[arg-type]  # (checked there)
+
+
+class Task(ABC):
+    """A fit that was planned. Nothing is charged by making one, and no row is looked at.
+
+    `shares` says how large a part of μ² each pass gets, by its name, in order.
+    """
+
+    ground: Ground
+    shares: dict[str, Fraction]
+
+    @abstractmethod
+    def known(self) -> list[VectorSum]:
+        """The sums that are known before anything is released: enough to refuse what could not be asked."""
+
+    @abstractmethod
+    def names(self) -> dict[str, Any]:
+        """Everything that decides what is measured, besides the rows and the spend: lists, numbers and texts."""
+
+    @abstractmethod
+    def learn(self, passes: Passes) -> Any:
+        """Make the passes, and a model of what they release."""
+
+    def request(self) -> RunRequest:
+        """What is charged."""
+        for each in self.known():
+            self.ground.data.require(each)
+        said = {"learner": type(self).__name__, "rows": self.ground.rows, **self.names()}
+        said |= {
+            "filter": self.ground.relation.to_json(),
+            "shares": {name: str(each) for name, each in self.shares.items()},
+        }
+        return self.ground.data.request([], self.ground.spend, said, f"{self.words()} of {self.ground.data.name}")
+
+    @abstractmethod
+    def words(self) -> str:
+        """What is fitted, for people: a linear regression of `y`."""

@@ -1,0 +1,87 @@
+"""Where learners meet a session: a relation, what stands behind it, and runs of sums of vectors over it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake import frame
+from giveortake.errors import InvalidParameter
+from giveortake.plan import Aggregate, AggregateKind, Measured, Question
+from giveortake.session.adaptive_run import AdaptiveRun, RunRequest
+from giveortake.session.query import mechanism_of_query
+from giveortake.session.session import Session, mechanism_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from giveortake.compile import Spend
+    from giveortake.engines import VectorSum
+    from giveortake.plan import Domain, Relation
+    from giveortake.privacy import Guarantee
+    from giveortake.session.mechanism import InteractiveMechanism
+
+__all__ = ["AdaptiveRun", "LearningData", "RunRequest"]
+
+_COUNT = Measured(Aggregate(AggregateKind.COUNT_ROWS))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class LearningData:
+    """The rows of one relation behind a session. What can be read here is public: the schema and the promise.
+
+    A session stands for its only table, or for the one that is named; a table of a session for itself, with its
+    filters and derived columns.
+    """
+
+    _mechanism: InteractiveMechanism
+    relation: Relation
+
+    @classmethod
+    def of(cls, source: Session | frame.Table, table: str | None = None) -> LearningData:
+        """Of a session, or of a table of one."""
+        if isinstance(source, Session):
+            found = source.table(table)
+            return cls(mechanism_of(source), found.relation)
+        if not isinstance(source, frame.Table):
+            raise InvalidParameter(
+                "session",
+                type(source).__name__,
+                "is no session and no table of one",
+                hint="fit(s), or fit(s.table(…)): rows are reached through a session alone",
+            )
+        question = Question(source.relation, (), (("n", _COUNT),))
+        return cls(mechanism_of_query(source.ask(question)), source.relation)
+
+    @property
+    def schema(self) -> dict[str, Domain]:
+        """The columns that may be learned from, and their domains."""
+        return {name: each for name, each in self.relation.schema.items() if name != self.relation.person}
+
+    @property
+    def budget(self) -> Guarantee:
+        """What all questions together promise."""
+        return self._mechanism.budget
+
+    @property
+    def name(self) -> str:
+        """What the data set is called."""
+        return self._mechanism.dataset
+
+    def request(self, asked: Iterable[VectorSum], spend: Spend, said: dict[str, Any], words: str) -> RunRequest:
+        """A run of such sums at the cost of a spend in all; what the session or its engine could not answer is refused.
+
+        `asked` are the sums that are known beforehand. `said` names the run: everything that decides what it measures.
+        """
+        for each in asked:
+            self.require(each)
+        return RunRequest.of_vectors(self._mechanism, self.relation, spend, said, words)
+
+    def require(self, asked: VectorSum) -> None:
+        """Refuse a sum that is not about this session's own tables, or that its engine could not run."""
+        keys = tuple((f"k{place}", each.expression) for place, each in enumerate(asked.columns))
+        sums = [Measured(Aggregate(AggregateKind.SUM, each.of)) for each in asked.values]
+        named = (("n", _COUNT), *((f"v{place}", each) for place, each in enumerate(sums)))
+        self._mechanism.origin.require(Question(asked.relation, keys, named))
+        self._mechanism.engine.require_runnable([asked])

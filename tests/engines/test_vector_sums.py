@@ -1,0 +1,158 @@
+"""Sums of vectors: the integers of every engine, and that no unit is longer than was said."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import giveortake as gt
+from engine_places import EVERYWHERE, place
+from giveortake.engines import Component, Engine, KeyColumn, Quantum, Summand, VectorSum
+from giveortake.errors import QueryRefused
+from giveortake.plan import Call, Column, Filter, Literal, Relation
+from giveortake.session.session import mechanism_of
+from inside import engine_of
+from replay import Revealing
+
+STEPS = 64
+BOUNDS = (40, 150, 3_000, 10_000_000)
+ROWS: dict[str, list[Any]] = {
+    "person": [1, 1, 1, 2, 2, 3, 4, 4, 4, 4, 5, 6],
+    "x": [0.5, -1.0, 0.25, 1.0, 1.0, None, 0.1, 0.2, 0.3, 0.4, -0.75, 0.0],
+    "y": [1.0, 1.0, -1.0, 0.5, -0.5, 0.5, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0],
+    "city": ["a", "a", "b", "b", "b", "a", "a", "a", "b", None, "z", "b"],
+    "sex": ["f", "f", "f", "m", "m", "f", "m", "m", "m", "m", "f", "f"],
+}
+DOMAINS = {"x": (-1, 1), "y": (-1, 1), "city": ["a", "b"], "sex": ["f", "m"]}
+
+
+def value(name: str, steps: int = STEPS) -> Summand:
+    return Summand("sum", Column(name), Quantum(Fraction(1, steps), Fraction(-1), Fraction(1)))
+
+
+def keys(*names: str) -> tuple[KeyColumn, ...]:
+    known: dict[str, tuple[str, ...]] = {"city": ("a", "b"), "sex": ("f", "m")}
+    return tuple(KeyColumn(name, Column(name), known[name]) for name in names)
+
+
+def gram(count: int) -> tuple[Component, ...]:
+    pairs = [(one, other) for one in range(count) for other in range(one, count)]
+    return tuple(Component(pair, weight=1 if pair[0] == pair[1] else 2) for pair in pairs)
+
+
+def session(source: Any, *, person: bool) -> gt.Session:
+    unit = "person" if person else gt.ROW
+    return gt.protect(source, unit=unit, budget=gt.ZCDP(1), domains=DOMAINS, name="rows")
+
+
+def shapes(relation: Relation, bound: int, steps: int = STEPS) -> dict[str, VectorSum]:
+    numbers = (value("x", steps), value("y", steps))
+    one_hot = (Component((), (0,)), Component((), (1,)), Component((1,), (0, 1), weight=2))
+    return {
+        "gram": VectorSum(relation, numbers, (), gram(2), bound),
+        "gradient": VectorSum(relation, numbers, (), (Component((0,)), Component((0, 1)), Component()), bound),
+        "cells": VectorSum(relation, numbers, keys("city", "sex"), one_hot, bound),
+        "cells and a total": VectorSum(relation, numbers, keys("city"), (Component(), Component((1,), (0,))), bound),
+    }
+
+
+def expected(asked: VectorSum, rows: dict[str, list[Any]]) -> list[int]:
+    """The same, in Python, with whole numbers wherever it matters."""
+    units: dict[Any, list[int]] = {}
+    for index in range(len(rows["x"])):
+        steps = [_steps(rows[each.of.name][index], each) for each in asked.values]  # type: ignore[union-attr]
+        name = index if asked.by_row else rows["person"][index]
+        if asked.by_row and asked.is_gram and not asked.is_uncut:
+            length = sum(each**2 for each in steps)
+            if length > asked.bound:
+                factor = math.sqrt(asked.bound / length) * (1 - 2**-48)
+                steps = [math.trunc(each * factor) for each in steps]
+        vector = units.setdefault(name, [0] * asked.size)
+        for component, start in zip(asked.components, asked.offsets(), strict=True):
+            code = 0
+            for place_of_key in component.keys:
+                column = asked.columns[place_of_key]
+                found = rows[column.name][index]
+                known = list(column.values or ())
+                code = -1 if code < 0 or found not in known else code * len(known) + known.index(found)
+            if code >= 0:
+                vector[start + code] += math.prod(steps[each] for each in component.factors)
+    total = [0] * asked.size
+    weights = np.repeat([each.weight for each in asked.components], asked.sizes).tolist()
+    for vector in units.values():
+        length = sum(weight * cell**2 for weight, cell in zip(weights, vector, strict=True))
+        kept = vector
+        if length * (1 + 2**-40) > asked.bound**2:
+            kept = [math.trunc(cell * (asked.bound * (1 - 2**-48) / math.sqrt(length))) for cell in vector]
+        assert sum(weight * cell**2 for weight, cell in zip(weights, kept, strict=True)) <= asked.bound**2
+        total = [one + other for one, other in zip(total, kept, strict=True)]
+    return total
+
+
+def _steps(cell: float | None, summand: Summand) -> int:
+    quantum = summand.quantum
+    assert quantum is not None
+    return 0 if cell is None else math.floor(cell * float(1 / quantum.granularity) + 0.5) - quantum.shift
+
+
+def answer(engine: Engine, asked: VectorSum) -> list[int]:
+    return [int(each) for each in Revealing().release(engine.vectors(asked))]
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_every_engine_sums_the_same_vectors(name: str, request: pytest.FixtureRequest) -> None:
+    put = place(name, request)
+    source = put("vectors", pl.DataFrame(ROWS))
+    for person in (True, False):
+        s = session(source, person=person)
+        for bound in BOUNDS if name != "spark" else (150,):  # Spark runs the same words: see the golden statements
+            for shape, asked in shapes(mechanism_of(s).origin.relations["rows"], bound).items():
+                found = answer(engine_of(s), asked)
+                assert found == expected(asked, ROWS), f"{shape}, {bound} steps, {person=}"
+        s.close()
+
+
+@pytest.mark.parametrize("person", [True, False])
+@pytest.mark.parametrize("bound", [1, 7, 90, 2**20, 2**29, 2**30])
+def test_the_sum_is_the_sum_of_units_and_no_unit_is_too_long(bound: int, person: bool) -> None:
+    """What a unit adds is what it gives alone: nobody else decides it."""
+    random = np.random.default_rng(bound % 1000)
+    frame = pl.DataFrame(
+        {
+            "person": random.integers(0, 7, 40),
+            "x": random.uniform(-1, 1, 40),
+            "y": random.choice([-1.0, 0.0, 1.0, 1e-9], 40),
+            "city": random.choice(["a", "b", "z"], 40),
+            "sex": random.choice(["f", "m"], 40),
+            "row": range(40),
+        }
+    )
+    steps = 2**14 if bound > 2**20 else STEPS
+    with session(frame, person=person) as s:
+        relation, name = mechanism_of(s).origin.relations["rows"], "person" if person else "row"
+        units = [
+            Filter(relation, Call("eq", (Column(name), Literal(each)))) for each in sorted(set(frame[name].to_list()))
+        ]
+        for shape, asked in shapes(relation, bound, steps).items():
+            weights = np.repeat(np.array([each.weight for each in asked.components], dtype=object), asked.sizes)
+            alone = [answer(engine_of(s), shapes(unit, bound, steps)[shape]) for unit in units]
+            assert all((weights * np.array(each, dtype=object) ** 2).sum() <= bound**2 for each in alone)
+            assert any(any(each) for each in alone) or bound < 90
+            assert answer(engine_of(s), asked) == [sum(cells) for cells in zip(*alone, strict=True)]
+
+
+def test_what_cannot_be_summed_is_refused_by_what_it_says() -> None:
+    with session(pl.DataFrame(ROWS), person=True) as s:
+        relation = mechanism_of(s).origin.relations["rows"]
+        with pytest.raises(QueryRefused, match="steps"):
+            VectorSum(relation, (value("x"),), (), (Component((0,)),), 2**30 + 1)
+        with pytest.raises(QueryRefused, match="too many steps"):
+            VectorSum(relation, (value("x", 2**20),), (), (Component((0, 0)),), 2**30)
+        wide = KeyColumn("city", Column("city"), tuple(str(n) for n in range(2**20 + 1)))
+        with pytest.raises(QueryRefused, match="cells"):
+            VectorSum(relation, (), (wide,), (Component((), (0,)),), 1)

@@ -1,0 +1,121 @@
+"""Whoever asks for exactly all of a budget, or for all that is left of it, gets it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import giveortake as gt
+from giveortake.compile import Caps, Rules, Spend, measurement
+from giveortake.session import Session
+from giveortake.session.adaptive_run import RunRequest
+from small_session import FOUND, small_session
+
+COUNT = "SELECT COUNT(*) AS n FROM data"
+SEVERAL = "SELECT r, COUNT(*) AS n, SUM(x) AS s, AVG(x) AS m FROM data GROUP BY r"
+MEDIAN = "SELECT MEDIAN(x) AS m, COUNT(*) AS n, SUM(x) AS s FROM data"
+DUST = Fraction(1, 2**90)
+with small_session() as _session:
+    QUESTIONS = [_session.sql(asked).question for asked in (COUNT, SEVERAL, MEDIAN)]
+KINDS = pytest.mark.parametrize(
+    ("kind", "term"), [(gt.PureDP, "epsilon"), (gt.ZCDP, "rho"), (gt.GaussianDP, "mu")], ids=["pure", "zcdp", "gdp"]
+)
+
+
+def _left(session: Session) -> Fraction:
+    left = session.remaining
+    assert isinstance(left, Fraction)
+    return left
+
+
+@KINDS
+@pytest.mark.parametrize("asked", [COUNT, SEVERAL, MEDIAN], ids=["count", "several", "median"])
+@pytest.mark.parametrize(("whole", "neighbours"), [("1/10", "add-remove"), ("1/1009", "change-one")])
+def test_a_question_may_cost_the_whole_budget(kind: Any, term: str, asked: str, whole: str, neighbours: str) -> None:
+    with small_session(budget=kind(whole), neighbours=neighbours) as session:
+        session.sql(asked).answer(**{term: whole})
+        assert 0 <= _left(session) < DUST
+
+
+@KINDS
+def test_a_batch_may_cost_the_whole_budget(kind: Any, term: str) -> None:
+    with small_session(budget=kind("1/10")) as session:
+        terms: Any = {term: "1/10"}
+        session.batch([session.sql(COUNT), session.sql(SEVERAL), session.sql(MEDIAN)], **terms)
+        assert 0 <= _left(session) < DUST
+
+
+@pytest.mark.parametrize(("kind", "term"), [(gt.ZCDP, "rho"), (gt.GaussianDP, "mu")], ids=["zcdp", "gdp"])
+def test_a_counter_may_cost_the_whole_budget(kind: Any, term: str) -> None:
+    with small_session(budget=kind("1/10"), domains={"p": (0, 59)}, unit=gt.ROW) as session:
+        terms: Any = {term: "1/10"}
+        session.counter("p", horizon=3, **terms).next()
+        assert 0 <= _left(session) < DUST
+
+
+@KINDS
+def test_a_workload_may_cost_the_whole_budget(kind: Any, term: str) -> None:
+    with small_session(budget=kind("1/10"), rows_per_person=3) as session:
+        terms: Any = {term: "1/10"}
+        session.workload(gt.workload.marginals(["r"], up_to=1) + gt.workload.total()).answer(**terms)
+        assert 0 <= _left(session) < Fraction(1, 2**20)
+
+
+@pytest.mark.parametrize("whole", ["1/10", "1/1009"])
+def test_a_run_may_cost_the_whole_budget(whole: str) -> None:
+    with small_session(budget=gt.ZCDP(whole), rows_per_person=3) as session:
+        with RunRequest.of(session, "data", Fraction(whole), {}, "a run").begin(None) as run:
+            run.settle()
+        assert 0 <= _left(session) < DUST
+
+
+@KINDS
+def test_all_that_is_left_is_asked_for_by_the_number_that_is_told(kind: Any, term: str) -> None:
+    with small_session(budget=kind("1/7")) as session:
+        session.sql(MEDIAN).answer(**{term: "1/31"})
+        left = _left(session)
+        if kind is gt.GaussianDP:  # what adds up is μ²
+            session.sql(SEVERAL).answer(rho=left / 2)
+        else:
+            terms: Any = {term: left}
+            session.sql(SEVERAL).answer(**terms)
+        assert 0 <= _left(session) < DUST
+
+
+@pytest.mark.parametrize(
+    "budget", [gt.PureDP("1/7"), gt.ZCDP("1/7"), gt.GaussianDP("1/7"), gt.ApproxDP("1/7", "1e-6")], ids=str
+)
+def test_the_epsilon_that_is_affordable_is_admitted_in_parts(budget: Any) -> None:
+    with small_session(budget=budget) as session:
+        session.sql(COUNT).answer(epsilon="1/33")
+        assert session.affordable is not None
+        session.sql(SEVERAL).answer(epsilon=session.affordable)
+
+
+@pytest.mark.parametrize("terms", [{"epsilon": "1/3"}, {"mu": "1/30"}, {"rho": "1/700"}], ids=str)
+def test_found_keys_and_their_values_cost_no_more_than_was_said(terms: dict[str, str]) -> None:
+    with small_session(budget=gt.ApproxDP("1/3", "1e-6")) as session:
+        made = session.sql(FOUND).quote(**terms)
+        assert made.admitted
+
+
+@given(
+    whole=st.fractions(min_value=Fraction(1, 10**6), max_value=10, max_denominator=10**9),
+    part=st.fractions(min_value=Fraction(1, 100), max_value=Fraction(99, 100), max_denominator=1000),
+)
+def test_any_rho_and_then_the_rest_of_a_budget_fit_it(whole: Fraction, part: Fraction) -> None:
+    for question in QUESTIONS:
+        guard = gt.accounting.filter(gt.ZCDP(whole))
+        guard.charge(measurement(question, Caps(4, 4), "add-remove", Spend(rho=whole * part)).event)
+        left = guard.accounts[0].remaining
+        guard.charge(measurement(question, Caps(4, 4), "add-remove", Spend(rho=left)).event)
+        assert guard.accounts[0].remaining < DUST
+
+
+def test_by_the_first_rules_noise_is_as_it_was() -> None:
+    first = measurement(QUESTIONS[0], Caps(4, 4), "add-remove", Spend(rho=Fraction(1, 10)), rules=Rules.FIRST)
+    assert not gt.accounting.filter(gt.ZCDP("1/10")).admits(first.event)
