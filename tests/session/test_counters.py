@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import json
 import math
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +15,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from giveortake.answers.caps import Caps
 from giveortake.errors import (
     AllowanceExceeded,
     BudgetExceeded,
@@ -57,7 +59,8 @@ def test_a_counter_goes_on_in_new_processes_and_versions_under_one_charge(tmp_pa
             counter = session.counter("day", horizon=10, mu=1000)
             told.append(counter.next())
             spent.append(str(session.spent))
-            assert [each.value for each in counter.answers()] == [each.value for each in told]
+            assert [*counter.answers()["n"]] == [each.value for each in told]
+            assert [*counter.answers()["day"]] == [each["day"][0] for each in told]
     assert [round(float(each.value)) for each in told] == [3, 4, 4, 6]  # type: ignore[arg-type]
     assert [each["day"][0] for each in told] == [FIRST + dt.timedelta(each) for each in range(4)]
     assert len(set(spent)) == 1
@@ -82,7 +85,7 @@ def test_a_crash_before_a_step_is_kept_costs_nothing_more_and_tells_nothing(
         with pytest.raises(KeyboardInterrupt):
             counter.next()
         spent = str(session.spent)
-        assert counter.answers() == []
+        assert len(counter.answers()) == 0
     with _session(_table([0, 0]), ledger) as session:
         assert round(float(session.counter("day", horizon=5, mu=1000).next().value)) == 2  # type: ignore[arg-type]
         assert str(session.spent) == spent
@@ -107,7 +110,7 @@ def test_rows_that_come_late_never_count_and_decide_nothing(tmp_path: Path) -> N
     with _session(_table([0, 0, 0, 0, 1]), ledger) as session:  # two rows come late for a day that was answered
         counter = session.counter("day", horizon=5, mu=1000)
         assert round(float(counter.next().value)) == 3  # type: ignore[arg-type]
-        assert [round(float(each.value)) for each in counter.answers()] == [2, 3]  # type: ignore[arg-type]
+        assert [round(each) for each in counter.answers().to_dict()["n"]] == [2, 3]  # type: ignore[arg-type]
     with gt.ledger.open(ledger) as book:
         assert "failed" not in [entry.kind for entry in book.history()]
     with _session(_table([0, 1, 2, 2]), ledger) as session:  # rows that were taken out have been counted
@@ -264,3 +267,82 @@ def test_a_margin_is_told_for_the_periods_of_the_horizon_alone() -> None:
     for period in (0, -1, 9):
         with pytest.raises(InvalidParameter, match="between 1 and the horizon"):
             counter.margin(period)
+
+
+def test_a_quote_charges_nothing_reads_no_row_and_says_the_margin_of_every_period(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = _table([0, 1, 1], [1, 1, 2])
+    session = _session(table, unit="id", rows_per_person=2, budget=gt.ApproxDP(2, "1e-6"))
+    with monkeypatch.context() as unread:
+        unread.setattr(type(mechanism_of(session).engine), "tally", lambda *_: pytest.fail("a row was read"))
+        counter = session.counter("day", horizon=60, rho="1/50")
+        quote = counter.quote()
+        assert str(quote.cost) == str(counter.cost)
+        assert "the first next() charges" in repr(counter)
+    assert not any(entry.kind == "reserved" for entry in session.history())
+    assert quote.margins == tuple(counter.margin(period) for period in range(1, 61))
+    assert quote.margin == max(quote.margins) < quote.alone / 2
+    weights = SquareRoot(17).last_weights()
+    assert quote.margins[16] == pytest.approx(
+        1.96 * float(counter._noise.sigma) * math.sqrt((weights**2).sum()), rel=1e-3
+    )
+    text = str(quote)
+    for each in (
+        "one charge of ρ = 0.02 for 60 periods",
+        "2024-01-01 to 2024-02-29",
+        "with 95 % each",
+        "after 1 period ±",
+    ):
+        assert each in text
+    assert "the first 2 in time of the rows of a person" in text
+    assert "22.8 % of a fresh budget" in text
+    assert json.loads(quote.to_json())["horizon"] == 60
+    first = counter.next()
+    assert first.caps == Caps(rows_per_person=2)
+    assert (first["n"].high or [0])[0] - (first["n"].values[0]) == pytest.approx(quote.margins[0])  # type: ignore[operator]
+    assert counter.quote().is_charged
+    assert "it was charged before" in str(counter.quote())
+    assert "1 of them were told; next() tells 2024-01-02, for free" in repr(counter)
+    assert "it is more than the whole budget" in str(session.counter("day", horizon=60, rho=9).quote())
+
+
+def test_everything_that_was_told_is_one_table_and_none_before_the_first() -> None:
+    session = _session(_table([0, 1, 1, 3]))
+    counter = session.counter("day", horizon=3, mu=1000)
+    assert counter.answers().to_dict() == {"day": [], "n": [], "n_low": [], "n_high": []}
+    told = [counter.next() for _ in range(3)]
+    table = counter.answers()
+    assert [row["day"] for row in table.rows()] == [FIRST + dt.timedelta(each) for each in range(3)]
+    assert table.to_dict()["n_low"] == [each.to_dict()["n_low"][0] for each in told]
+    assert "3 of 3 periods" in str(table)
+    assert "all of them were told" in repr(counter)
+    session.close()
+    assert "its ledger is closed" in repr(counter)
+
+
+def test_a_horizon_beyond_what_is_declared_is_refused_before_the_charge() -> None:
+    session = _session(_table([0]))
+    with pytest.raises(InvalidParameter, match=r"beyond 2024-12-31, the last declared .*\n\n.*horizon=366"):
+        session.counter("day", horizon=367, rho=1)
+    assert session.counter("day", horizon=366, rho=1).quote().last == dt.date(2024, 12, 31)
+    weeks = gt.protect({"t": pl.DataFrame({"week": [5]})}, unit=gt.ROW, budget=gt.ZCDP(1), domains={"week": (5, 52)})
+    with pytest.raises(InvalidParameter, match="beyond 52"):
+        weeks.counter("week", horizon=49, rho="1/10")
+
+
+def test_words_that_are_missing_are_named() -> None:
+    session = _session(_table([0]), unit="id")
+    asked: Any = session.counter
+    for words, told in [
+        ({"rho": 1}, "horizon = None is missing"),
+        ({"horizon": 3}, "rho = None is missing"),
+        ({"horizon": 3, "epsilon": 1}, "epsilon = 1 alone is not what a counter spends"),
+        ({"horizon": 3, "roh": 1}, "did you mean `rho`"),
+    ]:
+        with pytest.raises(InvalidParameter, match=told):
+            asked("day", **words)
+    with pytest.raises(QueryRefused, match=r"hint: s\.counter\(…, rows_per_person=10\); gt\.protect"):
+        asked("day", horizon=3, rho=1)
+    with pytest.raises(QueryRefused, match=r"hint: answer\(…, rows_per_person=10\); gt\.protect"):
+        session.workload(gt.workload.ranges("day")).quote(rho=1)

@@ -164,12 +164,18 @@ def _with_sources(relation: Relation, cap: Callable[[Relation], Relation], caps:
     return replace(relation, left=sources[0], right=sources[1])
 
 
-def unbounded(what: str) -> QueryRefused:
-    """The refusal of a question in which nothing bounds what one person contributes, with the lines to write."""
+_WAYS = "answer(…, rows_per_person=10), or answer(…, groups_per_person=4, rows_per_group=4)"
+
+
+def unbounded(what: str, ways: str | None = _WAYS) -> QueryRefused:
+    """The refusal of a question in which nothing bounds what one person contributes, with the lines to write.
+
+    `ways` say it with the question, if that can be said there.
+    """
+    everywhere = "gt.protect(…, rows_per_person=10) says it for all questions, and session.profile finds numbers"
     return QueryRefused(
         f"one person may have any number of {what}, and no amount of noise would hide all of them: say how many count",
-        hint="answer(…, rows_per_person=10), or answer(…, groups_per_person=4, rows_per_group=4); "
-        "gt.protect(…, rows_per_person=10) says it for all questions, and session.profile finds numbers",
+        hint=everywhere if ways is None else f"{ways}; {everywhere}",
     )
 
 

@@ -18,17 +18,22 @@ _Result = TypeVar("_Result")
 def told_by_name(
     missing: Mapping[str, str],
 ) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
-    """Refuse a call that lacks an argument, or has one too many, by its name; `missing` are hints for the required."""
+    """Refuse a call that lacks an argument, or has one too many, by its name; `missing` are hints for the required.
+
+    A function that takes any further words, `**terms`, tells itself which of them it knows.
+    """
 
     def decorated(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
         parameters = inspect.signature(function).parameters
+        is_open = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
+        known = [name for name in parameters if name != "self"]
 
         @wraps(function)
         def called(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
             for name in kwargs:
-                if name not in parameters:
+                if name not in parameters and not is_open:
                     raise InvalidParameter(
-                        name, HIDDEN, "is unknown", hint=f"{meant(name, parameters)}known: {', '.join(parameters)}"
+                        name, HIDDEN, "is unknown", hint=f"{meant(name, known)}known: {', '.join(known)}"
                     )
             given = {*list(parameters)[: len(args)], *kwargs}
             for name, hint in missing.items():

@@ -2,37 +2,52 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
 from giveortake.accounting.whole_prices import noise_multiplier
 from giveortake.answers import Answer
 from giveortake.answers.column import Column as AnswerColumn
+from giveortake.compile import Caps
 from giveortake.compile.caps import capped, unbounded
 from giveortake.compile.postprocessing import ENTROPY
 from giveortake.engines import KeyColumn, Keys, Summand, Tally
 from giveortake.engines.failures import failure
-from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerMismatch, QueryFailed, QueryRefused
-from giveortake.exact import whole
+from giveortake.errors import (
+    BudgetExceeded,
+    InvalidParameter,
+    LedgerMismatch,
+    LedgerUnavailable,
+    QueryFailed,
+    QueryRefused,
+)
+from giveortake.exact import counted, whole
 from giveortake.mechanisms.running_counts import RunningCount, moved
 from giveortake.mechanisms.square_root import SquareRoot
 from giveortake.plan import Aggregate, AggregateKind, Call, Column, Kind, Measured, Question, Scan
 from giveortake.plan.moments import moment_of
+from giveortake.session.counter_quotes import CounterQuote
+from giveortake.session.margins import share_of_budget
 from giveortake.session.mechanism import Charge
 from giveortake.session.refusals import OTHER_BUDGET, rounded_gaussian_event, too_dear
 from giveortake.session.sealed_draws import sealed_question
 from giveortake.workload.designs import normal_margin
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from giveortake.compile import Spend, Terms
     from giveortake.ledger import Reservation
     from giveortake.plan import Domain, Expression, Relation, Value
     from giveortake.session.mechanism import InteractiveMechanism
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
 
 _FORMAT = 1  # of a step that is kept
 _LONGEST = 10_000  # periods
@@ -63,13 +78,14 @@ class AskedCounter:
         if not 1 <= periods <= _LONGEST:
             raise InvalidParameter("horizon", horizon, f"is not between 1 and {_LONGEST:,} periods")
         _require_periods(column, domain)
+        _require_within(column, domain, periods)
         question = Question(relation, ((column, _period(column, domain)),), (("n", _COUNT),))
         mechanism.origin.require(question)
         few = capped(question, mechanism.resolve_caps(terms)).relation
         assert isinstance(few, Scan)  # noqa: S101 (caps leave a table a table)
         rows = few.most_rows
         if rows is None:
-            raise unbounded("rows")
+            raise unbounded("rows", "s.counter(…, rows_per_person=10)")
         counted = few if few.most_rows_of_person is None else replace(few, first_by=column)
         first = Fraction(int(domain.low or 0))
         return cls(counted, column, first, periods, domain.kind, rows)
@@ -106,6 +122,22 @@ def _require_periods(column: str, domain: Domain) -> None:
         )
 
 
+def _require_within(column: str, domain: Domain, horizon: int) -> None:
+    """Refuse to charge for periods after the last declared one, in which no row can lie."""
+    if domain.high is None:
+        return
+    there = math.floor(domain.high) - math.floor(domain.low or 0) + 1
+    if horizon > there:
+        last = math.floor(domain.high)
+        told = last if domain.kind is Kind.INTEGER else moment_of(Fraction(last), timed=False)
+        raise InvalidParameter(
+            "horizon",
+            horizon,
+            f"reaches beyond {told}, the last declared value of `{column}`",
+            hint=f'horizon={there}; or declare later values, domains={{"{column}": (…, …)}}, before anything is asked',
+        )
+
+
 def _period(column: str, domain: Domain) -> Expression:
     return Call("to_date", (Column(column),)) if domain.kind is Kind.TIMESTAMP else Column(column)
 
@@ -114,11 +146,11 @@ def _period(column: str, domain: Domain) -> Expression:
 class Counter:
     """How many rows there are up to each period, one period after the other: `next` tells of the next one.
 
-    All periods of the horizon are one charge, made by the first `next`. What was told is kept in the ledger: it stays,
-    in whatever process and for whatever version of the table the counter is opened again. Rows that come after their
-    period was answered never count. Of a person the first rows in time count, so many as `rows_per_person` says; that
-    holds as long as rows are added to the table and none is taken out: the k-th row of a person that counts has k − 1
-    before it in the table.
+    Making it costs nothing, and neither does `quote`. All periods of the horizon are one charge, made by the first
+    `next`; every other is free. What was told is kept in the ledger: it stays, in whatever process and for whatever
+    version of the table the counter is opened again. Rows that come after their period was answered never count. Of a
+    person the first rows in time count, so many as `rows_per_person` says; that holds as long as rows are added to the
+    table and none is taken out: the k-th row of a person that counts has k − 1 before it in the table.
     """
 
     def __init__(self, mechanism: InteractiveMechanism, asked: AskedCounter, spend: Spend, terms: Terms) -> None:
@@ -144,12 +176,49 @@ class Counter:
         """How far the count after so many periods is from the truth. It is known without a row."""
         if not 1 <= period <= self.horizon:
             raise InvalidParameter("period", period, f"is not between 1 and the horizon, {self.horizon:,}")
-        weights = SquareRoot(period).last_weights()
-        deviation = float(np.sqrt(float(self._noise.sigma**2 + Fraction(1, 12)) * (weights**2).sum()))
-        return normal_margin(deviation, self._terms.confidence.miss(self.horizon))
+        return float(self._margins[period - 1])
+
+    @cached_property
+    def _weights(self) -> Floats:
+        """How much the integer of a period counts in the running total, by how many periods ago it was."""
+        return SquareRoot(self.horizon).last_weights()[::-1].copy()
+
+    @cached_property
+    def _margins(self) -> Floats:
+        variance = float(self._noise.sigma**2 + Fraction(1, 12))
+        found: Floats = np.sqrt(variance * np.cumsum(self._weights**2)) * normal_margin(1.0, self._miss)
+        return found
+
+    @property
+    def _miss(self) -> float:
+        return self._terms.confidence.miss(self.horizon)
+
+    def quote(self) -> CounterQuote:
+        """What the horizon would cost, and how sure the count would be after each period. No row is read."""
+        mechanism, asked = self._mechanism, self._asked
+        alone = asked.rows / float(self.spend.gaussian()) * math.sqrt(self.horizon)
+        alone *= math.sqrt(2) if mechanism.budget.neighbours == "change-one" else 1.0
+        return CounterQuote(
+            str(self.spend),
+            self.cost,
+            asked.column,
+            asked.period(0),
+            asked.period(self.horizon - 1),
+            tuple(self._margins.tolist()),
+            normal_margin(alone, self._miss),
+            self._terms.confidence,
+            mechanism.admits(self._event),
+            self._is_charged,
+            share_of_budget(mechanism.budget, self._event),
+            self._caps,
+        )
+
+    @property
+    def _caps(self) -> Caps | None:
+        return None if self._asked.relation.person is None else Caps(rows_per_person=self._asked.rows)
 
     def next(self) -> Answer:
-        """The count up to the next period, that one included."""
+        """The count up to the next period, that one included. The first time this charges, for the whole horizon."""
         mechanism, charge = self._mechanism, self._charge()
         with mechanism.ledger.turn(charge.question, dataset=mechanism.dataset, analyst=mechanism.analyst):
             kept, reservation = self._opened(charge)
@@ -181,10 +250,10 @@ class Counter:
         mechanism.spool.forget(begun)
         return drawn
 
-    def answers(self) -> list[Answer]:
-        """Everything that was told so far, once more, for free."""
-        kept, reservation = self._opened(self._charge(), charge_now=False)
-        return [] if reservation is None else [self._read(kept, place, reservation) for place in range(len(kept))]
+    def answers(self) -> Answer:
+        """Everything that was told so far, as one table of all periods, once more and for free."""
+        kept, reservation = self._told()
+        return self._table(kept, range(len(kept)), reservation)
 
     # -- inside -------------------------------------------------------------------------------------------------
 
@@ -198,22 +267,11 @@ class Counter:
         words = f"running count by {self._asked.column}, {self.horizon:,} periods, in {mechanism.dataset}"
         return Charge(self._event, named, words)
 
-    def _opened(self, charge: Charge, *, charge_now: bool = True) -> tuple[list[Any], Any]:
+    def _opened(self, charge: Charge) -> tuple[list[Any], Reservation]:
         """What is kept so far, and the one charge for it; a counter that was begun before is found whatever changed."""
         mechanism = self._mechanism
-        named = f"{mechanism.dataset} {charge.question}"  # an asker's keys are for all data sets together
-        key = f"counter {hashlib.sha256(named.encode()).hexdigest()}"
-        if not charge_now and not mechanism.ledger.knows(
-            charge.event,
-            dataset=mechanism.dataset,
-            analyst=mechanism.analyst,
-            key=key,
-            request=charge.request,
-            question=charge.question,
-        ):
-            return [], None
         try:
-            reservation = mechanism.reserve_charge(charge, key)
+            reservation = mechanism.reserve_charge(charge, self._key(charge))
         except BudgetExceeded as refusal:
             raise too_dear(
                 mechanism,
@@ -226,6 +284,26 @@ class Counter:
             ) from None
         return mechanism.ledger.kept(reservation), reservation
 
+    def _told(self) -> tuple[list[Any], Reservation | None]:
+        """The same, where nothing is charged: nothing before the first step."""
+        return self._opened(self._charge()) if self._is_charged else ([], None)
+
+    @property
+    def _is_charged(self) -> bool:
+        mechanism, charge = self._mechanism, self._charge()
+        return mechanism.ledger.knows(
+            charge.event,
+            dataset=mechanism.dataset,
+            analyst=mechanism.analyst,
+            key=self._key(charge),
+            request=charge.request,
+            question=charge.question,
+        )
+
+    def _key(self, charge: Charge) -> str:
+        named = f"{self._mechanism.dataset} {charge.question}"  # an asker's keys are for all data sets together
+        return f"counter {hashlib.sha256(named.encode()).hexdigest()}"
+
     def _drawn(self, kept: list[Any], reservation: Reservation) -> dict[str, Any]:
         """The next step: its noisy integer, and its exact count under a pad, by which the next one goes on."""
         engine, ledger = self._mechanism.engine, self._mechanism.ledger
@@ -237,32 +315,58 @@ class Counter:
         return {"format": _FORMAT, "count": str(count), "under_pad": str(under_pad)}
 
     def _read(self, kept: list[Any], place: int, reservation: Reservation) -> Answer:
+        """The answer of one period."""
+        return self._table(
+            kept, range(place, place + 1), reservation, f"period {place + 1:,} of {self.horizon:,}, under one charge"
+        )
+
+    def _table(self, kept: list[Any], places: range, reservation: Reservation | None, *notes: str) -> Answer:
+        """The running counts after some periods."""
         if any(each["format"] != _FORMAT for each in kept):
             raise LedgerMismatch("a step of this counter was kept by a later version")
-        released = np.array([[float(int(each["count"])) for each in kept[: place + 1]]])
-        value = float(SquareRoot(place + 1).running_totals(released)[0, -1])
-        margin = self.margin(place + 1)
-        period = self._asked.period(place)
-        kind: Any = "date" if isinstance(period, dt.date) else "integer"
-        notes = [f"period {place + 1:,} of {self.horizon:,}, under one charge for all of them", _LATE]
-        if self._asked.relation.person is not None:
-            notes.append(f"of each person the first {self._asked.rows:,} rows in time count")
+        released = np.array([float(int(each["count"])) for each in kept])
+        values = np.array([float(released[: place + 1] @ self._weights[place::-1]) for place in places])
+        margins = self._margins[places.start : places.stop]
+        told = [*notes] if notes else [f"{len(places):,} of {self.horizon:,} periods, under one charge"]
+        told.append(_LATE)
+        if self._caps is not None:
+            told.append(f"of each person the first {counted(self._asked.rows, 'row')} in time count")
         return Answer(
             [
-                AnswerColumn(self._asked.column, [period], kind=kind),
-                AnswerColumn("n", [value], [value - margin], [value + margin]),
+                AnswerColumn(
+                    self._asked.column,
+                    [self._asked.period(place) for place in places],
+                    kind="integer" if self._asked.kind is Kind.INTEGER else "date",
+                ),
+                AnswerColumn("n", values, values - margins, values + margins),
             ],
             guarantee=self.cost,
             cost=self.cost,
-            release_id=reservation.id,
+            release_id=None if reservation is None else reservation.id,
             confidence=self._terms.confidence,
             citations=(RunningCount.citation,),
             recipe={"spend": str(self.spend), "strategy": "the square root of running totals"},
             entropy=ENTROPY,
-            notes=tuple(notes),
+            notes=tuple(told),
+            caps=self._caps,
         )
 
     def __repr__(self) -> str:
-        return (
-            f"<Counter of {self._mechanism.dataset} by {self._asked.column}: {self.horizon:,} periods at {self.spend}>"
-        )
+        asked = self._asked
+        first, last = asked.period(0), asked.period(self.horizon - 1)
+        periods = counted(self.horizon, "period")
+        lines = [
+            f"<Counter of {self._mechanism.dataset} by {asked.column}, {first} to {last}: {self.spend} for {periods}",
+            f"  the count after the last of them is sure up to ± {self._margins[-1]:,.4g}",
+        ]
+        try:
+            kept, _ = self._told()
+        except (LedgerMismatch, LedgerUnavailable):
+            return "\n".join([*lines, "  its table has changed, or its ledger is closed: open it again"]) + ">"
+        if len(kept) == self.horizon:
+            lines.append("  all of them were told: answers() tells them again")
+        elif kept:
+            lines.append(f"  {len(kept):,} of them were told; next() tells {asked.period(len(kept))}, for free")
+        else:
+            lines.append(f"  the first next() charges for all of them, and tells {first}; quote() says what")
+        return "\n".join(lines) + ">"

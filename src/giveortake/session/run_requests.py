@@ -79,7 +79,7 @@ class RunRequest:
             raise QueryRefused("a part of a table is not synthesised by itself", hint="take the session of the whole")
         relation = mechanism.origin.relations[table]
         if relation.most_rows is None:
-            raise unbounded("rows")
+            raise unbounded("rows", None)
         rho = priced_within(rho)  # whoever asks for all that is left gets it
         return cls(mechanism, relation, rho, said | {"relation": relation.to_json(), "rho": str(rho)}, words, stated)
 

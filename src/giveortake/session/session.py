@@ -12,6 +12,7 @@ from giveortake.compile import Rules, Spend, Terms
 from giveortake.errors import InvalidParameter, LedgerUnavailable
 from giveortake.exact import open_probability, shown, spendable
 from giveortake.plan import Catalog, PublicTable
+from giveortake.session.arguments import told_by_name
 from giveortake.session.batches import share_of_each
 from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, suggestion_of, table_before_caps
 from giveortake.session.pages import session_page
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from giveortake.session.profile import Profile
     from giveortake.session.workloads import WorkloadQuery
     from giveortake.workload.declared import Workload
+
+_OF_COUNTERS = 'rho="1/100", or epsilon="1", delta="1e-8"'
 
 
 @final
@@ -138,28 +141,40 @@ class Session:
         relation = self.catalog.private[self._private(table)]
         return WorkloadQuery(self._mechanism, workload, relation, minimise)
 
+    @told_by_name(
+        {"column": 's.counter("day", horizon=365, rho="1/100")', "horizon": "horizon=365, in days or numbers"}
+    )
     def counter(self, column: str, *, horizon: int, table: str | None = None, **terms: Unpack[AskTerms]) -> Counter:
         """A running count, told period after period under one charge: how many rows there are up to each.
 
         A period is a day, or a whole number; the first is the lower bound of the column's domain. `horizon` is for how
-        many of them the charge is. The spend is `rho`, `mu`, or `epsilon` and `delta`: the noise is Gaussian.
-        `rows_per_person` says how many rows of a person count; the first in time do.
+        many of them the charge is; none may lie beyond the upper bound. The spend is `rho`, `mu`, or `epsilon` and
+        `delta`: the noise is Gaussian. `rows_per_person` says how many rows of a person count; the first in time do.
+        Nothing is charged here, nor by `quote`, but by the first `next`, for all periods.
         """
         from giveortake.session.counters import AskedCounter, Counter  # noqa: PLC0415 (most sessions open none)
 
         said = Terms.of(
             terms, without=("margin", "share", "key_delta", "n", "groups_per_person", "rows_per_group", "caps")
         )
-        if said.spend is None or said.spend.is_pure:
+        if said.spend is None:
+            raise InvalidParameter(
+                "rho",
+                None,
+                "is missing: say what all periods may cost",
+                hint=_OF_COUNTERS,
+            )
+        if said.spend.is_pure:
             raise InvalidParameter(
                 "epsilon",
-                terms.get("epsilon"),
-                "is not what a counter spends: its noise is Gaussian",
-                hint='rho="1/100"',
+                terms["epsilon"],
+                "alone is not what a counter spends: its noise is Gaussian",
+                hint=_OF_COUNTERS,
             )
         asked = AskedCounter.of(self._mechanism, self.catalog.private[self._private(table)], column, horizon, said)
         return Counter(self._mechanism, asked, said.spend, said)
 
+    @told_by_name({"columns": '["region", "sex"]', "epsilon": 'epsilon="1"', "delta": 'delta="1e-8"'})
     def multiplicative_weights(
         self,
         columns: Sequence[str],

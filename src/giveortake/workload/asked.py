@@ -179,7 +179,7 @@ class AskedWorkload:
         question = capped(attributes.question(relation, sums), caps)
         rows = question.relation.most_rows
         if rows is None:
-            raise unbounded("rows")
+            raise unbounded("rows", "answer(…, rows_per_person=10)")
         layers = []
         for of, weights in wishes.items():
             quantum = None if of is None else quantum_of(Column(of).domain(relation.schema), Column(of), centred=False)
