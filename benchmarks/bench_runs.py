@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from contextlib import suppress
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -34,9 +34,11 @@ def run(report: Report) -> None:
     steps = refused = over = beyond = 0
     nearest = Fraction(0)
     for first in range(0, runs, TOGETHER):
-        neighbours = dice.choice(("add-remove", "change-one"))
+        neighbours: Any = dice.choice(("add-remove", "change-one"))
         rows = dice.choice((1, 1, 3))
-        frame = pl.DataFrame({"who": [n // rows for n in range(40)], "a": [n % 3 for n in range(40)], "b": ["x", "y"] * 20})
+        frame = pl.DataFrame(
+            {"who": [n // rows for n in range(40)], "a": [n % 3 for n in range(40)], "b": ["x", "y"] * 20}
+        )
         with gt.protect(
             frame,
             unit="who",
@@ -59,7 +61,7 @@ def run(report: Report) -> None:
                 nearest = max(nearest, spent / charged)
     report.fact(
         f"{runs:,} random runs: those that spent more than was charged",
-        f"{over} ({steps:,} steps taken, {refused:,} refused; the fullest run spent {float(nearest):.6f} of its charge)",
+        f"{over} ({steps:,} steps taken, {refused:,} refused; the fullest spent {float(nearest):.6f} of its charge)",
         goal="0",
         met=over == 0,
     )

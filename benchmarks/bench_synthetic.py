@@ -1,6 +1,7 @@
 """How near synthetic tables come to the true ones, beside two peers' and beside tables that protect nobody.
 
-Peers run in environments of their own, which `--peer-python` names: one with `opendp[mbi]`, one with `smartnoise-synth`.
+Peers run in environments of their own, which `--peer-python` names: one with `opendp[mbi]` and pandas, one with
+`smartnoise-synth`.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def run(report: Report) -> None:
     _large(report)
     report.note(
         f"Total variation distances, means over all pairs and all triples of columns, at ε = {EPSILON}, δ = {DELTA}; "
-        "seconds of CPU, without loading the table. Bootstrap, Chow–Liu and independent columns protect nobody. A peer is "
-        f"stopped after {PEER_SECONDS} s of CPU."
+        "seconds of CPU, without loading the table. Bootstrap, Chow–Liu and independent columns protect nobody. A peer "
+        f"is stopped after {PEER_SECONDS} s of CPU."
     )
 
 
@@ -114,7 +115,7 @@ def _of_peer(python: str, arguments: list[str], made: Path, table: Places, sizes
         check=False,
         capture_output=True,
         text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, limits),  # noqa: PLW1509 (nothing else runs here)
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, limits),
     )
     if ended.returncode < 0:
         return f"stopped after {PEER_SECONDS} s of CPU"

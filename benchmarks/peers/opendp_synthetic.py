@@ -1,4 +1,4 @@
-"""OpenDP's synthetic tables: `TABLE.npy OUT.npy SIZES METHOD RHO` writes rows, and says seconds of CPU and megabytes."""
+"""OpenDP's synthetic tables: `TABLE.npy OUT.npy SIZES METHOD RHO` writes rows, and says seconds and megabytes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def main(path: str, out: str, sizes: str, method: str, rho: str) -> None:
     made = context.query(rho=float(rho)).select(names).contingency_table(keys=keys, algorithm=algorithm).release()
     rows = made.synthesize()
     seconds = time.process_time() - begun
-    np.save(out, rows.select(names).to_numpy().astype(np.int64))
+    there = rows.select(names).drop_nulls()  # to every column it adds a category for what is missing
+    np.save(out, there.to_numpy().astype(np.int64))
     print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024]))
 
 
