@@ -58,7 +58,8 @@ def test_values_that_are_taken_from_the_rows_are_caught(monkeypatch: pytest.Monk
     plain: Any = vars(synthesis)["model_column"]
 
     def seen(relation: Any, name: str, edges: Any) -> ModelColumn:
-        return replace(plain(relation, name, edges), categories=tuple(sorted(set(_frame()[name]))))
+        column: ModelColumn = plain(relation, name, edges)
+        return replace(column, categories=tuple(sorted(set(_frame()[name]))))
 
     monkeypatch.setattr(synthesis, "model_column", seen)
     with _session() as session:
