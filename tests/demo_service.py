@@ -65,7 +65,14 @@ def running_demo(folder: Path, **settings: Any) -> Iterator[Running]:
     with gt.ledger.open(folder / "visits.ledger", mark=folder / "visits.mark") as book:
         book.analyst("bob", datasets=["visits"], budget=gt.PureDP("1"), failures=100)
         tokens["bob"] = book.issue_token(role="analyst", analyst="bob")[1]
-    usual = {"workers": 1, "spares": 0, "clerks": 1, "patience": 1.0, "requests_per_second": 10_000.0, "burst": 10_000.0}
+    usual = {
+        "workers": 1,
+        "spares": 0,
+        "clerks": 1,
+        "patience": 1.0,
+        "requests_per_second": 10_000.0,
+        "burst": 10_000.0,
+    }
     chosen = replace(ready.settings, **{**usual, **settings})
     with _in_a_thread(chosen) as (address, service, loop):
         yield Running(address, service, tokens, folder, loop)
