@@ -87,7 +87,7 @@ def test_an_interrupted_descent_goes_on_with_what_was_kept(monkeypatch: pytest.M
         assert "salt" not in repr(calls[0])
 
 
-def sampled_counts(s: Session, rate: int, times: int = 60) -> list[int]:
+def sampled_counts(s: Session, rate: int, times: int = 40) -> list[int]:
     """How many rows are in samples of 1/rate of all units."""
     relation, engine = mechanism_of(s).origin.relations["data"], mechanism_of(s).engine
     samples = [Sample(f"{salt} ", 2**60 // rate) for salt in range(times)]
@@ -100,7 +100,7 @@ def test_all_rows_of_a_person_are_in_a_sample_or_none_and_persons_are_drawn_apar
         counts = sampled_counts(s, 4)
         assert all(count % 2 == 0 for count in counts)  # everybody has two rows
         sizes = [count // 2 for count in counts]
-        assert np.mean(sizes) == pytest.approx(500, abs=6 * np.sqrt(2000 * 3 / 16 / 60))
+        assert np.mean(sizes) == pytest.approx(500, abs=6 * np.sqrt(2000 * 3 / 16 / 40))
         assert np.std(sizes) == pytest.approx(np.sqrt(2000 * 3 / 16), rel=0.6)
         assert not all(count % 2 == 0 for count in sampled_counts(mutant, 4))  # what samples rows is told from it
 
@@ -110,20 +110,20 @@ def test_where_rows_are_protected_rows_are_sampled_apart_though_they_are_alike()
     for rows in (ROWS, alike):
         with session(rows, unit=gt.ROW) as s:
             sizes = sampled_counts(s, 4)
-            assert np.mean(sizes) == pytest.approx(1000, abs=6 * np.sqrt(4000 * 3 / 16 / 60))
+            assert np.mean(sizes) == pytest.approx(1000, abs=6 * np.sqrt(4000 * 3 / 16 / 40))
             assert np.std(sizes) == pytest.approx(np.sqrt(4000 * 3 / 16), rel=0.6)
             made = sgd(s, "bought", ["x"], **USUAL | {"n": 4000})
             assert (made.predict(rows) == rows["bought"].to_numpy()).mean() > 0.8
 
 
-@pytest.mark.parametrize("more", [0, 1, 3])
+@pytest.mark.parametrize("more", [0, 2])
 def test_a_row_more_is_one_more_that_is_sampled_on_its_own_and_no_other_row_is_sampled_otherwise(more: int) -> None:
     rows = pl.DataFrame({"x": [0.5, 0.5, -0.5, 0.25] + [0.5] * more})
     counts = []
     with gt.protect(rows, unit=gt.ROW, budget=gt.ZCDP(1), domains={"x": (-1, 1)}, name="data") as s:
         relation, engine = mechanism_of(s).origin.relations["data"], mechanism_of(s).engine
         values = (value(Column("x")),)
-        for salt in range(200):
+        for salt in range(60):
             sample = Sample(f"{salt} ", 2**59)
             cells = [
                 VectorSum(
@@ -134,9 +134,9 @@ def test_a_row_more_is_one_more_that_is_sampled_on_its_own_and_no_other_row_is_s
             counts.append([int(Revealing().release(engine.vectors(each))[0]) for each in cells])
     others = [count for _, count in counts]
     assert others == [
-        int(md5(f"{salt} -512,1".encode(), usedforsecurity=False).hexdigest()[:15], 16) < 2**59 for salt in range(200)
+        int(md5(f"{salt} -512,1".encode(), usedforsecurity=False).hexdigest()[:15], 16) < 2**59 for salt in range(60)
     ]
-    assert np.mean([count for count, _ in counts]) == pytest.approx((2 + more) / 2, abs=0.3)
+    assert np.mean([count for count, _ in counts]) == pytest.approx((2 + more) / 2, abs=0.8)
 
 
 def followed(s: Session, monkeypatch: pytest.MonkeyPatch, **more: Any) -> tuple[Descent, list[Any]]:

@@ -70,10 +70,14 @@ def slope_of(loss: Loss) -> Expression:
     return made.clamp(-1, 1).node
 
 
+def target_value(target: Feature) -> Expression:
+    """1 or 0 for the second class or the first, or a number from -1 to 1."""
+    return target.scaled() if isinstance(target, ScaledNumber) else target.is_value(target.values[1])
+
+
 def filled(slope: Expression, score: Expression, target: Feature) -> Expression:
-    """A slope of a row's own score and target: 1 or 0 for the second class or the first, or a number from -1 to 1."""
-    found = target.scaled() if isinstance(target, ScaledNumber) else target.is_value(target.values[1])
-    return _filled(slope, {_SCORE: score, _TARGET: found})
+    """A slope of a row's own score and target."""
+    return _filled(slope, {_SCORE: score, _TARGET: target_value(target)})
 
 
 def _filled(expression: Expression, named: Mapping[str, Expression]) -> Expression:

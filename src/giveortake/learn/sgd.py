@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
@@ -24,18 +24,11 @@ from giveortake.accounting.calibration import calibrate
 from giveortake.engines import Component, VectorSum
 from giveortake.errors import InvalidParameter, LedgerDamaged, Unprovable
 from giveortake.exact import positive, whole
-from giveortake.learn.card import Card
-from giveortake.learn.features import (
-    Category,
-    Feature,
-    complete,
-    feature_from_json,
-    features_of,
-    public_columns,
-)
+from giveortake.learn.features import complete, features_of
 from giveortake.learn.lattice import STEPS, one, value
-from giveortake.learn.model import Pass, Provenance, read, written
-from giveortake.learn.scores import STEEPEST, filled, score_of, slope_of, target_of
+from giveortake.learn.linear_scores import LinearScores
+from giveortake.learn.model import Pass, Provenance
+from giveortake.learn.scores import filled, score_of, slope_of, target_of
 from giveortake.learn.task import Ground
 from giveortake.privacy import ApproxDP, events
 from giveortake.session.run_steps import NoisyVector
@@ -48,6 +41,7 @@ if TYPE_CHECKING:
 
     from giveortake import frame
     from giveortake.exact import Number
+    from giveortake.learn.features import Feature
     from giveortake.learn.scores import Loss
     from giveortake.plan import Expression
     from giveortake.session import Session
@@ -208,60 +202,12 @@ class _Descent:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Descent:
-    """A linear model that was found by descent: coefficients of (1, z), where z are columns between -1 and 1.
+class Descent(LinearScores):
+    """A linear model that was found by descent.
 
     `coefficients` are the mean of the second half of the path; `path` has every step, which all were released.
     """
 
-    features: tuple[Feature, ...]
-    target: Feature
-    coefficients: Reals
-    provenance: Provenance
     path: Reals = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
 
-    def decision_function(self, rows: Any) -> Reals:
-        """θ·(1, z) of public rows."""
-        found = public_columns(rows, [each.name for each in self.features])
-        encoded = np.hstack([each.encode(found[each.name]) for each in self.features])
-        return np.asarray(self.coefficients[0] + encoded @ self.coefficients[1:])
-
-    def predict_proba(self, rows: Any) -> Reals:
-        """The probabilities of both classes."""
-        if not isinstance(self.target, Category):
-            raise InvalidParameter("loss", "squared", "gives numbers, not probabilities", hint="predict(rows)")
-        chance = 1 / (1 + np.exp(-np.clip(self.decision_function(rows), -STEEPEST, STEEPEST)))
-        return np.column_stack([1 - chance, chance])
-
-    def predict(self, rows: Any) -> npt.NDArray[Any]:
-        """The more probable class, or the number."""
-        found = self.decision_function(rows)
-        if isinstance(self.target, Category):
-            return np.asarray(np.array(self.target.values, dtype=object)[(found > 0).astype(int)])
-        low, high = float(self.target.low), float(self.target.high)
-        return np.asarray((np.clip(found, -1, 1) + 1) / 2 * (high - low) + low)
-
-    def card(self) -> Card:
-        """How the model came to be."""
-        return Card(self.provenance)
-
-    def _content(self) -> dict[str, Any]:
-        return {
-            "features": [each.to_json() for each in self.features],
-            "target": self.target.to_json(),
-            "coefficients": self.coefficients.tolist(),
-        }
-
-    def to_json(self) -> str:
-        """The model as JSON; `from_json` reads it."""
-        return written("sgd", {}, self._content(), self.provenance)
-
-    @classmethod
-    def from_json(cls, text: str) -> Descent:
-        """The model that `to_json` wrote."""
-        content = read(text, "sgd")
-        model = content["model"]
-        features = tuple(feature_from_json(each) for each in model["features"])
-        target = feature_from_json(model["target"])
-        coefficients = np.asarray(model["coefficients"], dtype=np.float64)
-        return cls(features, target, coefficients, Provenance.from_dict(content["provenance"]))
+    learner: ClassVar[str] = "sgd"
