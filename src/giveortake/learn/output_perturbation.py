@@ -27,6 +27,7 @@ from giveortake.engines.vector_sums import LONGEST
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused
 from giveortake.exact import positive
 from giveortake.frame import col, when
+from giveortake.frame.expressions import When
 from giveortake.learn.features import complete, features_of
 from giveortake.learn.lattice import STEPS, gram, one, value
 from giveortake.learn.linear_scores import LinearScores
@@ -269,9 +270,8 @@ def _curve(loss: Convex) -> Expression:
     score, target = col("score"), col("target")
     if loss == "huber":
         return when((score - target).abs() <= 1).then(1).otherwise(0).node
-    ends = [0, *_KNOTS]
-    lines = [(score.abs() < end, sum(height for height, knot in chain() if knot >= end)) for end in ends[1:]]
-    found = when(lines[0][0]).then(lines[0][1])
-    for condition, line in lines[1:]:
-        found = found.when(condition).then(line)
+    found = When()
+    for end in _KNOTS:
+        line = sum((height for height, knot in chain() if knot >= end), Fraction(0))
+        found = found.when(score.abs() < end).then(line)
     return found.otherwise(0).node

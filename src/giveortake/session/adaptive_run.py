@@ -227,6 +227,7 @@ class AdaptiveRun:
 
     def add_up(self, name: str, asked: VectorSum, mu: Fraction) -> NoisyVector:
         """A sum of vectors with noise, at the cost of at most μ. `name` tells it from the run's others."""
+        asked = replace(asked, sample=self._request.persons)
         moved = exact.sqrt_up(Fraction(asked.moved_squared(changed=self.neighbours == "change-one")))
         blocks = tuple(zip(asked.sizes, (each.weight for each in asked.components), strict=True))
         mechanism = VectorNoise(_short_up(moved / mu), blocks)
@@ -248,7 +249,7 @@ class AdaptiveRun:
         moved = mechanism.moved(Fraction(first.bound, mechanism.unit), changed=self.neighbours == "change-one")
 
         def slopes(point: tuple[int, ...]) -> tuple[Sensitive[Integers], Sensitive[Integers]]:
-            gradient, curvature = asked(point)
+            gradient, curvature = (replace(each, sample=self._request.persons) for each in asked(point))
             return engine.vectors(gradient), engine.vectors(curvature)
 
         def draw() -> dict[str, Any]:
