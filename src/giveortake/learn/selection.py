@@ -4,7 +4,7 @@ Guarantee: candidates are fitted to most persons and scored on those that are he
 never changes. Every fit is the charge that it is by itself, and every score is one more: the sum over held-out persons
 of (gain, 1), of which a person gives `clip` rows' worth at most, with Gaussian noise. What is chosen is the best of
 released scores, which is post-processing. All of them are told: nothing is saved by telling the best alone. The other
-way, one charge for the best of a secret number of trials [PS22], is refused: ADR 40 says why.
+way, one charge for the best of a secret number of trials [PS22], is refused: ADR 37 says why.
 """
 
 from __future__ import annotations
