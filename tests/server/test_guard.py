@@ -16,8 +16,6 @@ from giveortake.server.limits import InFlight, Rate
 if TYPE_CHECKING:
     from demo_service import Running
 
-pytestmark = pytest.mark.xdist_group("service")
-
 QUOTE = "/v1/datasets/visits/quote"
 BODY = {"sql": COUNT, "terms": {"epsilon": "0.1"}}
 
