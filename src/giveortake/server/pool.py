@@ -112,6 +112,11 @@ class Pool:
             self._start_one()
 
     @property
+    def working(self) -> tuple[Worker, ...]:
+        """The workers that are asked, or would be next; not the warm ones."""
+        return tuple(worker for worker in self._all if worker not in self._warm)
+
+    @property
     def is_ready(self) -> bool:
         """Whether there is a worker, free or not."""
         return len(self._all) > len(self._warm)
