@@ -48,7 +48,7 @@ def test_intervals_of_coefficients_hold_as_often_as_they_say(claim: float, plaus
 
 
 def test_an_interval_ends_where_the_distance_says_so() -> None:
-    evidence = released()[0]
+    evidence = redraws(2_000, "1", 1, seed=3)[1][0]
     for place, (middle, low, high) in enumerate(evidence.intervals(0.95)):
         assert low < middle < high
         assert distance(evidence, place, middle) == pytest.approx(0, abs=1e-6)
@@ -60,7 +60,7 @@ def test_the_distance_is_the_least_that_another_method_finds() -> None:
     """Brute force: many starts of a general minimiser, over all coefficients but one."""
     from scipy.optimize import minimize  # noqa: PLC0415 (heavy)
 
-    evidence = released()[1]
+    evidence = redraws(2_000, "1", 1, seed=4)[1][0]
     half = evidence.noise**2 / 2
 
     def far(free: Any, value: float) -> float:
