@@ -117,7 +117,7 @@ def p_values(claim: float) -> dict[str, list[float]]:
 def test_p_values_are_uniform_under_the_hypothesis(
     name: str, claim: float, plausible: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At n·μ = 60 and 100, where noise is most of it; a test that is told of less noise than there is finds too much."""
+    """At n·μ = 60 and 100, where noise is most of it; a test that is told of less noise finds too much."""
     monkeypatch.setattr(hypotheses, "_DRAWS", 399)
     chance = stats.kstest(p_values(claim)[name], "uniform", alternative="greater").pvalue
     assert (chance >= ALPHA) == plausible

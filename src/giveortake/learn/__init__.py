@@ -12,8 +12,10 @@ from giveortake.learn.hypotheses import (
 from giveortake.learn.linear import LinearRegression, Ridge
 from giveortake.learn.linear_model import LinearModel
 from giveortake.learn.moments import Moments, moments
+from giveortake.learn.output_perturbation import PerturbedModel, output_perturbation
 from giveortake.learn.pca import PCA
 from giveortake.learn.principal_components import PrincipalComponents
+from giveortake.learn.selection import Score, Selection, select
 from giveortake.learn.sgd import Descent, sgd
 from giveortake.learn.statistical_query import statistical_query
 
@@ -25,8 +27,11 @@ __all__ = [
     "LinearModel",
     "LinearRegression",
     "Moments",
+    "PerturbedModel",
     "PrincipalComponents",
     "Ridge",
+    "Score",
+    "Selection",
     "anova",
     "contingency",
     "correlation",
@@ -34,6 +39,8 @@ __all__ = [
     "goodness_of_fit",
     "independence",
     "moments",
+    "output_perturbation",
+    "select",
     "sgd",
     "statistical_query",
 ]
