@@ -149,13 +149,12 @@ def test_what_cannot_be_tested_is_refused() -> None:
     with session(unit="who", rows_per_person=2) as s:
         table = contingency(s, ["group", "smokes"], mu=1)
         made = gt.learn.moments(s, ["x", "y", "group"], mu=1)
-        for test in (
-            lambda: independence(table),
-            lambda: anova(made, "x", "group"),
-            lambda: correlation(made, "x", "y"),
-        ):
-            with pytest.raises(QueryRefused, match="one row a person"):
-                test()
+        with pytest.raises(QueryRefused, match="one row a person"):
+            independence(table)
+        with pytest.raises(QueryRefused, match="one row a person"):
+            anova(made, "x", "group")
+        with pytest.raises(QueryRefused, match="one row a person"):
+            correlation(made, "x", "y")
     with session() as s:
         with pytest.raises(InvalidParameter, match="no declared classes"):
             contingency(s, ["x"], mu=1)
