@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from giveortake.errors import InvalidParameter, NotFitted
 from giveortake.learn.arrays import Held
 from giveortake.learn.card import Card, FitQuote
-from giveortake.learn.features import public_columns
+from giveortake.learn.features import encoded, public_columns
 from giveortake.learn.model import Model, Pass, Provenance, read, written
 from giveortake.learn.passes import noise_of, passes
 from giveortake.session.vector_run import LearningData
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from giveortake.learn.task import Task
     from giveortake.session import Session
 
-_KEPT = ("target", "features", "clip")  # parameters that JSON keeps: the others are about the rows
+_KEPT = ("target", "features", "clip", "bins", "n_clusters")  # parameters that JSON keeps: the others are about the rows
 
 
 class Learner(ABC):
@@ -160,12 +160,17 @@ class Learner(ABC):
         found.provenance_ = Provenance.from_dict(content["provenance"])
         return found
 
+    def _public(self, rows: Any, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+        """Columns of public rows by name; whoever fitted to arrays is held to arrays of the same form."""
+        if hasattr(self, "n_features_in_"):
+            from giveortake.learn.arrays import checked_again  # noqa: PLC0415 (scikit-learn, when it was asked for)
+
+            rows = checked_again(self, rows)
+        return public_columns(rows, names)
+
     def _encoded(self, rows: Any, features: Sequence[Feature]) -> npt.NDArray[np.float64]:
         """Public rows as the model's columns between -1 and 1."""
-        import numpy as np  # noqa: PLC0415 (as heavy as the rows)
-
-        found = public_columns(rows, [feature.name for feature in features])
-        return np.hstack([feature.encode(found[feature.name]) for feature in features])
+        return encoded(self._public(rows, [feature.name for feature in features]), features)
 
     # -- scikit-learn -------------------------------------------------------------------------------------------
 

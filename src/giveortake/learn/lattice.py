@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from giveortake.engines import Component, Quantum, Summand, VectorSum
+from giveortake.engines.vector_sums import LONGEST
 from giveortake.errors import QueryRefused
 from giveortake.plan import Literal
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from giveortake.plan import Expression, Relation
 
 STEPS = 1 << 10  # of 1
+_FEWEST = 1 << 5
 
 
 def value(expression: Expression, low: float = -1, high: float = 1, steps: int = STEPS) -> Summand:
@@ -27,6 +29,14 @@ def value(expression: Expression, low: float = -1, high: float = 1, steps: int =
 def one(weight: float = 1, steps: int = STEPS) -> Summand:
     """The same number for each row: what counts rows, and what an intercept belongs to."""
     return value(Literal(Fraction(weight)), 0, weight, steps)
+
+
+def steps_for(longest: float, rows: int, factors: int) -> int:
+    """How many steps 1 has, so that vectors of so many of the longest rows' worth are no longer than engines take."""
+    steps = STEPS
+    while steps > _FEWEST and math.ceil(longest * steps**factors) * rows > LONGEST:
+        steps //= 2
+    return steps
 
 
 def gram(count: int) -> tuple[Component, ...]:
@@ -43,16 +53,17 @@ def vector_sum(
     *,
     keys: Sequence[KeyColumn] = (),
     longest: float | None = None,
+    steps: int = STEPS,
 ) -> VectorSum:
     """A sum of vectors, of which a unit gives as much as so many of the longest rows, at most.
 
     `longest` is the length of a row's vector, in whole numbers, not in steps, where it is known to be shorter than the
-    bounds of its values alone say; what is longer is cut.
+    bounds of its values alone say; what is longer is cut. `steps` is how many of them 1 has in the values.
     """
     made = VectorSum(relation, tuple(values), tuple(keys), tuple(components), 1)
     unit = math.isqrt(made.longest_row - 1) + 1
     if longest is not None:
-        unit = min(unit, math.ceil(longest * STEPS ** max(len(each.factors) for each in components)))
+        unit = min(unit, math.ceil(longest * steps ** max(len(each.factors) for each in components)))
     try:
         return VectorSum(relation, made.values, made.columns, made.components, unit * rows)
     except QueryRefused as refusal:
