@@ -86,32 +86,32 @@ class Classifier(Learner):
         """The declared classes, in their declared order."""
         return _alike(self._require_fitted().target.values)
 
-    def predict_proba(self, X: Any) -> Reals:
+    def predict_proba(self, rows: Any) -> Reals:
         """The chance of each declared class, of public rows."""
-        scores = self._scores(X)
+        scores = self._scores(rows)
         likely = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(likely / likely.sum(axis=1, keepdims=True))
 
-    def predict_log_proba(self, X: Any) -> Reals:
+    def predict_log_proba(self, rows: Any) -> Reals:
         """The logarithm of the chances."""
-        return np.asarray(np.log(self.predict_proba(X)))
+        return np.asarray(np.log(self.predict_proba(rows)))
 
-    def decision_function(self, X: Any) -> Reals:
+    def decision_function(self, rows: Any) -> Reals:
         """Of two classes how much speaks for the second; of more, a column for each."""
-        scores = self._scores(X)
+        scores = self._scores(rows)
         return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, rows: Any) -> npt.NDArray[Any]:
         """The most probable class of each public row."""
-        return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
+        return np.asarray(self.classes_[self._scores(rows).argmax(axis=1)])
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, rows: Any, y: Any) -> float:
         """The part of public rows whose class is found."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
+        return float(np.mean(self.predict(rows) == np.asarray(y)))
 
-    def _scores(self, X: Any) -> Reals:
+    def _scores(self, rows: Any) -> Reals:
         model: ClassModel = self._require_fitted()
-        return model.scores(self._public(X, [each.name for each in model.features]))
+        return model.scores(self._public(rows, [each.name for each in model.features]))
 
 
 def _alike(values: Sequence[Any]) -> npt.NDArray[Any]:

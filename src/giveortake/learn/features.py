@@ -80,12 +80,7 @@ class Category:
 
     def is_value(self, value: Value) -> Expression:
         """1 where the column has a value, else 0."""
-        return Call("case", (self.matches(value), Literal(1), Literal(0)))
-
-    def matches(self, value: Value) -> Expression:
-        """The condition that the column has a value."""
-        column = Column(self.name)
-        return Call("is_null", (column,)) if value is None else Call("eq", (column, Literal(value)))
+        return Call("case", (matches(Column(self.name), value), Literal(1), Literal(0)))
 
     def places(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """The places of public values among the categories; -1 where they are none of them."""
@@ -102,6 +97,11 @@ class Category:
 
 
 Feature: TypeAlias = "ScaledNumber | Category"
+
+
+def matches(column: Column, value: Value) -> Expression:
+    """The condition that a column has a value."""
+    return Call("is_null", (column,)) if value is None else Call("eq", (column, Literal(value)))
 
 
 def _plain(value: Any) -> Any:
@@ -228,7 +228,8 @@ def encoded(columns: Mapping[str, npt.NDArray[Any]], features: Sequence[Feature]
 
 def weighted(features: Sequence[Feature], coefficients: Reals) -> Expression:
     """θ·(1, x) of a row's design columns, as the engine computes it."""
-    constant, place, terms = Fraction(float(coefficients[0])), 1, []
+    constant, place = Fraction(float(coefficients[0])), 1
+    terms: list[Expression] = []
     for feature in features:
         if isinstance(feature, ScaledNumber):
             slope = Fraction(float(coefficients[place])) * 2 / (feature.high - feature.low)
@@ -247,7 +248,7 @@ def looked_up(category: Category, effects: Sequence[float]) -> Expression:
     branches: list[Expression] = []
     for value, effect in zip(category.values, effects, strict=True):
         if effect:
-            branches += [category.matches(value), Literal(Fraction(effect))]
+            branches += [matches(Column(category.name), value), Literal(Fraction(effect))]
     return Call("case", (*branches, Literal(Fraction(0)))) if branches else Literal(Fraction(0))
 
 

@@ -21,7 +21,9 @@ STEPS = 1 << 10  # of 1
 _FEWEST = 1 << 5
 
 
-def value(expression: Expression, low: float = -1, high: float = 1, steps: int = STEPS) -> Summand:
+def value(
+    expression: Expression, low: float | Fraction = -1, high: float | Fraction = 1, steps: int = STEPS
+) -> Summand:
     """A number between two bounds, in so many steps of 1. What is outside is moved to the bounds."""
     return Summand("sum", expression, Quantum(Fraction(1, steps), Fraction(low), Fraction(high)))
 

@@ -3,8 +3,8 @@
 Guarantee: three kinds of sums of vectors, each μ-GDP for its part of μ², so that together they are μ-GDP, however the
 later ones depend on what the earlier ones released [DRS22]. (1) Numbers, sums and squares of columns, for their means
 and deviations. (2) All products of (1, z), where z are the columns after that, as one Gram matrix. (3) In each step,
-the sum of (σ(θ·x) − y)·(1, z): a misfit is between -1 and 1, and a row's vector that is longer than √(1 + columns) is cut to that
-length. A person's vectors are added up, and cut once, at `clip` times that.
+the sum of (y − σ(θ·x))·(1, z): a misfit is between -1 and 1, and a row's vector that is longer than √(1 + columns) is
+cut to that length. A person's vectors are added up, and cut once, at `clip` times that.
 
 The steps' gains are 1, 1, ½, ⅓: after two Newton steps the noises of the later ones average out. A direction in which
 the noise is as large as the curvature is hardly followed.
@@ -107,9 +107,7 @@ class LogisticTask(Task):
         misfit = Call("subtract", (self.target.is_value(self.target.values[1]), chance))
         values = [value(misfit, steps=steps), *self._values(usual, steps)]
         components = [Component((0, place)) for place in range(1, len(values))]
-        return vector_sum(
-            self.ground.relation, values, components, self.ground.rows, longest=longest, steps=steps
-        )
+        return vector_sum(self.ground.relation, values, components, self.ground.rows, longest=longest, steps=steps)
 
     def _values(self, usual: Standardisation, steps: int) -> list[Any]:
         standard = usual.expressions([each.expression for each in self.columns])
