@@ -26,7 +26,7 @@ from giveortake.learn.bins import Binned, BinnedNumber
 from giveortake.learn.features import Category, ScaledNumber, added
 from giveortake.learn.lattice import one, steps_for, value, vector_sum
 from giveortake.learn.logistic import GAINS, logistic
-from giveortake.learn.noise_aware import positive, wiener
+from giveortake.learn.noise_aware import Curvature
 from giveortake.learn.shapes import AdditiveModel, Shape
 from giveortake.learn.task import Task
 from giveortake.plan import Call, Column, Derive, Literal
@@ -168,7 +168,7 @@ class AdditiveTask(Task):
         coarse = self._merged(passes) if self._to_merge() else list(self.fine)
         made = passes.add_up("pairs", self.pairs(coarse), self.shares["pairs"])
         curvature, rows = _curvature(made, coarse)
-        size = len(curvature)
+        size = len(curvature.sizes)
         doubt = made.deviation() * math.sqrt(size)
         total, most, variance = np.zeros(size), Fraction(1), 1.0
         n = max(float(sum(each.sum() for each in rows)) / len(rows), _FEWEST)
@@ -185,11 +185,11 @@ class AdditiveTask(Task):
                 mean = float(made.cells(len(coarse))[0]) * float(most) / n
                 variance = min(max(mean, 2 * noise * float(most) / n, 1e-4), 1.0)
                 most = _as_small(variance, most)
-            inverse = wiener(weight * curvature, noise**2 / variance, _PRIOR / variance, weight * doubt)
+            inverse = curvature.inverse(noise**2 / variance, _PRIOR / variance, weight * doubt, weight)
             total = np.round((total + gain * (inverse @ sums)) * _GRAIN) / _GRAIN
         weight = 0.16 if self.is_classifier else 1.0
         steady = sum(gain == 1 for gain in GAINS) - 1  # the last step that is taken in full, and those after it
-        spread = noise**2 / (len(GAINS) - steady) * np.eye(size) + variance * weight * curvature
+        spread = noise**2 / (len(GAINS) - steady) * np.eye(size) + variance * weight * curvature.matrix()
         deviations = np.sqrt(np.maximum(np.diag(inverse @ spread @ inverse), 0))
         return self._model(coarse, _split(total, coarse), _split(deviations, coarse), rows)
 
@@ -218,7 +218,7 @@ class AdditiveTask(Task):
         return AdditiveModel(self.target, constant, tuple(shapes))
 
 
-def _curvature(made: Released, coarse: Sequence[Binned]) -> tuple[Reals, list[Reals]]:
+def _curvature(made: Released, coarse: Sequence[Binned]) -> tuple[Curvature, list[Reals]]:
     """The matrix of rows in both of two bins, and the rows in each bin."""
     rows = [made.cells(place) for place in range(len(coarse))]
     offsets = np.cumsum([0, *(each.size for each in coarse)])
@@ -227,7 +227,7 @@ def _curvature(made: Released, coarse: Sequence[Binned]) -> tuple[Reals, list[Re
         block = made.cells(place).reshape(coarse[one_].size, coarse[other].size)
         found[offsets[one_] : offsets[one_ + 1], offsets[other] : offsets[other + 1]] = block
         found[offsets[other] : offsets[other + 1], offsets[one_] : offsets[one_ + 1]] = block.T
-    return positive(found), rows
+    return Curvature.of(found), rows
 
 
 def _split(numbers: Reals, coarse: Sequence[Binned]) -> list[Reals]:

@@ -24,7 +24,7 @@ from giveortake.errors import InvalidParameter
 from giveortake.learn.classifier import STEEPEST, Classifier, ClassModel, features_and_classes, planned
 from giveortake.learn.features import Category, Feature, encoded, weighted
 from giveortake.learn.lattice import gram, one, steps_for, value, vector_sum
-from giveortake.learn.noise_aware import positive, wiener
+from giveortake.learn.noise_aware import Curvature
 from giveortake.learn.standardisation import FARTHEST, Standardisation, standardisation_of, standardisation_sum
 from giveortake.learn.task import Task
 from giveortake.plan import Call, Literal
@@ -121,13 +121,13 @@ class LogisticTask(Task):
         )
         name, share = shares[1]
         made = passes.add_up(name, self.products(usual), share)
-        curvature, doubt = positive(made.matrix()), made.deviation(0) * math.sqrt(2 * self._count)
+        curvature, doubt = Curvature.of(made.matrix()), made.deviation(0) * math.sqrt(2 * self._count)
         theta = np.zeros(self._count)
         for place, (name, share) in enumerate(shares[2:]):
             made = passes.add_up(name, self.gradient(usual, theta), share)
             slope = np.array([made.cells(each)[0] for each in range(self._count)])
             steepness = 0.25 if place == 0 else 0.16  # of the logistic function: at the middle, and where rows are
-            inverse = wiener(steepness * curvature, made.deviation() ** 2, _PRIOR, steepness * doubt / 2)
+            inverse = curvature.inverse(made.deviation() ** 2, _PRIOR, steepness * doubt / 2, steepness)
             theta = np.round((theta + GAINS[place] * (inverse @ slope)) * _GRAIN) / _GRAIN
         return LogisticModel(self.features, self.target, plain(usual, theta))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
 
@@ -10,6 +11,30 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Reals: TypeAlias = npt.NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Curvature:
+    """A symmetric matrix that was released with noise, by its directions; negative sizes are taken to be zero."""
+
+    sizes: Reals
+    directions: Reals
+
+    @classmethod
+    def of(cls, matrix: Reals) -> Curvature:
+        """The directions of a matrix; this is the only thing here that takes long."""
+        sizes, directions = np.linalg.eigh((matrix + matrix.T) / 2)
+        return cls(np.maximum(sizes, 0), directions)
+
+    def inverse(self, noise: float, prior: float, floor: float, scale: float = 1.0) -> Reals:
+        """What `wiener` says of so many times the matrix."""
+        kept = np.maximum(scale * self.sizes, floor)
+        return np.asarray((self.directions * (kept / (kept**2 + (noise + kept) / prior))) @ self.directions.T)
+
+    def matrix(self) -> Reals:
+        """The nearest matrix without negative sizes."""
+        return np.asarray((self.directions * self.sizes) @ self.directions.T)
 
 
 def wiener(curvature: Reals, noise: float, prior: float, floor: float) -> Reals:
@@ -24,12 +49,9 @@ def wiener(curvature: Reals, noise: float, prior: float, floor: float) -> Reals:
     >>> wiener(np.diag([100.0, 1.0]), noise=1.0, prior=100.0, floor=0.5).round(3).tolist()
     [[0.01, 0.0], [0.0, 0.98]]
     """
-    sizes, directions = np.linalg.eigh((curvature + curvature.T) / 2)
-    kept = np.maximum(sizes, floor)
-    return np.asarray((directions * (kept / (kept**2 + (noise + kept) / prior))) @ directions.T)
+    return Curvature.of(curvature).inverse(noise, prior, floor)
 
 
 def positive(matrix: Reals) -> Reals:
     """The nearest symmetric matrix without negative eigenvalues."""
-    sizes, directions = np.linalg.eigh((matrix + matrix.T) / 2)
-    return np.asarray((directions * np.maximum(sizes, 0)) @ directions.T)
+    return Curvature.of(matrix).matrix()
