@@ -1,19 +1,28 @@
 """Learning: models and statistics of rows behind a session, each made of sums of vectors of bounded length."""
 
 from giveortake.learn.additive_models import AdditiveClassifier, AdditiveRegressor
+from giveortake.learn.linear import LinearRegression, Ridge
+from giveortake.learn.linear_model import LinearModel
 from giveortake.learn.logistic import LogisticRegression
 from giveortake.learn.moments import Moments, moments
 from giveortake.learn.naive_bayes import ClassMeans, NaiveBayes
+from giveortake.learn.pca import PCA
+from giveortake.learn.principal_components import PrincipalComponents
 from giveortake.learn.sgd import Descent, sgd
 
 __all__ = [
+    "PCA",
     "AdditiveClassifier",
     "AdditiveRegressor",
     "ClassMeans",
     "Descent",
+    "LinearModel",
+    "LinearRegression",
     "LogisticRegression",
     "Moments",
     "NaiveBayes",
+    "PrincipalComponents",
+    "Ridge",
     "moments",
     "sgd",
 ]

@@ -112,19 +112,17 @@ class AdditiveTask(Task):
         return self._of_ones(coarse, [*((place,) for place in places), *combinations(places, 2)])
 
     def _of_ones(self, features: Sequence[Binned], cells: list[tuple[int, ...]]) -> VectorSum:
-        steps = steps_for(math.sqrt(len(cells)), self.ground.rows, 1)
+        steps = steps_for(math.sqrt(len(cells)), self.ground.rows, factors=1)
         keys = [each.key() for each in features]
         components = [Component((0,), each) for each in cells]
-        return vector_sum(
-            self.ground.relation, [one(steps=steps)], components, self.ground.rows, keys=keys, steps=steps
-        )
+        return vector_sum(self.ground.relation, [one(steps=steps)], components, self.ground.rows, keys=keys)
 
     def misfits(
         self, coarse: Sequence[Binned], effects: Sequence[Reals], counts: Sequence[Reals], most: Fraction
     ) -> VectorSum:
         """Misfits by bin, no larger than `most`; of numbers also the sum of their squares."""
         longest = float(most) * math.sqrt(len(coarse) + (not self.is_classifier))
-        steps = steps_for(longest, self.ground.rows, 1)
+        steps = steps_for(longest, self.ground.rows, factors=1)
         relation, fitted = self._fitted(coarse, effects, counts)
         misfit = Call("subtract", (Column(_WANTED), logistic(fitted) if self.is_classifier else fitted))
         values = [value(misfit, -most, most, steps)]
@@ -134,7 +132,7 @@ class AdditiveTask(Task):
             values.append(value(square, 0, most, steps))
             components.append(Component((1,)))
         keys = [KeyColumn(each.name, Column(_in_bins(place)), each.key().values) for place, each in enumerate(coarse)]
-        return vector_sum(relation, values, components, self.ground.rows, keys=keys, longest=longest, steps=steps)
+        return vector_sum(relation, values, components, self.ground.rows, keys=keys, longest=longest)
 
     def _fitted(
         self, coarse: Sequence[Binned], effects: Sequence[Reals], counts: Sequence[Reals]
@@ -185,11 +183,11 @@ class AdditiveTask(Task):
                 mean = float(made.cells(len(coarse))[0]) * float(most) / n
                 variance = min(max(mean, 2 * noise * float(most) / n, 1e-4), 1.0)
                 most = _as_small(variance, most)
-            inverse = curvature.inverse(noise**2 / variance, _PRIOR / variance, weight * doubt, weight)
+            inverse = curvature.inverse(noise**2 / variance, _PRIOR / variance, weight * doubt, scale=weight)
             total = np.round((total + gain * (inverse @ sums)) * _GRAIN) / _GRAIN
         weight = 0.16 if self.is_classifier else 1.0
         steady = sum(gain == 1 for gain in GAINS) - 1  # the last step that is taken in full, and those after it
-        spread = noise**2 / (len(GAINS) - steady) * np.eye(size) + variance * weight * curvature.matrix()
+        spread = noise**2 / (len(GAINS) - steady) * np.eye(size) + variance * weight * curvature.positive()
         deviations = np.sqrt(np.maximum(np.diag(inverse @ spread @ inverse), 0))
         return self._model(coarse, _split(total, coarse), _split(deviations, coarse), rows)
 

@@ -5,25 +5,24 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-import numpy as np
-
 from giveortake.errors import InvalidParameter
 from giveortake.learn.additive import AdditiveTask
 from giveortake.learn.bins import binned, is_stated
 from giveortake.learn.classifier import Classifier, planned, required_target
-from giveortake.learn.estimator import Learner
-from giveortake.learn.features import ScaledNumber, complete, feature_of, features_of
+from giveortake.learn.estimator import Learner, Regressor
+from giveortake.learn.features import ScaledNumber, feature_of, features_of
 from giveortake.learn.shapes import AdditiveModel
-from giveortake.learn.task import Ground
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
     import numpy.typing as npt
 
     from giveortake.exact import Number
     from giveortake.learn.features import Category, Feature
     from giveortake.learn.model import Model
+    from giveortake.learn.task import Ground
     from giveortake.privacy import Guarantee
     from giveortake.session.vector_run import LearningData
 
@@ -120,10 +119,8 @@ class AdditiveClassifier(_Additive, Classifier):
         return f"log-odds of {self.model_.target.name} = {second}", f"{second} rather than {first}"
 
 
-class AdditiveRegressor(_Additive):
+class AdditiveRegressor(_Additive, Regressor):
     """A bounded number, told by the sum of one shape for each feature. Parameters are those of `AdditiveClassifier`."""
-
-    kind: ClassVar[str] = "regressor"
 
     def _task(self, data: LearningData) -> AdditiveTask:
         target = required_target(self.target)
@@ -131,20 +128,13 @@ class AdditiveRegressor(_Additive):
         wanted = feature_of(data.schema, target)
         if not isinstance(wanted, ScaledNumber):
             raise InvalidParameter("target", target, "is no bounded number", hint="AdditiveClassifier learns classes")
-        said = {name: getattr(self, name) for name in ("epsilon", "delta", "rho", "mu")}
-        condition = complete(data.schema, [target, *(each.name for each in features)])
-        return self._additive(Ground.of(data, said, self.clip, condition), features, wanted)
+        ground = self._ground(data, [target, *(each.name for each in features)])
+        return self._additive(ground, features, wanted)
 
     def predict(self, rows: Any) -> Reals:
         """The expected number of each public row, within the declared bounds."""
         model: AdditiveModel = self._require_fitted()
         return model.numbers(self._public(rows, [each.name for each in model.features]))
-
-    def score(self, rows: Any, y: Any) -> float:
-        """R² on public rows."""
-        wanted = np.asarray(y, dtype=np.float64)
-        left = float(((wanted - self.predict(rows)) ** 2).sum())
-        return 1 - left / max(float(((wanted - wanted.mean()) ** 2).sum()), 1e-300)
 
     def _axis(self) -> tuple[str, str]:
         return self.model_.target.name, f"what each adds to {self.model_.target.name}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from giveortake.plan import Expression, Relation
 
 STEPS = 1 << 10  # of 1
-_FEWEST = 1 << 5
+_FEWEST_STEPS = 1 << 6  # of 1, where vectors are long
 
 
 def value(
@@ -31,14 +31,6 @@ def value(
 def one(weight: float = 1, steps: int = STEPS) -> Summand:
     """The same number for each row: what counts rows, and what an intercept belongs to."""
     return value(Literal(Fraction(weight)), 0, weight, steps)
-
-
-def steps_for(longest: float, rows: int, factors: int) -> int:
-    """How many steps 1 has, so that vectors of so many of the longest rows' worth are no longer than engines take."""
-    steps = STEPS
-    while steps > _FEWEST and math.ceil(longest * steps**factors) * rows > LONGEST:
-        steps //= 2
-    return steps
 
 
 def gram(count: int) -> tuple[Component, ...]:
@@ -55,18 +47,43 @@ def vector_sum(
     *,
     keys: Sequence[KeyColumn] = (),
     longest: float | None = None,
-    steps: int = STEPS,
 ) -> VectorSum:
     """A sum of vectors, of which a unit gives as much as so many of the longest rows, at most.
 
     `longest` is the length of a row's vector, in whole numbers, not in steps, where it is known to be shorter than the
-    bounds of its values alone say; what is longer is cut. `steps` is how many of them 1 has in the values.
+    bounds of its values alone say; what is longer is cut.
     """
     made = VectorSum(relation, tuple(values), tuple(keys), tuple(components), 1)
     unit = math.isqrt(made.longest_row - 1) + 1
     if longest is not None:
-        unit = min(unit, math.ceil(longest * steps ** max(len(each.factors) for each in components)))
+        unit = min(unit, math.ceil(longest * max(_steps_of(made, each) for each in components)))
     try:
         return VectorSum(relation, made.values, made.columns, made.components, unit * rows)
     except QueryRefused as refusal:
         raise QueryRefused(str(refusal), hint="let fewer rows of a person count, or take fewer features") from None
+
+
+def gram_sum(
+    relation: Relation, values: Sequence[tuple[Expression, float, float]], rows: int, *, longest: float
+) -> VectorSum:
+    """All products of two of some numbers of a row, each with its bounds; Σ x² is at most `longest`, or made so.
+
+    Values have as many steps as fit: fewer where much of a unit counts, because a vector's length is bounded.
+    """
+    steps = steps_for(longest, rows, factors=2)
+    summands = [value(expression, low, high, steps) for expression, low, high in values]
+    return vector_sum(relation, summands, gram(len(summands)), rows, longest=longest)
+
+
+def steps_for(longest: float, rows: int, *, factors: int) -> int:
+    """How many steps 1 has in values, so that products of so many are no longer than engines take, in `rows` rows."""
+    steps = STEPS
+    while steps > _FEWEST_STEPS and math.ceil(longest * steps**factors) * rows > LONGEST:
+        steps //= 2
+    return steps
+
+
+def _steps_of(asked: VectorSum, component: Component) -> Fraction:
+    """How many steps of a component are 1."""
+    quanta = [asked.values[place].quantum for place in component.factors]
+    return math.prod((1 / quantum.granularity for quantum in quanta if quantum is not None), start=Fraction(1))

@@ -23,7 +23,7 @@ from giveortake.engines import Component
 from giveortake.errors import InvalidParameter
 from giveortake.learn.classifier import STEEPEST, Classifier, ClassModel, features_and_classes, planned
 from giveortake.learn.features import Category, Feature, encoded, weighted
-from giveortake.learn.lattice import gram, one, steps_for, value, vector_sum
+from giveortake.learn.lattice import gram_sum, one, steps_for, value, vector_sum
 from giveortake.learn.noise_aware import Curvature
 from giveortake.learn.standardisation import FARTHEST, Standardisation, standardisation_of, standardisation_sum
 from giveortake.learn.task import Task
@@ -89,29 +89,23 @@ class LogisticTask(Task):
 
     def products(self, usual: Standardisation) -> VectorSum:
         """All products of (1, z)."""
-        steps = steps_for(self._count, self.ground.rows, 2)
-        return vector_sum(
-            self.ground.relation,
-            self._values(usual, steps),
-            gram(self._count),
-            self.ground.rows,
-            longest=self._count,
-            steps=steps,
-        )
+        columns = [(each, float(-FARTHEST), float(FARTHEST)) for each in self._standard(usual)]
+        values = [(Literal(Fraction(1)), 0.0, 1.0), *columns]
+        return gram_sum(self.ground.relation, values, self.ground.rows, longest=self._count)
 
     def gradient(self, usual: Standardisation, theta: Reals) -> VectorSum:
         """The sum of the misfit times (1, z), where θ is about z."""
         longest = math.sqrt(self._count)
-        steps = steps_for(longest, self.ground.rows, 2)
+        steps = steps_for(longest, self.ground.rows, factors=2)
         chance = logistic(weighted(self.features, plain(usual, theta)))
         misfit = Call("subtract", (self.target.is_value(self.target.values[1]), chance))
-        values = [value(misfit, steps=steps), *self._values(usual, steps)]
+        columns = [value(each, -FARTHEST, FARTHEST, steps) for each in self._standard(usual)]
+        values = [value(misfit, steps=steps), one(steps=steps), *columns]
         components = [Component((0, place)) for place in range(1, len(values))]
-        return vector_sum(self.ground.relation, values, components, self.ground.rows, longest=longest, steps=steps)
+        return vector_sum(self.ground.relation, values, components, self.ground.rows, longest=longest)
 
-    def _values(self, usual: Standardisation, steps: int) -> list[Any]:
-        standard = usual.expressions([each.expression for each in self.columns])
-        return [one(steps=steps), *(value(each, -FARTHEST, FARTHEST, steps) for each in standard)]
+    def _standard(self, usual: Standardisation) -> list[Expression]:
+        return usual.expressions([each.expression for each in self.columns])
 
     def learn(self, passes: Passes) -> LogisticModel:
         shares = list(self.shares.items())
@@ -127,7 +121,7 @@ class LogisticTask(Task):
             made = passes.add_up(name, self.gradient(usual, theta), share)
             slope = np.array([made.cells(each)[0] for each in range(self._count)])
             steepness = 0.25 if place == 0 else 0.16  # of the logistic function: at the middle, and where rows are
-            inverse = curvature.inverse(made.deviation() ** 2, _PRIOR, steepness * doubt / 2, steepness)
+            inverse = curvature.inverse(made.deviation() ** 2, _PRIOR, steepness * doubt / 2, scale=steepness)
             theta = np.round((theta + GAINS[place] * (inverse @ slope)) * _GRAIN) / _GRAIN
         return LogisticModel(self.features, self.target, plain(usual, theta))
 

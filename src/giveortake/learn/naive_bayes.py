@@ -51,18 +51,14 @@ class BayesTask(Task):
 
     def known(self) -> list[VectorSum]:
         longest = (1 + len(self.categories) + len(self.numbers) * (1.25 if self.variances else 1)) ** 0.5
-        steps = steps_for(longest, self.ground.rows, 1)
+        steps = steps_for(longest, self.ground.rows, factors=1)
         values = [one(steps=steps), *(value(each.scaled(), steps=steps) for each in self.numbers)]
         if self.variances:
             values += [value(_square(each.scaled()), -0.5, 0.5, steps) for each in self.numbers]
         keys = [KeyColumn(each.name, Column(each.name), each.values) for each in (self.target, *self.categories)]
         components = [Component((place,), (0,)) for place in range(len(values))]
         components += [Component((0,), (0, place)) for place in range(1, len(keys))]
-        return [
-            vector_sum(
-                self.ground.relation, values, components, self.ground.rows, keys=keys, longest=longest, steps=steps
-            )
-        ]
+        return [vector_sum(self.ground.relation, values, components, self.ground.rows, keys=keys, longest=longest)]
 
     def names(self) -> dict[str, Any]:
         features = [each.to_json() for each in self.features]

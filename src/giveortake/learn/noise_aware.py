@@ -16,42 +16,50 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Curvature:
-    """A symmetric matrix that was released with noise, by its directions; negative sizes are taken to be zero."""
+    """A symmetric matrix that was released with noise, by its directions and their sizes."""
 
     sizes: Reals
     directions: Reals
 
     @classmethod
     def of(cls, matrix: Reals) -> Curvature:
-        """The directions of a matrix; this is the only thing here that takes long."""
-        sizes, directions = np.linalg.eigh((matrix + matrix.T) / 2)
-        return cls(np.maximum(sizes, 0), directions)
+        """The directions of a matrix; nothing else here takes long."""
+        return cls(*np.linalg.eigh((matrix + matrix.T) / 2))
 
-    def inverse(self, noise: float, prior: float, floor: float, scale: float = 1.0) -> Reals:
-        """What `wiener` says of so many times the matrix."""
+    def inverse(
+        self, noise: float, prior: float, floor: float, *, penalty: float | None = None, scale: float = 1.0
+    ) -> Reals:
+        """What `wiener` says of `scale` times the matrix."""
         kept = np.maximum(scale * self.sizes, floor)
-        return np.asarray((self.directions * (kept / (kept**2 + (noise + kept) / prior))) @ self.directions.T)
+        pulled = noise / prior + kept * (1 / prior if penalty is None else penalty)
+        return np.asarray((self.directions * (kept / (kept**2 + pulled))) @ self.directions.T)
 
-    def matrix(self) -> Reals:
+    def positive(self) -> Reals:
         """The nearest matrix without negative sizes."""
-        return np.asarray((self.directions * self.sizes) @ self.directions.T)
+        return np.asarray((self.directions * np.maximum(self.sizes, 0)) @ self.directions.T)
 
 
-def wiener(curvature: Reals, noise: float, prior: float, floor: float) -> Reals:
+def wiener(curvature: Reals, noise: float, prior: float, floor: float, penalty: float | None = None) -> Reals:
     """What takes a noisy sum b to coefficients θ, where curvature·θ would be b without noise.
 
     `noise` is the variance of each number of b, `prior` how large the square of a coefficient is thought to be, and
     `floor` the size of the curvature's own noise, below which no eigenvalue is believed. In a direction of eigenvalue h
-    the gain is h/(h² + (noise + h)/prior): 1/h where the signal is large, and next to nothing where noise is. It is
-    post-processing: nothing here reads rows.
+    the gain is h/(h² + (noise + h)/prior): 1/h where the signal is large, and next to nothing where noise is. A stated
+    `penalty` of ridge regression takes the place of 1/prior beside h. It is post-processing: nothing here reads rows.
 
     >>> import numpy as np
     >>> wiener(np.diag([100.0, 1.0]), noise=1.0, prior=100.0, floor=0.5).round(3).tolist()
     [[0.01, 0.0], [0.0, 0.98]]
     """
-    return Curvature.of(curvature).inverse(noise, prior, floor)
+    return Curvature.of(curvature).inverse(noise, prior, floor, penalty=penalty)
 
 
 def positive(matrix: Reals) -> Reals:
     """The nearest symmetric matrix without negative eigenvalues."""
-    return Curvature.of(matrix).matrix()
+    return Curvature.of(matrix).positive()
+
+
+def followed(curvature: Reals, floor: float) -> tuple[int, int]:
+    """How many directions of a released matrix are more than its noise, and of how many."""
+    sizes = np.linalg.eigvalsh((curvature + curvature.T) / 2)
+    return int((sizes > floor).sum()), len(sizes)
