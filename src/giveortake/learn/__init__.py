@@ -6,8 +6,10 @@ from giveortake.learn.linear_model import LinearModel
 from giveortake.learn.logistic import LogisticRegression
 from giveortake.learn.moments import Moments, moments
 from giveortake.learn.naive_bayes import ClassMeans, NaiveBayes
+from giveortake.learn.output_perturbation import PerturbedModel, output_perturbation
 from giveortake.learn.pca import PCA
 from giveortake.learn.principal_components import PrincipalComponents
+from giveortake.learn.selection import Score, Selection, select
 from giveortake.learn.sgd import Descent, sgd
 
 __all__ = [
@@ -21,8 +23,13 @@ __all__ = [
     "LogisticRegression",
     "Moments",
     "NaiveBayes",
+    "PerturbedModel",
     "PrincipalComponents",
     "Ridge",
+    "Score",
+    "Selection",
     "moments",
+    "output_perturbation",
+    "select",
     "sgd",
 ]
