@@ -21,6 +21,7 @@ most C. What is summed is a product of integers then.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -115,7 +116,7 @@ class VectorSum:
 
     def offsets(self) -> list[int]:
         """Where the cells of each component begin."""
-        return [sum(self.sizes[:place]) for place in range(len(self.sizes))]
+        return list(itertools.accumulate(self.sizes, initial=0))[:-1]
 
     def reach(self, component: Component) -> int:
         """How far from zero one row can move a cell of a component, at most."""
