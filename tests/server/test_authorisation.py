@@ -41,7 +41,7 @@ def test_every_route_is_for_its_role(service: Running, route: Route, release: st
     """An empty body is malformed for whoever may, so that nothing is changed here."""
     if route.role == "anybody":
         return
-    body = None if route.body is None else {}
+    body: dict[str, object] | None = None if route.body is None else {}
     analyst = service.call("ann", route.method, path_of(route, release), body)
     assert (analyst.status_code == 403) == (route.role == "custodian")
     if route.role == "custodian":
