@@ -80,10 +80,7 @@ class Measurement:
     rules: Rules
     basis: Basis
     shares: tuple[Fraction, ...]  # of the spend for values, of each vector of measures
-    event: Event = field(init=False, compare=False)  # everything that is released, as one
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "event", self._event(self.measures, self.selection))
+    _priced: list[Event] = field(default_factory=list, init=False, repr=False, compare=False)  # `event`, once asked for
 
     @property
     def columns(self) -> tuple[KeyColumn, ...]:
@@ -94,6 +91,13 @@ class Measurement:
     def is_pure(self) -> bool:
         """Whether its noise keeps a pure promise."""
         return all(isinstance(noise, Laplace) for noise in self.noises)
+
+    @property
+    def event(self) -> Event:
+        """Everything that is released, as one event."""
+        if not self._priced:
+            self._priced.append(self._event(self.measures, self.selection))
+        return self._priced[0]
 
     def event_if_added(self) -> Event:
         """The same release as it looks when a unit is added or removed, whatever the neighbours are here."""
