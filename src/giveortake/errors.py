@@ -41,6 +41,7 @@ __all__ = [
     "QueryRefused",
     "SameTable",
     "SensitiveValue",
+    "Unavailable",
     "Unpriced",
     "Unprovable",
 ]
@@ -135,7 +136,7 @@ class QueryRefused(GiveOrTakeError, ValueError):
     """A question holds something that is not answered. No data was touched, and nothing charged."""
 
 
-FailureCause: TypeAlias = Literal["memory", "time", "changed", "storage", "other"]
+FailureCause: TypeAlias = Literal["memory", "time", "changed", "storage", "convergence", "other"]
 
 
 class QueryFailed(GiveOrTakeError, RuntimeError):
@@ -164,6 +165,10 @@ class BudgetExceeded(GiveOrTakeError):
 
 class Unpriced(BudgetExceeded):
     """What ran has no price in the currency of a budget, however large that is. Nothing has changed."""
+
+
+class Unavailable(GiveOrTakeError, ConnectionError):
+    """A service cannot be reached, or did not answer in time. With the same key the same request is charged once."""
 
 
 class LedgerError(GiveOrTakeError):
