@@ -21,6 +21,7 @@ most C. What is summed is a product of integers then.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -59,8 +60,11 @@ class Component:
 class Sample:
     """The persons whose names, with a salt before them, have a hash below a number of 2⁶⁰; or those that have not.
 
-    With a fresh secret salt of 128 random bits each person is in it on their own, with probability `below`/2⁶⁰: as far
-    as the hash, MD5 under a secret prefix, cannot be told from random bits. With a public one it is a fixed split.
+    Guarantee: with a fresh secret salt of 128 random bits each person is in it on their own, with probability
+    `below`/2⁶⁰: as far as the hash, MD5 under a secret prefix, cannot be told from random bits. With a public one it
+    is a fixed split. Where rows are units, a row is called by the integers that count of it and by its number among the
+    rows with the same integers. A row more is one name more, and changes no other; which of several rows that are
+    alike has which name changes no sum. So rows are sampled on their own, too.
     """
 
     salt: str = field(repr=False)
@@ -73,7 +77,7 @@ class Sample:
 class VectorSum:
     """The sum over units of vectors of length at most `bound`, in steps: one integer for each cell, in order.
 
-    With a `sample` only some persons count.
+    With a `sample` only some units count.
     """
 
     relation: Relation
@@ -86,11 +90,8 @@ class VectorSum:
     def __post_init__(self) -> None:
         if not 1 <= self.bound <= LONGEST:
             raise QueryRefused(f"a vector may have at most {LONGEST:,} steps, and at least one")
-        if self.sample is not None and self.relation.person is None:
-            raise QueryRefused(
-                "rows have no names by which they could be sampled",
-                hint='protect the table with unit="id", a column that names each row, and rows_per_person=1',
-            )
+        if self.sample is not None and self.relation.person is None and self.relation.most_rows != 1:
+            raise QueryRefused("rows that a union repeats are not sampled", hint="take the table itself")
         if self.size > MOST_CELLS:
             raise QueryRefused(f"a vector of {self.size:,} cells is too long", hint=f"at most {MOST_CELLS:,} cells")
         for component in self.components:
@@ -115,16 +116,18 @@ class VectorSum:
 
     def offsets(self) -> list[int]:
         """Where the cells of each component begin."""
-        return [sum(self.sizes[:place]) for place in range(len(self.sizes))]
+        return list(itertools.accumulate(self.sizes, initial=0))[:-1]
 
     def reach(self, component: Component) -> int:
         """How far from zero one row can move a cell of a component, at most."""
-        return math.prod(self._reach_of(place) for place in component.factors)
+        return math.prod(self._reaches[place] for place in component.factors)
 
-    def _reach_of(self, place: int) -> int:
-        quantum = self.values[place].quantum
-        assert quantum is not None  # noqa: S101 (values have one)
-        return quantum.reach
+    @cached_property
+    def _reaches(self) -> tuple[int, ...]:
+        """How far from zero each value can be."""
+        quanta = [each.quantum for each in self.values]
+        assert None not in quanta  # noqa: S101 (values have one)
+        return tuple(quantum.reach for quantum in quanta if quantum is not None)
 
     @property
     def is_dense(self) -> bool:
