@@ -1,0 +1,1 @@
+"""The service: many analysts, one budget, nobody sees a row."""

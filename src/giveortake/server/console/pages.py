@@ -1,0 +1,76 @@
+"""Pages: templates that escape everything, and headers under which a page can run and load only what is ours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+
+from giveortake.answers.printable import printable
+from giveortake.server.routes import Reply
+
+if TYPE_CHECKING:
+    from giveortake.server.routes import Call, Principal
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = [(b"content-security-policy", POLICY.encode()), (b"cross-origin-opener-policy", b"same-origin")]
+HTML = "text/html; charset=utf-8"
+
+
+def page(call: Call, template: str, *, status: int = 200, **values: Any) -> Reply:
+    """A page for whoever asks."""
+    return shown(template, call.principal, status=status, **values)
+
+
+def shown(template: str, who: Principal | None, *, status: int = 200, **values: Any) -> Reply:
+    """A page for somebody, or for nobody yet."""
+    content = _templates().get_template(template).render(who=who, **values)
+    return Reply(content.encode("utf-8", "replace"), HTML, status, list(HEADERS))
+
+
+def see(place: str, *, cookie: bytes | None = None) -> Reply:
+    """Send a browser to another page of ours."""
+    more = [] if cookie is None else [(b"set-cookie", cookie)]
+    return Reply(b"", HTML, 303, [(b"location", place.encode("ascii")), *HEADERS, *more])
+
+
+def at(call: Call, *, path: dict[str, str] | None = None, **body: Any) -> Call:
+    """The call of a handler of the API, as the page makes it for whoever asks."""
+    return replace(call, path=call.path if path is None else call.path | path, query={}, body=body)
+
+
+def sentence(words: str) -> str:
+    """Words as a sentence.
+
+    >>> sentence("at most 4 rows of a person")
+    'At most 4 rows of a person.'
+    """
+    said = words.strip()
+    return said and f"{said[0].upper()}{said[1:]}{'' if said[-1] in '.!?' else '.'}"
+
+
+@lru_cache(maxsize=1)
+def _templates() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("giveortake.server.console"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters["safe_text"] = lambda words: printable(str(words))
+    environment.filters["sentence"] = lambda words: sentence(str(words))
+    return environment
+
+
+@lru_cache(maxsize=16)
+def static_file(name: str) -> bytes:
+    """One of the files that come with the console."""
+    return (files("giveortake.server.console") / "static" / name).read_bytes()
