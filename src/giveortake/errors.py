@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AccessDenied",
     "AllowanceExceeded",
+    "ApprovalDenied",
     "ApprovalRequired",
     "BudgetExceeded",
     "DamagedReports",
@@ -40,6 +41,7 @@ __all__ = [
     "QueryRefused",
     "SameTable",
     "SensitiveValue",
+    "Unavailable",
     "Unpriced",
     "Unprovable",
 ]
@@ -165,6 +167,10 @@ class Unpriced(BudgetExceeded):
     """What ran has no price in the currency of a budget, however large that is. Nothing has changed."""
 
 
+class Unavailable(GiveOrTakeError, ConnectionError):
+    """A service cannot be reached, or did not answer in time. With the same key the same request is charged once."""
+
+
 class LedgerError(GiveOrTakeError):
     """A ledger refused: nothing was released, and nothing was charged unless the error says so."""
 
@@ -222,6 +228,15 @@ class ApprovalRequired(LedgerError, PermissionError):
 
     def __init__(self, message: str, *, request: int, hint: str | None = None) -> None:
         self.request = request
+        super().__init__(message, hint=hint)
+
+
+class ApprovalDenied(LedgerError, PermissionError):
+    """The custodian has refused a large spend, for `reason`. Nothing was charged."""
+
+    def __init__(self, message: str, *, request: int, reason: str, hint: str | None = None) -> None:
+        self.request = request
+        self.reason = reason
         super().__init__(message, hint=hint)
 
 

@@ -201,7 +201,7 @@ def test_an_analyst_is_told_what_fits_their_own_budget(tmp_path: Path) -> None:
     with gt.ledger.open(where) as ledger:
         ledger.analyst("ann", datasets=["staff"], budget=gt.ApproxDP("1", "1e-8"))
     with _session(ledger=where, analyst="ann") as session:
-        with pytest.raises(BudgetExceeded, match="ρ = 9 is more than the whole budget of the analyst ann") as refused:
+        with pytest.raises(BudgetExceeded, match="ρ = 9 is more than the whole budget of the analyst 'ann'") as refused:
             session.workload(TABLES).answer(rho=9)
         fits = Fraction(_stated(refused.value))
         session.workload(TABLES).answer(rho=fits)

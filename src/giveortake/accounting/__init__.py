@@ -1,6 +1,6 @@
 """Events priced: composition of what is declared together, and guards for what is chosen adaptively.
 
->>> from giveortake.accounting import events
+>>> from giveortake.accounting import compose, events
 >>> print(compose([events.Laplace(10)] * 3))
 ε = 0.3 (pure): adding or removing one row changes the probability of any outcome by a factor of at most 1.3499.
 """

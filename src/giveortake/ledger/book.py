@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 from giveortake.errors import AccessDenied, LedgerDamaged, LedgerRolledBack, LedgerTooNew, NotFound
 from giveortake.ledger.allotments import larger
 from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, UPGRADE, Entry, Point, canonical, digest
-from giveortake.ledger.levels import FAILURES, DataSet, Grant, Level, Paid, Reserved
+from giveortake.ledger.levels import FAILURES, DataSet, Grant, Level, Paid, Requested, Reserved, Token
 from giveortake.ledger.promises import promise_from_json
 from giveortake.privacy import Unit
 
@@ -38,8 +38,9 @@ class Book:
     ids: dict[str, int] = field(default_factory=dict)
     paid: dict[tuple[str | None, str], Paid] = field(default_factory=dict)  # by who may see it, and the question
     unsettled: dict[tuple[str | None, str], int] = field(default_factory=dict)  # by who asked it, and the question
-    waiting: dict[str, int] = field(default_factory=dict)  # requests that need approval, by their digest
-    approved: dict[str, int] = field(default_factory=dict)  # and those that have it
+    requests: dict[str, Requested] = field(default_factory=dict)  # the last that needed approval, by what was asked
+    requests_by_id: dict[int, Requested] = field(default_factory=dict)  # all of them
+    tokens: dict[str, Token] = field(default_factory=dict)
     profiles: dict[str, list[int]] = field(default_factory=dict)  # reservations of profiles, by data set
     before_0_2: bool = False  # whether anything was asked by an earlier version
     moved: int | None = None  # the entry that says that the mark left its place beside the ledger
@@ -238,8 +239,8 @@ class Book:
             self.paid[key].levels.update(levels)
         if answer is None and question is not None:
             self.unsettled[content["analyst"], question] = number
-        if self.approved:
-            self.approved.pop(approval_digest(content), None)
+        if self.requests and (request := self.requests.pop(approval_digest(content), None)) is not None:
+            request.state = "used"
         if isinstance(content["request"], dict) and "profile" in content["request"]:
             self.profiles.setdefault(content["dataset"], []).append(number)
 
@@ -280,11 +281,27 @@ class Book:
         self.levels[content["level"]].failed = 0
 
     def _requested(self, number: int, content: dict[str, Any]) -> None:
-        self.waiting[approval_digest(content)] = content.get("id", number)  # which 0.1 had not
+        name = content.get("id", number)  # which 0.1 had not
+        new = Requested(number, name, approval_digest(content), content["analyst"])
+        self.requests[new.digest] = self.requests_by_id[new.id] = new
 
     def _approved(self, number: int, content: dict[str, Any]) -> None:
-        self.waiting.pop(content["request"], None)
-        self.approved[content["request"]] = number
+        request = self.requests[content["request"]]
+        request.state, request.decision, request.expires = "approved", number, content.get("expires")
+
+    def _denied(self, number: int, content: dict[str, Any]) -> None:
+        request = self.requests[content["request"]]
+        request.state, request.decision, request.expires = "denied", number, None
+
+    def _token(self, number: int, content: dict[str, Any]) -> None:
+        if content["id"] in self.tokens:
+            raise LedgerDamaged(f"entry {number} issues a token twice", hint=RESTORE)
+        self.tokens[content["id"]] = Token(
+            number, content["id"], content["analyst"], content["hash"], content["expires"]
+        )
+
+    def _withdrawn(self, _number: int, content: dict[str, Any]) -> None:
+        self.tokens[content["token"]].revoked = True
 
     def _budget(self, _number: int, content: dict[str, Any]) -> None:
         level = self.levels[content["level"]]
@@ -339,6 +356,7 @@ KINDS = frozenset(
         "budget",
         "dataset",
         "declared",
+        "denied",
         "drawn",
         "failed",
         "forgiven",
@@ -353,7 +371,9 @@ KINDS = frozenset(
         "restored",
         "revoked",
         "settled",
+        "token",
         "version",
+        "withdrawn",
     }
 )
 

@@ -109,7 +109,12 @@ class Draft:
         self._filters = filters
         self._now = now
         self.writable = writable
+        self.by: str | None = None  # who decides what is written here, if that is an administrative act
         self._secret = secret
+
+    def moment(self) -> datetime:
+        """What the clock says. It decides when tokens and approvals end, and nothing else."""
+        return datetime.fromisoformat(self._now())
 
     def keyed(self, fingerprint: str) -> str | None:
         """A fingerprint as it is written down: whoever reads the ledger cannot test what the table holds.
@@ -155,6 +160,8 @@ class Draft:
         """Write one more entry, and the states in which it leaves the filters of some levels."""
         if not self.writable:
             raise LedgerUnavailable("the ledger was opened for reading only")
+        if self.by is not None:
+            content = content | {"by": self.by}
         previous = self.entries[-1].hash if self.entries else self.book.head.hash
         states = {level: snapshot_of(guard) for level, guard in (filters or {}).items()}
         if states:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _SHOWN = {
     "analyst": ("datasets", "budget", "approval_above", "failures", "questions"),
-    "reserved": ("id", "dataset", "version", "event", "key", "request", "question", "asked"),
+    "reserved": ("id", "dataset", "version", "event", "key", "request", "question", "asked", "record"),
     "drawn": ("place", "drawn"),
     "settled": ("answer",),
     "failed": (),
@@ -22,9 +22,12 @@ _SHOWN = {
     "budget": ("budget", "reason"),
     "revoked": ("reason",),
     "readmitted": ("reason",),
-    "requested": ("id", "dataset", "version", "event", "key", "request", "question", "asked"),
+    "approved": ("reason", "expires"),
+    "denied": ("reason",),
+    "requested": ("id", "dataset", "version", "event", "key", "request", "question", "asked", "record"),
 }
 
+_OF_ANALYSTS = frozenset({"reserved", "requested", "approved", "denied", "revoked", "readmitted"})
 _OF_RESERVATIONS = frozenset({"drawn", "settled", "failed", "repeated"})
 
 
@@ -37,7 +40,7 @@ def of_analyst(entries: Iterable[Entry], book: Book, analyst: str) -> Iterator[E
         content = entry.content
         if (
             (entry.kind == "analyst" and content["name"] == analyst)
-            or (entry.kind in {"reserved", "requested", "revoked", "readmitted"} and content["analyst"] == analyst)
+            or (entry.kind in _OF_ANALYSTS and content.get("analyst") == analyst)
             or (entry.kind in _OF_RESERVATIONS and content["reservation"] in mine)
             or (entry.kind in {"budget", "forgiven"} and content["level"] in levels)
         ):

@@ -56,7 +56,7 @@ def too_dear(
     left = mechanism.ledger.affordable(standing) or Fraction(0)
     whole = share_of_budget(standing.budget or mechanism.budget, event) is None
     does = "is more than the whole budget of" if whole else "does not fit any more into the budget of"
-    whose = f"the {mechanism.population}" if mechanism.analyst is None else f"the analyst {mechanism.analyst}"
+    whose = f"the {mechanism.population}" if mechanism.analyst is None else f"the analyst {mechanism.analyst!r}"
     message = f"{costs} {does} {whose}; nothing was charged"
     pot = standing.remaining.get("δ") if isinstance(standing.remaining, dict) else None
     if isinstance(refusal, Unpriced) and mechanism.part is not None:

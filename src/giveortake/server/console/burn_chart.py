@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 _MOST = 400  # steps that are drawn; of more, every so-manieth
 
 
-def burn_chart(used: Sequence[float], whose: str, *, height: int = 120) -> Markup | None:
+def burn_chart(used: Sequence[float], whose: str, *, height: int = 136) -> Markup | None:
     """What was left after each charge, as shares of the budget; `used` grows from the first charge on."""
     if not used:
         return None
     left = [1.0, *(max(0.0, 1.0 - share) for share in used)]
-    x, y = Scale(0.0, float(len(used))), Scale(0.0, 1.0)
+    x, y = Scale(0.0, len(used) + max(1.0, 0.05 * len(used))), Scale(0.0, 1.0)
     every = -(-len(left) // _MOST)
     places = [*range(0, len(left), every), len(left) - 1]
     steps: list[tuple[float, float]] = []
@@ -27,7 +27,8 @@ def burn_chart(used: Sequence[float], whose: str, *, height: int = 120) -> Marku
         if steps:
             steps.append((float(place), steps[-1][1]))
         steps.append((float(place), left[place]))
-    plane = Plane(x, y, height=height)
+    steps.append((x.high, left[-1]))  # what is left stays left
+    plane = Plane(x, y, height=height, left=0.2)
     area = plane.band([(place, 0.0, share) for place, share in steps], class_="area")
     return plane.chart(
         area,

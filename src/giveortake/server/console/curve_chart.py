@@ -43,7 +43,7 @@ def curve_chart(curve: Mapping[str, Any], spend: str | None = None, column: str 
     x = Scale(points[0][0], points[-1][0], "log")
     least, greatest = min(margin for _, margin in points), max(margin for _, margin in points)
     y = Scale(least / 1.15, greatest * 1.15, "log")
-    plane = Plane(x, y, height=190)
+    plane = Plane(x, y, height=206, left=0.22)
     parts = [*_too_dear(curve, x), plane.line(points, class_="line")]
     place = float(spend) if spend is not None else None
     if place is not None:
@@ -54,7 +54,7 @@ def curve_chart(curve: Mapping[str, Any], spend: str | None = None, column: str 
         *parts,
         label=_in_words(points, named, symbol),
         title=f"margin of {named}{unit}",
-        x_title=f"{symbol} →",
+        x_title=f"{symbol} to spend →",
         x_ticks=[(value, f"{said}") for value, said in x.ticks(5)],
         y_ticks=[(value, f"± {said}") for value, said in y.ticks(4)],
         data_points=json.dumps(points),

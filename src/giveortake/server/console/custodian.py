@@ -30,7 +30,9 @@ async def act(call: Call) -> Result:
         done, more = await _ACTS[said["do"]](call, said)
     except Refused as refused:
         return await _shown(call, said=told(refused))
-    return await _shown(call, said=Told("done", done, "", "", "Written to the ledger, with your token's name.", calm=True), **more)
+    return await _shown(
+        call, said=Told("done", done, "", "", "Written to the ledger, with your token's name.", calm=True), **more
+    )
 
 
 async def _shown(call: Call, *, said: Told | None = None, secret: str = "", checked: Any = None) -> Result:
@@ -65,14 +67,14 @@ async def _add_analyst(call: Call, said: dict[str, str]) -> tuple[str, dict[str,
     names = [found[1] for each in said if (found := _DATASET.fullmatch(each))]
     budget = {name: said[name] for name in ("epsilon", "delta") if said.get(name)}
     body = {"name": said.get("name", ""), "datasets": names, **({"budget": budget} if budget else {})}
-    await administration.add_analyst(at(call, **body))
+    await administration.add_analyst(replace(at(call), body=body))
     return f"{said.get('name')} may ask now; a token lets them in", {}
 
 
 async def _issue_token(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
     name = said.get("name", "")
     body = {"role": "analyst", "name": name} if name else {"role": "custodian"}
-    made: Any = await administration.issue_token(at(call, **body))
+    made: Any = await administration.issue_token(replace(at(call), body=body))
     return f"A token for {name or 'a custodian'}: it is shown this once", {"secret": made["token"]}
 
 

@@ -20,9 +20,7 @@ _TOKEN = re.compile(r"[!#-+\--:<-\[\]-~]{1,200}")  # what a cookie can hold
 _MEDIA = {
     "console.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
-    **dict.fromkeys(
-        ("workbench.js", "highlight.js", "completion.js", "curve.js"), "text/javascript; charset=utf-8"
-    ),
+    **dict.fromkeys(("workbench.js", "highlight.js", "completion.js", "curve.js"), "text/javascript; charset=utf-8"),
 }
 _NEEDED = Told(
     "unauthenticated",
@@ -66,9 +64,7 @@ def page_refusal(refused: Refused, principal: Principal | None) -> Reply:
         return see("/login?why=token")
     said = told(refused)
     back = "/" if principal is not None else "/login"
-    return shown(
-        "refusal.html", principal, status=refused.cause.status, told=said, back=back, here="", dataset=None
-    )
+    return shown("refusal.html", principal, status=refused.cause.status, told=said, back=back, here="", dataset=None)
 
 
 def _cookie(settings: Settings, token: str) -> bytes:
@@ -82,5 +78,7 @@ ROUTES = (
     Route("GET", "/login", "anybody", "where a token is pasted", login_page, query={"why": text(20)}, page=True),
     Route("POST", "/login", "anybody", "keep a token in a cookie", login, body=of("token", token=text(400)), page=True),
     Route("POST", "/logout", "analyst", "forget the token", logout, body=of(), page=True),
-    Route("GET", "/static/{name}", "anybody", "styles and scripts", static, media=tuple(set(_MEDIA.values())), page=True),
+    Route(
+        "GET", "/static/{name}", "anybody", "styles and scripts", static, media=tuple(set(_MEDIA.values())), page=True
+    ),
 )

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 
 from giveortake.answers.printable import printable
+from giveortake.server.refusals import Refused
 from giveortake.server.routes import Reply
 
 if TYPE_CHECKING:
-    from giveortake.server.routes import Call, Principal
+    from collections.abc import Awaitable, Callable
+
+    from giveortake.server.routes import Call, Principal, Result
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -45,6 +48,21 @@ def at(call: Call, *, path: dict[str, str] | None = None, **body: Any) -> Call:
     return replace(call, path=call.path if path is None else call.path | path, query={}, body=body)
 
 
+async def patiently(handler: Callable[[Call], Awaitable[Result]], call: Call) -> Any:
+    """What a handler gives that only reads: asked once more if its worker was lost, since nothing could be charged."""
+    try:
+        return await handler(call)
+    except Refused as refused:
+        if not refused.cause.again:
+            raise
+        return await handler(call)
+
+
+def asking_for(call: Call, path: dict[str, str] | None = None, **query: Any) -> Call:
+    """The call of a handler that takes a query and no body."""
+    return replace(call, path=call.path if path is None else call.path | path, query=query, body={})
+
+
 def sentence(words: str) -> str:
     """Words as a sentence.
 
@@ -52,7 +70,8 @@ def sentence(words: str) -> str:
     'At most 4 rows of a person.'
     """
     said = words.strip()
-    return said and f"{said[0].upper()}{said[1:]}{'' if said[-1] in '.!?' else '.'}"
+    first = said[:1].upper() if said[:1].isascii() else said[:1]  # an ε stays one
+    return said and f"{first}{said[1:]}{'' if said[-1] in '.!?' else '.'}"
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from giveortake.server.console.scales import Scale
 
 _TOP, _BOTTOM = 22, 26  # what titles and ticks take, in pixels
-_LEFT, _WIDTH = 0.15, 0.82  # what the plane takes, as shares of the width
+_RIGHT = 0.03  # what is free at the right, as a share of the width
 
 
 @final
@@ -24,6 +24,7 @@ class Plane:
     x: Scale
     y: Scale
     height: int = 200
+    left: float = 0.15  # what ticks take at the left, as a share of the width
 
     def path(self, d: str, **attributes: Attribute) -> Markup:
         """A path in thousandths: its strokes keep their width."""
@@ -58,9 +59,9 @@ class Plane:
         **attributes: Attribute,
     ) -> Markup:
         """The whole: axes with their ticks, what is drawn, and what a screen reader says instead."""
-        inner = self.height - _TOP - _BOTTOM
+        inner = self.height - _TOP - _BOTTOM - (16 if x_title else 0)
         across = [
-            tag("text", said, x=percent(self.x.at(place)), y=inner + 17, class_="tick middle")
+            tag("text", said, x=percent(self.x.at(place)), y=inner + 17, class_=_anchor(self.x.at(place)))
             for place, said in (self.x.ticks(5) if x_ticks is None else x_ticks)
         ]
         up = []
@@ -76,14 +77,14 @@ class Plane:
             *content,
             *across,
             class_="plane",
-            x=percent(_LEFT),
+            x=percent(self.left),
             y=_TOP,
-            width=percent(_WIDTH),
+            width=percent(1 - self.left - _RIGHT),
             height=inner,
             overflow="visible",
         )
-        named = tag("text", title, x=percent(_LEFT), y=12, class_="tick")
-        below = [tag("text", x_title, x=percent(_LEFT + _WIDTH), y=12, class_="tick end")] if x_title else []
+        named = tag("text", title, x=percent(self.left), y=12, class_="tick")
+        below = [tag("text", x_title, x=percent(1 - _RIGHT), y=self.height - 6, class_="tick end")] if x_title else []
         return tag(
             "svg",
             named,
@@ -96,3 +97,8 @@ class Plane:
             aria_label=label,
             **attributes,
         )
+
+
+def _anchor(share: float) -> str:
+    """What stands at an end of the axis stays inside."""
+    return "tick end" if share > 0.97 else "tick middle"

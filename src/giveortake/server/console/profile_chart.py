@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from giveortake.server.console.markup import Markup, percent, tag
 from giveortake.server.console.plane import Plane
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-def profile_chart(lines: Sequence[Mapping[str, float]]) -> Markup | None:
+def profile_chart(lines: Sequence[Mapping[str, Any]]) -> Markup | None:
     """Noise, rows left out, and both together, for every cap, on logarithmic scales; the least error has a mark."""
     if len(lines) < 2:
         return None
@@ -21,10 +21,11 @@ def profile_chart(lines: Sequence[Mapping[str, float]]) -> Markup | None:
     most = max(line["error"] for line in lines)
     least = max(1.0, min(line["noise"] for line in lines) / 2)
     x, y = Scale(caps[0], caps[-1], "log"), Scale(least, max(most, 2 * least) * 1.2, "log")
-    plane = Plane(x, y, height=240)
+    plane = Plane(x, y, height=256)
     best = min(lines, key=lambda line: line["error"])
     at = percent(x.at(best["cap"]))
-    band = [(float(line["cap"]), max(least, line["low"]), min(most, max(least, line["high"]))) for line in lines]
+    highs = [most if line["high"] is None else min(most, max(least, line["high"])) for line in lines]
+    band = [(cap, max(least, line["low"]), high) for cap, line, high in zip(caps, lines, highs, strict=True)]
     return plane.chart(
         plane.band(band, class_="area"),
         plane.line([(float(line["cap"]), line["noise"]) for line in lines], class_="line other"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
+from giveortake.exact import shown
 from giveortake.server import asking
 from giveortake.server.console.forms import NONCE, kept_nonce, key_of
-from giveortake.server.console.pages import at, page
+from giveortake.server.console.pages import at, page, patiently
 from giveortake.server.console.profile_chart import profile_chart
 from giveortake.server.console.scales import brief
 from giveortake.server.console.states import Told, told
@@ -35,7 +37,7 @@ async def made(call: Call) -> Result:
 
 
 async def _shown(call: Call, *, profile: Any = None, said: Told | None = None, epsilon: str = _SPEND) -> Result:
-    it: Any = await asking.dataset(at(call))
+    it: Any = await patiently(asking.dataset, at(call))
     lines = [] if profile is None else profile["lines"]
     best = min(lines, key=lambda line: line["error"]) if lines else None
     return page(
@@ -47,7 +49,7 @@ async def _shown(call: Call, *, profile: Any = None, said: Told | None = None, e
         nonce=kept_nonce(call.body),
         epsilon=epsilon,
         left=f"ε = {standing_view(it['standing'])['left']}",
-        profile=profile,
+        profile=None if profile is None else {**profile, "epsilon": shown(Fraction(profile["epsilon"]))},
         chart=profile_chart(lines),
         lines=[_line(line, best) for line in lines],
         caps=", ".join(f"{name} = {cap:,}" for name, cap in (profile or {}).get("caps", {}).items()),
@@ -56,9 +58,9 @@ async def _shown(call: Call, *, profile: Any = None, said: Told | None = None, e
     )
 
 
-def _line(line: dict[str, float], best: Any) -> dict[str, Any]:
-    told = {name: brief(value) for name, value in line.items() if name != "cap"}
-    return {**told, "cap": f"{line['cap']:,.0f}", "best": line is best}
+def _line(line: dict[str, float | None], best: Any) -> dict[str, Any]:
+    told = {name: "no bound" if value is None else brief(value) for name, value in line.items() if name != "cap"}
+    return {**told, "cap": f"{line['cap'] or 0:,.0f}", "best": line is best}
 
 
 ROUTES = (

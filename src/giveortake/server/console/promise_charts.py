@@ -23,13 +23,13 @@ _SHARES = sorted({*(Fraction(k, 40) for k in range(41)), *(Fraction(k, 200) for 
 _WHOLE = Scale(0.0, 1.0)
 _PERCENTS = [(0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %")]
 _GROUPS = range(1, 11)
-_HEIGHT = 210
+_HEIGHT = 226
 
 
 @lru_cache(maxsize=64)
 def belief_chart(promise: Guarantee) -> Markup:
     """Belief before against belief after: whatever is published, it stays within the band."""
-    plane = Plane(_WHOLE, _WHOLE, _HEIGHT)
+    plane = Plane(_WHOLE, _WHOLE, _HEIGHT, left=0.18)
     rows = []
     for prior in _SHARES:
         found = beliefs(promise, prior) or (Fraction(0), Fraction(1), None)
@@ -51,7 +51,7 @@ def belief_chart(promise: Guarantee) -> Markup:
 @lru_cache(maxsize=64)
 def attacker_chart(promise: Guarantee) -> Markup:
     """The best that anybody can do who guesses who is in the data: right guesses against wrong ones."""
-    plane = Plane(_WHOLE, _WHOLE, _HEIGHT)
+    plane = Plane(_WHOLE, _WHOLE, _HEIGHT, left=0.18)
     points = [(float(rate), float(promise.membership_inference(rate))) for rate in _SHARES]
     tenth = round(100 * float(promise.membership_inference(Fraction(1, 10))))
     return plane.chart(
@@ -69,7 +69,7 @@ def attacker_chart(promise: Guarantee) -> Markup:
 @lru_cache(maxsize=64)
 def group_chart(promise: Guarantee) -> Markup:
     """How a belief of one half about a group may end, by the size of the group."""
-    plane = Plane(Scale(1.0, float(_GROUPS[-1])), _WHOLE, _HEIGHT)
+    plane = Plane(Scale(1.0, float(_GROUPS[-1])), _WHOLE, _HEIGHT, left=0.18)
     rows = [(float(size), *group_belief(promise, size)) for size in _GROUPS]
     return plane.chart(
         plane.band(rows, class_="area"),

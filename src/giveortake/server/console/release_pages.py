@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 from urllib.parse import quote as in_address
 
@@ -10,7 +11,7 @@ from giveortake.exact import shown as shown_fraction
 from giveortake.server import asking
 from giveortake.server.console.differences import Difference, difference
 from giveortake.server.console.forms import NONCE, Form, kept_nonce, key_of
-from giveortake.server.console.pages import at, page, see
+from giveortake.server.console.pages import asking_for, at, page, patiently, see
 from giveortake.server.console.snippets import snippets
 from giveortake.server.console.states import NOTHING, Told, told
 from giveortake.server.console.views import answer_of, answer_view, short, table_view
@@ -28,15 +29,13 @@ async def log(call: Call) -> Result:
     """What was asked and paid for, the newest first; words find some of them."""
     wanted = call.query.get("q", "").strip()
     limit = _LOOKED_THROUGH if wanted else _PAGE
-    query = {"order": "newest", "limit": limit} | ({"after": call.query["after"]} if "after" in call.query else {})
-    found: Any = await asking.releases(_with_query(call, query))
+    further = {"after": call.query["after"]} if "after" in call.query else {}
+    found: Any = await patiently(asking.releases, asking_for(call, order="newest", limit=limit, **further))
     rows = [_row(each) for each in found["releases"]]
     if wanted:
         rows = [row for row in rows if wanted.casefold() in f"{row['asked']} {row['id']}".casefold()]
     more = found["releases"][-1]["id"] if found["more"] and found["releases"] else ""
-    return page(
-        call, "releases.html", here="releases", dataset=call.path["dataset"], rows=rows, q=wanted, more=more
-    )
+    return page(call, "releases.html", here="releases", dataset=call.path["dataset"], rows=rows, q=wanted, more=more)
 
 
 async def one(call: Call) -> Result:
@@ -46,7 +45,7 @@ async def one(call: Call) -> Result:
 
 async def _one(call: Call, said: Told | None) -> Result:
     name, release = call.path["dataset"], call.path["release"]
-    document: Any = await asking.release(at(call))
+    document: Any = await patiently(asking.release, at(call))
     record = await record_of(call, release)
     form = asked_again(record)
     return page(
@@ -82,7 +81,7 @@ async def compared(call: Call) -> Result:
     if None in chosen:
         said = Told("invalid", "Choose two releases", "One as before, one as after.", "", NOTHING, calm=True)
         return page(call, "compare.html", here="releases", dataset=name, told=said)
-    documents: list[Any] = [await asking.release(at(call, path={"release": str(each)})) for each in chosen]
+    documents: list[Any] = [await patiently(asking.release, at(call, path={"release": str(each)})) for each in chosen]
     before, after = map(answer_of, documents)
     try:
         found = difference(before, after)
@@ -138,7 +137,7 @@ def _lines(found: Difference) -> list[str]:
 
 async def record_of(call: Call, release: str) -> dict[str, Any]:
     """What the ledger says of a release; of one that was long ago, only its id."""
-    found: Any = await asking.releases(_with_query(call, {"order": "newest", "limit": _LOOKED_THROUGH}))
+    found: Any = await patiently(asking.releases, asking_for(call, order="newest", limit=_LOOKED_THROUGH))
     return next((each for each in found["releases"] if each["id"] == release), {"id": release})
 
 
@@ -170,23 +169,17 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
 def _price(spend: Any) -> str:
     if not isinstance(spend, dict):
         return "–" if spend is None else str(spend)
-    said = [f"{_SIGNS[name]} = {_decimal(value)}" for name, value in spend.items() if name in _SIGNS and value is not None]
+    said = [
+        f"{_SIGNS[name]} = {_decimal(value)}" for name, value in spend.items() if name in _SIGNS and value is not None
+    ]
     return ", ".join(said) or "–"
 
 
 def _decimal(number: Any) -> str:
-    from fractions import Fraction  # noqa: PLC0415 (here alone)
-
     try:
         return shown_fraction(Fraction(str(number)))
     except (ValueError, ZeroDivisionError):
         return str(number)
-
-
-def _with_query(call: Call, query: dict[str, Any]) -> Call:
-    found = at(call)
-    found.query.update(query)
-    return found
 
 
 _RELEASE = "/releases/{dataset}/{release}"

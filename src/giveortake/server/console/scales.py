@@ -130,7 +130,7 @@ def _date_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
     start, end = _moment(low), _moment(high)
     found: list[dt.datetime] = []
     label: Callable[[dt.datetime], str] = _day
-    for seconds in _SECONDS:
+    for seconds in _SECONDS if high - low < _DAY else ():
         if (high - low) / seconds < most:
             first = dt.datetime(start.year, start.month, start.day)
             found = _every(first, start, end, dt.timedelta(seconds=seconds))

@@ -23,12 +23,18 @@ _TITLES = {
     "unpriced": ("This has no price here", NOTHING),
     "budget": ("Too dear", NOTHING),
     "allowance": ("No more questions", NOTHING),
-    "approval_required": ("This waits for approval", "Nothing was charged yet. Once it is approved, ask the same again."),
+    "approval_required": (
+        "This waits for approval",
+        "Nothing was charged yet. Once it is approved, ask the same again.",
+    ),
     "key_conflict": ("This key was used for another question", NOTHING),
     "table_changed": ("The table has changed", NOTHING),
     "closed": ("This budget is closed", NOTHING),
     "too_many": ("Too many requests", NOTHING),
-    "failed": ("The question failed", "It was charged: that something failed could tell something. Asking again is free."),
+    "failed": (
+        "The question failed",
+        "It was charged: that something failed could tell something. Asking again is free.",
+    ),
     "worker_lost": ("The worker was lost", ONCE),
     "deadline": ("The question took too long, and was ended", ONCE),
     "overloaded": ("No worker is free", ONCE),
@@ -59,5 +65,8 @@ def told(refused: Refused, *, exhausted: bool = False) -> Told:
     title, charged = _TITLES.get(cause, ("This cannot be done", NOTHING))
     hint = error.get("hint") or ""
     if cause == "budget" and exhausted:
-        title, hint = "Your allotment is used up", "the custodian can grant more; what was released stays readable, free"
+        title, hint = (
+            "Your allotment is used up",
+            "the custodian can grant more; what was released stays readable, free",
+        )
     return Told(cause, title, str(error.get("message") or ""), str(hint), charged)

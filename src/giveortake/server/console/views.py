@@ -14,6 +14,7 @@ from giveortake.answers.numbers import shown, shown_with_margin
 from giveortake.answers.printable import printable
 from giveortake.exact import shown as shown_fraction
 from giveortake.server.console.burn_chart import meter
+from giveortake.server.console.curve_chart import coefficient
 from giveortake.server.console.interval_chart import MOST_ROWS, bars, figure
 from giveortake.server.console.pages import sentence
 from giveortake.server.console.scales import brief
@@ -41,7 +42,8 @@ def answer_view(answer: Answer, *, epsilon: str | None = None) -> dict[str, Any]
     """Everything that a page shows of an answer."""
     percent = shown_fraction(100 * Fraction(answer.confidence))
     together = "each" if answer.confidence.over == "cell" else "all together"
-    caps = sentence(str(answer.caps)) if answer.caps is not None else "Everything of a person counts."
+    caps = str(answer.caps or "everything of a person counts")
+    counted = "" if any(caps in note for note in answer.notes) else sentence(caps)
     cost = "" if answer.guarantee is None else sentence(str(answer.guarantee).partition(":")[0])
     release = answer.release_id or ""
     return {
@@ -49,9 +51,7 @@ def answer_view(answer: Answer, *, epsilon: str | None = None) -> dict[str, Any]
         "short": short(release),
         **table_view(answer.columns, figure_of=answer),
         "certainty": f"The bar holds the number without noise {percent} times in 100, {together}.",
-        "counts": printable(
-            " ".join(part for part in (cost, "Intervals cover the noise.", caps, _left_out(answer)) if part)
-        ),
+        "counts": printable(" ".join(part for part in (cost, "Intervals cover the noise.", counted) if part)),
         "notes": list(dict.fromkeys(answer.notes)),
         "promise": "" if answer.guarantee is None else str(answer.guarantee),
         "citations": list(answer.citations),
@@ -110,10 +110,14 @@ def uncertain(answer: Answer, epsilon: str | None) -> list[str]:
             where = " · ".join(map(shown, key))
             spend = _twice(epsilon)
             found.append(
-                f"{f'{where}: ' if where else ''}{printable(column.name)} lies between {shown(low)} and {shown(high)}."
+                f"{f'{where}: ' if where else ''}{printable(column.name)} lies between {_end(low)} and {_end(high)}."
                 f"{f' A spend of ε = {spend} would about halve that.' if spend else ''}"
             )
     return found[:_UNCERTAIN] + [f"… and {len(found) - _UNCERTAIN:,} more."] * (len(found) > _UNCERTAIN)
+
+
+def _end(number: Any) -> str:
+    return shown(number) if isinstance(number, int) or math.isinf(number) else brief(number)
 
 
 def _is_uncertain(value: Any, low: Any, high: Any) -> bool:
@@ -128,10 +132,6 @@ def _twice(epsilon: str | None) -> str | None:
         return None if not epsilon else shown_fraction(2 * Fraction(epsilon), 4)
     except (ValueError, ZeroDivisionError):
         return None
-
-
-def _left_out(answer: Answer) -> str:
-    return "" if answer.left_out is None else sentence(f"left out: {answer.left_out}")
 
 
 def _citation(answer: Answer) -> str:
@@ -152,14 +152,18 @@ def quote_view(quote: Mapping[str, Any], spend: str) -> dict[str, Any]:
         "percent": shown_fraction(100 * Fraction(quote["confidence"])),
         "over": "each",
         "counts": quote.get("contributions") or "",
-        "keys": quote["keys"],
+        "keyed": quote["keys"],
         "worthless": quote.get("worthless") or "",
         "notes": [*quote.get("notes", ()), *(f"cheaper: {each}" for each in quote.get("advice", ()))],
-        "leaves": "" if after is None else f"leaves {'' if exact else 'about '}ε = {amount(after)} of {whole(quote['standing'])}",
+        "leaves": ""
+        if after is None
+        else f"leaves {'' if exact else 'about '}ε = {amount(after)} of {whole(quote['standing'])}",
     }
 
 
-def standing_view(standing: Mapping[str, Any], quote: Mapping[str, Any] | None = None, spend: str = "") -> dict[str, Any]:
+def standing_view(
+    standing: Mapping[str, Any], quote: Mapping[str, Any] | None = None, spend: str = ""
+) -> dict[str, Any]:
     """A budget: what is used, what a question would use, and what is left."""
     used = float(standing.get("share") or 0.0)
     share = 0.0 if quote is None or not quote.get("admitted") else float(quote.get("share") or 0.0)
@@ -202,5 +206,8 @@ def _margin(margin: object) -> str:
         return f"± {brief(float(margin))}" if margin < 1000 else f"± {margin:,.0f}"
     if margin is None:
         return "by the data"
+    part = coefficient(margin)
+    if part is not None:
+        return f"± {part:,.0f} / n rows" if part >= 100 else f"± {part:.3g} / n rows"
     said = printable(str(margin))
     return f"± {said}" if said[:1].isdigit() else said

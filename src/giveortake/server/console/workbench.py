@@ -11,7 +11,7 @@ from giveortake.server import asking
 from giveortake.server.console.curve_chart import curve_chart, curve_table
 from giveortake.server.console.examples import examples, words
 from giveortake.server.console.forms import ASKED, Form
-from giveortake.server.console.pages import at, page, see
+from giveortake.server.console.pages import at, page, patiently, see
 from giveortake.server.console.release_pages import asked_again, record_of
 from giveortake.server.console.snippets import snippets
 from giveortake.server.console.states import told
@@ -25,13 +25,15 @@ _EXHAUSTED = 0.001  # an ε that is left and buys nothing
 
 async def opened(call: Call) -> Result:
     """The workbench, empty or with a release on it."""
-    it: Any = await asking.dataset(at(call))
+    it: Any = await patiently(asking.dataset, at(call))
     release = call.query.get("release")
     if release is None:
         return _shown(call, it, Form(epsilon=_first_spend(it)))
-    document: Any = await asking.release(at(call, path={"release": release}))
+    document: Any = await patiently(asking.release, at(call, path={"release": release}))
     record = await record_of(call, release)
-    form = replace(asked_again(record), epsilon=asked_again(record).epsilon)
+    form = asked_again(record)
+    if form.rows_per_person == str((it["caps"] or {}).get("rows_per_person")):
+        form = replace(form, rows_per_person="")  # what holds for all questions need not be said again
     return _shown(call, it, form, answer=document, **await _price(call, form, with_curve=True))
 
 
@@ -39,16 +41,15 @@ async def pressed(call: Call) -> Result:
     """A button was pressed: quote, or ask."""
     form, do = Form.of(call.body), call.body["do"]
     name = call.path["dataset"]
-    it: Any = await asking.dataset(at(call))
-    said = None
+    refusal = None
     if do == "ask":
         try:
             found: Any = await asking.answer(at(call, sql=form.sql, terms=form.terms, key=form.key("answer", name)))
             return see(f"/ask/{in_address(name, safe='')}?release={in_address(str(found['release_id']), safe='')}")
         except Refused as refused:
-            said = _told(refused, it)
-            if refused.cause.name == "revoked":
-                raise
+            refusal = refused
+    it = await patiently(asking.dataset, at(call))
+    said = None if refusal is None else _told(refusal, it)
     priced = await _price(call, form, with_curve=do != "exact") if form.sql else {}
     return _shown(call, it, form, **{**priced, "said": said or priced.get("said")})
 
@@ -60,11 +61,11 @@ async def _price(call: Call, form: Form, *, with_curve: bool) -> dict[str, Any]:
         return found
     others = {name: value for name, value in form.terms.items() if name != "epsilon"}
     try:
-        found["quote"] = await asking.quote(at(call, sql=form.sql, terms=form.terms))
+        found["quote"] = await patiently(asking.quote, at(call, sql=form.sql, terms=form.terms))
         if with_curve:
-            found["curve"] = await asking.curve(at(call, sql=form.sql, terms=others))
+            found["curve"] = await patiently(asking.curve, at(call, sql=form.sql, terms=others))
     except Refused as refused:
-        it: Any = await asking.dataset(at(call))
+        it: Any = await patiently(asking.dataset, at(call))
         found["said"] = _told(refused, it)
     return found
 

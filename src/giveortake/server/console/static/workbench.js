@@ -88,7 +88,11 @@ async function send(form, data, parts) {
   }
   if (number !== asked) return; // a later one is under way
   id("offline").hidden = true;
-  if (!page.getElementById("question")) { location.assign(response.url); return; } // logged out, or refused as a whole
+  if (!page.getElementById("question")) { // logged out, or refused as a whole
+    if (response.redirected) location.assign(response.url);
+    else document.querySelector("main").replaceWith(page.querySelector("main"));
+    return;
+  }
   if (parts && parts.every((part) => id(part) && page.getElementById(part))) {
     for (const part of parts) id(part).replaceWith(page.getElementById(part));
     say("");
