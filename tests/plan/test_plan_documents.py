@@ -151,7 +151,22 @@ def test_deep_and_wide_documents_are_refused_and_not_walked_to_the_end() -> None
 def test_a_mangled_document_is_a_question_or_a_refusal_and_nothing_else() -> None:
     luck = random.Random("mangled plans")  # noqa: S311 (which documents are tried need not be secret)
     documents = [written(question) for _, question in questions()]
-    spare = [None, True, -1, 2**70, 0.5, "", "north", "region", "x" * 99, [], ["table", "trips"], {}, "1/0", "nan"]
+    spare: list[Any] = [
+        None,
+        True,
+        -1,
+        2**70,
+        0.5,
+        "",
+        "north",
+        "region",
+        "x" * 99,
+        [],
+        ["table", "trips"],
+        {},
+        "1/0",
+        "nan",
+    ]
     read = 0
     for _ in range(1_500):
         mangled = json.loads(json.dumps(luck.choice(documents)))

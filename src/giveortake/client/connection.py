@@ -26,9 +26,9 @@ class Connection:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or parts.hostname is None:
             raise InvalidParameter("url", HIDDEN, "is not the address of a service", hint="https://data.example.org")
-        if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token:
+        if not token or not token.isascii() or not token.isprintable():
             raise InvalidParameter("token", HIDDEN, "is not a token", hint="the custodian issues them")
-        if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not timeout > 0:
+        if not 0 < timeout < float("inf"):
             raise InvalidParameter("timeout", timeout, "is not a positive number of seconds")
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
         self._prefix = parts.path.rstrip("/")

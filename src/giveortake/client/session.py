@@ -46,7 +46,7 @@ def connect(url: str, *, token: str, timeout: float = 60, dataset: str | None = 
     names = connection.get("me")["datasets"]
     if dataset is None and len(names) == 1:
         dataset = names[0]
-    if dataset not in names:
+    if dataset is None or dataset not in names:
         problem = "is missing, and there are several" if dataset is None else "is not among those you may ask"
         raise InvalidParameter("dataset", dataset, problem, hint=f"one of {', '.join(names) or 'none'}")
     return RemoteSession(connection, dataset)

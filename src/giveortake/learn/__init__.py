@@ -3,8 +3,10 @@
 from giveortake.learn.linear import LinearRegression, Ridge
 from giveortake.learn.linear_model import LinearModel
 from giveortake.learn.moments import Moments, moments
+from giveortake.learn.output_perturbation import PerturbedModel, output_perturbation
 from giveortake.learn.pca import PCA
 from giveortake.learn.principal_components import PrincipalComponents
+from giveortake.learn.selection import Score, Selection, select
 from giveortake.learn.sgd import Descent, sgd
 
 __all__ = [
@@ -13,8 +15,13 @@ __all__ = [
     "LinearModel",
     "LinearRegression",
     "Moments",
+    "PerturbedModel",
     "PrincipalComponents",
     "Ridge",
+    "Score",
+    "Selection",
     "moments",
+    "output_perturbation",
+    "select",
     "sgd",
 ]

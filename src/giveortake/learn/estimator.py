@@ -80,7 +80,7 @@ class Learner(ABC):
 
     # -- fitting ------------------------------------------------------------------------------------------------
 
-    def quote(self, source: Session | frame.Table, *, n: int | None = None) -> FitQuote:
+    def quote(self, source: Session | frame.Table | LearningData, *, n: int | None = None) -> FitQuote:
         """What a fit would cost. No row is read, and nothing charged; `n` is a public number of rows, if known."""
         task = self._task(LearningData.of(source))
         request = task.request()
@@ -98,7 +98,7 @@ class Learner(ABC):
             request.is_admitted,
         )
 
-    def fit(self, source: Session | frame.Table, y: object = None, *, key: str | None = None) -> Self:
+    def fit(self, source: Session | frame.Table | LearningData, y: object = None, *, key: str | None = None) -> Self:
         """Fit to the rows behind a session, or to a table of one. `key` makes a retry safe; the same again is free.
 
         Rows that you hold yourself, `fit(X, y)`, are put behind a session of their own first, with the parameters
@@ -207,7 +207,7 @@ def _is_behind_session(source: object) -> bool:
     from giveortake import frame  # noqa: PLC0415 (as above)
     from giveortake.session import Session  # noqa: PLC0415 (as above)
 
-    return isinstance(source, Session | frame.Table)
+    return isinstance(source, Session | frame.Table | LearningData)
 
 
 def _differs(learner: Learner, name: str, defaults: Any) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, final
 
-import giveortake as gt
+from giveortake import ledger as ledgers
+from giveortake.privacy import ApproxDP
 from giveortake.server.settings import Settings
 from giveortake.session.configuration import from_toml
 
@@ -41,8 +43,6 @@ class Demo:
 
 def prepared(folder: Path, *, port: int = 0) -> Demo:
     """The bundled table in a folder, an analyst who may spend ε = 2 of 4, and a token for each role."""
-    import json  # noqa: PLC0415 (a text of TOML is one of JSON)
-
     with as_file(files("giveortake").joinpath("data", "visits.csv")) as path:
         table = folder / "visits.csv"
         table.write_bytes(path.read_bytes())
@@ -50,8 +50,8 @@ def prepared(folder: Path, *, port: int = 0) -> Demo:
     toml.write_text(_TOML.format(source=json.dumps(table.name)), encoding="utf-8")
     with from_toml(toml):
         pass
-    with gt.ledger.open(folder / "visits.ledger", mark=folder / "visits.mark") as book:
-        book.analyst(ANALYST, datasets=["visits"], budget=gt.ApproxDP("2", "5e-7"))
+    with ledgers.open(folder / "visits.ledger", mark=folder / "visits.mark") as book:
+        book.analyst(ANALYST, datasets=["visits"], budget=ApproxDP("2", "5e-7"))
         _, analyst = book.issue_token(role="analyst", analyst=ANALYST, by="serve --demo")
         _, custodian = book.issue_token(role="custodian", by="serve --demo")
     return Demo(Settings.read(toml, port=port, secure_cookies=False), analyst, custodian)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from giveortake import __version__
 from giveortake.server.routes import Route
 from giveortake.server.schemas import OBJECT
 from giveortake.wire.causes import CAUSES
@@ -40,7 +40,11 @@ def openapi(routes: Iterable[Route]) -> dict[str, Any]:
             paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "giveortake", "version": __version__, "summary": "Numbers, give or take an honest margin"},
+        "info": {
+            "title": "giveortake",
+            "version": version("giveortake"),
+            "summary": "Numbers, give or take an honest margin",
+        },
         "paths": paths,
         "components": {
             "schemas": {"Refusal": _REFUSAL},

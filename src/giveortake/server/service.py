@@ -38,7 +38,7 @@ class Service:
     def of(cls, settings: Settings) -> Service:
         """A service as it is configured; nothing is started yet."""
         metrics = Metrics()
-        clerks = Pool("ledger", settings.ledger_task, 2, 1, settings.seconds, on_loss=metrics.lose)
+        clerks = Pool("ledger", settings.ledger_task, settings.clerks, 0, settings.seconds, on_loss=metrics.lose)
         pools = {
             name: Pool(
                 name,

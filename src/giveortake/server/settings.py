@@ -16,7 +16,7 @@ from giveortake.session.ledgers_beside import MEMORY, beside
 _SIZE = re.compile(r"([0-9]+)\s*(MB|GB)")
 _BYTES = {"MB": 1 << 20, "GB": 1 << 30}
 _KNOWN = (
-    *("host", "port", "workers", "spares", "address_space", "seconds", "patience", "waiting", "latency"),
+    *("host", "port", "workers", "spares", "clerks", "address_space", "seconds", "patience", "waiting", "latency"),
     *("requests_per_second", "burst", "in_flight", "proxies", "log", "secure_cookies"),
 )
 
@@ -34,6 +34,7 @@ class Settings:
     port: int = 8431
     workers: int = 2
     spares: int = 1
+    clerks: int = 2
     address_space: int | None = 8 << 30
     seconds: float = 60.0
     patience: float = 10.0
@@ -87,7 +88,7 @@ def _checked(file: Path, said: dict[str, Any], datasets: Any) -> dict[str, Any]:
                 f"[server] {name}", value, "is unknown", hint=f"{meant(name, _KNOWN)}known: {', '.join(_KNOWN)}"
             )
     found = dict(said)
-    for name in ("port", "workers", "spares", "waiting", "in_flight"):
+    for name in ("port", "workers", "spares", "clerks", "waiting", "in_flight"):
         if name in said:
             found[name] = _number(name, said[name], whole=True, least=0 if name in {"spares", "port"} else 1)
     for name in ("seconds", "patience", "requests_per_second", "burst"):

@@ -51,6 +51,7 @@ CAUSES = (
     Cause("budget", 402, errors.BudgetExceeded),
     Cause("allowance", 402, errors.AllowanceExceeded),
     Cause("approval_required", 409, errors.ApprovalRequired),
+    Cause("approval_denied", 409, errors.ApprovalDenied),
     Cause("key_conflict", 409, errors.IdempotencyConflict),
     Cause("table_changed", 409, errors.LedgerMismatch),
     Cause("closed", 409, errors.PopulationClosed),
@@ -67,7 +68,11 @@ CAUSES = (
     Cause("internal", 500, GiveOrTakeError, "something went wrong here", "the custodian's log says what kind of error"),
 )
 BY_NAME = {cause.name: cause for cause in CAUSES}
-_FIELDS = {"approval_required": "request", "failed": "cause"}  # what else an error tells to programs
+_FIELDS = {  # what else an error tells to programs
+    "approval_required": {"request": "request"},
+    "approval_denied": {"request": "request", "reason": "reason"},
+    "failed": {"failure": "cause"},
+}
 
 
 def cause_of(error: GiveOrTakeError) -> Cause:
@@ -95,8 +100,7 @@ def document_of(cause: Cause, message: str | None = None, hint: str | None = Non
 def refusal_of(error: GiveOrTakeError) -> tuple[Cause, dict[str, Any]]:
     """The cause of an error and what is told of it."""
     cause = cause_of(error)
-    field = _FIELDS.get(cause.name)
-    more = {} if field is None else {field if field != "cause" else "failure": getattr(error, field)}
+    more = {told: getattr(error, name) for told, name in _FIELDS.get(cause.name, {}).items()}
     return cause, document_of(cause, error.message, error.hint, **more)
 
 
@@ -120,8 +124,4 @@ def _blank(cause: Cause, told: dict[str, Any]) -> dict[str, Any]:
         return {"name": "request", "value": errors.HIDDEN}
     if issubclass(cause.error, errors.BudgetExceeded):
         return {"cost": None, "remaining": None}
-    if issubclass(cause.error, errors.ApprovalRequired):
-        return {"request": told.get("request")}
-    if issubclass(cause.error, errors.QueryFailed):
-        return {"cause": told.get("failure", "other")}
-    return {}
+    return {name: told.get(said) for said, name in _FIELDS.get(cause.name, {}).items()}

@@ -65,7 +65,14 @@ def running_demo(folder: Path, **settings: Any) -> Iterator[Running]:
     with gt.ledger.open(folder / "visits.ledger", mark=folder / "visits.mark") as book:
         book.analyst("bob", datasets=["visits"], budget=gt.PureDP("1"), failures=100)
         tokens["bob"] = book.issue_token(role="analyst", analyst="bob")[1]
-    usual = {"workers": 1, "spares": 1, "requests_per_second": 10_000.0, "burst": 10_000.0}
+    usual = {
+        "workers": 1,
+        "spares": 0,
+        "clerks": 1,
+        "patience": 1.0,
+        "requests_per_second": 10_000.0,
+        "burst": 10_000.0,
+    }
     chosen = replace(ready.settings, **{**usual, **settings})
     with _in_a_thread(chosen) as (address, service, loop):
         yield Running(address, service, tokens, folder, loop)
@@ -73,7 +80,8 @@ def running_demo(folder: Path, **settings: Any) -> Iterator[Running]:
 
 @contextmanager
 def _in_a_thread(settings: Any) -> Iterator[tuple[str, Service, asyncio.AbstractEventLoop]]:
-    up, found = threading.Event(), {}
+    up = threading.Event()
+    found: dict[str, Any] = {}
 
     async def run() -> None:
         found["stop"], found["loop"] = asyncio.Event(), asyncio.get_running_loop()
@@ -93,7 +101,7 @@ def _in_a_thread(settings: Any) -> Iterator[tuple[str, Service, asyncio.Abstract
     thread.start()
     up.wait(120)
     if "error" in found:
-        raise found["error"]  # type: ignore[misc]  # (an error)
+        raise found["error"]
     try:
         yield found["address"], found["service"], found["loop"]
     finally:
