@@ -1,11 +1,4 @@
-"""Two releases, row by row: how much a number changed, and an interval that holds the change.
-
-Guarantee [union bound]: where the intervals of two numbers hold with confidence 1 − α and 1 − β, the interval from
-`low − other's high` to `high − other's low` holds the difference with at least 1 − α − β, however the noises hang
-together. Two releases may share noise (one refines the other), so nothing is won by calling them independent: that
-would raise 90 % to 90.25 % at most. Where both state their confidence for all cells together, so does the difference.
-Numbers of floating point are rounded outwards, to the next one.
-"""
+"""Two releases, row by row: how much a number changed, and an interval that holds the change."""
 
 from __future__ import annotations
 
@@ -54,7 +47,14 @@ class Difference:
 
 
 def difference(before: Answer, after: Answer) -> Difference:
-    """`after` minus `before`, for rows with the same keys and estimates of the same name, in the order of `after`."""
+    """`after` minus `before`, for rows with the same keys and estimates of the same name, in the order of `after`.
+
+    Guarantee [union bound]: where the intervals of two numbers hold with confidence 1 − α and 1 − β, the interval from
+    `low − other's high` to `high − other's low` holds the difference with at least 1 − α − β, however the noises hang
+    together. Two releases may share noise (one refines the other), so nothing is won by calling them independent: that
+    would raise 90 % to 90.25 % at most. Where both state their confidence for all cells together, so does the result.
+    Rounding of numbers: the ends go to the next float outwards.
+    """
     names = [key.name for key in after.keys]
     if sorted(names) != sorted(key.name for key in before.keys):
         raise InvalidParameter("releases", "their keys", "differ", hint="compare answers that are grouped alike")

@@ -1,6 +1,6 @@
 """What a promise means, drawn: how far beliefs move, how well attackers guess, how groups fare.
 
-Guarantee: the lines are those of `giveortake.privacy`: `posterior` by way of `beliefs`, and `membership_inference`. A
+The lines are those of `giveortake.privacy`: `posterior` by way of `beliefs`, and `membership_inference`. A
 belief that is bounded only but for rare outputs is drawn as bounded, and the caption says for which probability not.
 """
 

@@ -54,7 +54,7 @@ async def _one(call: Call, said: Told | None) -> Result:
         here="releases",
         dataset=name,
         answer=answer_view(answer_of(document), epsilon=form.epsilon),
-        record={"asked": record.get("asked") or form.sql or "–", "sql": form.sql},
+        record={"asked": _asked(record), "sql": form.sql},
         epsilon=form.epsilon,
         nonce=kept_nonce(call.body),
         snippets=snippets(name, form.sql, form.terms) if form.sql else [],
@@ -90,7 +90,7 @@ async def compared(call: Call) -> Result:
         return page(call, "compare.html", here="releases", dataset=name, told=said)
     records = [await record_of(call, str(each)) for each in chosen]
     sides = [
-        {"id": str(each), "short": short(str(each)), "asked": record.get("asked") or "–"}
+        {"id": str(each), "short": short(str(each)), "asked": _asked(record)}
         for each, record in zip(chosen, records, strict=True)
     ]
     view = table_view([*found.keys, *found.estimates])
@@ -158,12 +158,18 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": record["id"],
         "short": short(record["id"]),
-        "asked": record.get("asked") or questions[0].get("sql") or "–",
+        "asked": _asked(record),
         "at": str(record["at"])[:16].replace("T", " "),
         "price": _price(questions[0].get("spend")),
         "settled": record["settled"],
         "failed": record["failed"],
     }
+
+
+def _asked(record: dict[str, Any]) -> str:
+    """The question as it was written, or else in words."""
+    questions = record.get("questions") or [{}]
+    return str(questions[0].get("sql") or record.get("asked") or "–")
 
 
 def _price(spend: Any) -> str:

@@ -64,7 +64,8 @@ def table_view(columns: Sequence[Column], *, figure_of: Answer | None = None) ->
     """The rows of a table, each estimate with its margin, and bars beside the first of them."""
     estimates = [column for column in columns if column.has_interval]
     drawn = {column.name: bars(column) for column in estimates[:_WITH_BARS]}
-    cells = [_cells(column, drawn.get(column.name)) for column in columns]
+    first = estimates[0].name if estimates else None
+    cells = [_cells(column, drawn.get(column.name), first=column.name == first) for column in columns]
     rows = len(columns[0])
     return {
         "figure": None if figure_of is None else figure(figure_of),
@@ -74,6 +75,7 @@ def table_view(columns: Sequence[Column], *, figure_of: Answer | None = None) ->
                 "estimate": column.has_interval,
                 "number": column.kind in NUMBERS,
                 "bars": drawn.get(column.name),
+                "first": column.name == first,
             }
             for column in columns
         ],
@@ -82,7 +84,7 @@ def table_view(columns: Sequence[Column], *, figure_of: Answer | None = None) ->
     }
 
 
-def _cells(column: Column, drawn: Any) -> list[dict[str, Any]]:
+def _cells(column: Column, drawn: Any, *, first: bool) -> list[dict[str, Any]]:
     found = []
     for place, row in enumerate(islice(column.triples(), MOST_ROWS)):
         value, margin = shown_with_margin(*row)
@@ -94,6 +96,7 @@ def _cells(column: Column, drawn: Any) -> list[dict[str, Any]]:
                 "value": value,
                 "margin": margin,
                 "bar": bar,
+                "first": first,
             }
         )
     return found
