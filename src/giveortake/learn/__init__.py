@@ -1,6 +1,8 @@
 """Learning: models and statistics of rows behind a session, each made of sums of vectors of bounded length."""
 
 from giveortake.learn.additive_models import AdditiveClassifier, AdditiveRegressor
+from giveortake.learn.choice import Choice, choose
+from giveortake.learn.kmeans import KMeans
 from giveortake.learn.linear import LinearRegression, Ridge
 from giveortake.learn.linear_model import LinearModel
 from giveortake.learn.logistic import LogisticRegression
@@ -16,8 +18,10 @@ __all__ = [
     "PCA",
     "AdditiveClassifier",
     "AdditiveRegressor",
+    "Choice",
     "ClassMeans",
     "Descent",
+    "KMeans",
     "LinearModel",
     "LinearRegression",
     "LogisticRegression",
@@ -28,6 +32,7 @@ __all__ = [
     "Ridge",
     "Score",
     "Selection",
+    "choose",
     "moments",
     "output_perturbation",
     "select",

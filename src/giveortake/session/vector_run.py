@@ -11,6 +11,7 @@ from giveortake.engines.vector_sums import SAMPLED_OF
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan import Aggregate, AggregateKind, Measured, Question
 from giveortake.session.adaptive_run import AdaptiveRun
+from giveortake.session.best_caps import paid_profiles, profiled_table
 from giveortake.session.query import mechanism_of_query
 from giveortake.session.run_requests import RunRequest
 from giveortake.session.session import Session, mechanism_of
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["AdaptiveRun", "LearningData", "RunRequest"]
 
 _SPLIT = "held out "  # before a name that is hashed
+_MISS = 0.05  # of the bounds that tell where nobody is, in a profile
 _COUNT = Measured(Aggregate(AggregateKind.COUNT_ROWS))
 
 
@@ -89,6 +91,14 @@ class LearningData:
     def name(self) -> str:
         """What the data set is called."""
         return self._mechanism.dataset
+
+    def released_rows(self) -> float | None:
+        """About how many rows there are, by a profile that the asker's own levels paid for; None if there is none."""
+        table, changed = profiled_table(self.relation)
+        if table is None or changed:
+            return None
+        found = [each.rows for each in paid_profiles(self._mechanism, table) if each.rows is not None]
+        return found[0].left_estimates(_MISS)[1] if found else None
 
     def request(self, asked: Iterable[VectorSum], spend: Spend, said: dict[str, Any], words: str) -> RunRequest:
         """A run of such sums at the cost of a spend in all; what the session or its engine could not answer is refused.
