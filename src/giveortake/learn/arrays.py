@@ -126,7 +126,8 @@ def _classes(learner: Learner, values: Any) -> Any:
         raise InvalidParameter(
             "y",
             f"{len(np.unique(values))} classes",
-            f"are not the two that are declared. Only binary classification is supported. The type of the target is {found}.",
+            "are not the two that are declared. Only binary classification is supported. "
+            f"The type of the target is {found}.",
         )
     if values.dtype.kind in "OUS":
         return values.astype(str).astype(object)
@@ -146,7 +147,8 @@ def not_fitted(message: str, hint: str) -> Exception:
         return NotFitted(message, hint=hint)
     from sklearn.exceptions import NotFittedError  # noqa: PLC0415 (it is there already)
 
-    return type("NotFitted", (NotFitted, NotFittedError), {})(message, hint=hint)
+    both: type[Exception] = type("NotFitted", (NotFitted, NotFittedError), {})
+    return both(message, hint=hint)  # type: ignore[call-arg]  # (NotFitted takes a hint)
 
 
 def _domains(said: Any, names: list[str], target: str | None) -> dict[str, Any]:
