@@ -2,6 +2,15 @@
 
 from giveortake.learn.additive_models import AdditiveClassifier, AdditiveRegressor
 from giveortake.learn.choice import Choice, choose
+from giveortake.learn.contingency import Contingency, contingency
+from giveortake.learn.hypotheses import (
+    HypothesisTest,
+    anova,
+    correlation,
+    difference_of_means,
+    goodness_of_fit,
+    independence,
+)
 from giveortake.learn.kmeans import KMeans
 from giveortake.learn.linear import LinearRegression, Ridge
 from giveortake.learn.linear_model import LinearModel
@@ -13,6 +22,7 @@ from giveortake.learn.pca import PCA
 from giveortake.learn.principal_components import PrincipalComponents
 from giveortake.learn.selection import Score, Selection, select
 from giveortake.learn.sgd import Descent, sgd
+from giveortake.learn.statistical_query import statistical_query
 
 __all__ = [
     "PCA",
@@ -20,7 +30,9 @@ __all__ = [
     "AdditiveRegressor",
     "Choice",
     "ClassMeans",
+    "Contingency",
     "Descent",
+    "HypothesisTest",
     "KMeans",
     "LinearModel",
     "LinearRegression",
@@ -32,9 +44,16 @@ __all__ = [
     "Ridge",
     "Score",
     "Selection",
+    "anova",
     "choose",
+    "contingency",
+    "correlation",
+    "difference_of_means",
+    "goodness_of_fit",
+    "independence",
     "moments",
     "output_perturbation",
     "select",
     "sgd",
+    "statistical_query",
 ]

@@ -68,7 +68,7 @@ def choose(
     data = LearningData.of(s)
     said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
     ground = Ground.of(data, said, clip, None)
-    rows = data.released_rows() if n is None else whole("n", n)
+    rows = data.rows_about() if n is None else whole("n", n)
     if rows is None:
         raise QueryRefused(
             "nobody has said about how many rows there are, and the exact number is not public",
