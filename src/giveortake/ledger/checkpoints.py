@@ -103,8 +103,8 @@ def book_at(transaction: Transaction, number: int, text: str) -> Book:
 @cache
 def shape() -> str:
     """What names the fields of a book and their types: whoever adds one makes checkpoints of another shape."""
-    kinds = (Book, *_PARTS)
-    said = [[kind.__name__, *(f"{name}: {hint}" for name, hint in _hints(kind).items())] for kind in kinds]
+    kinds: tuple[Any, ...] = (Book, *_PARTS)
+    said: Any = [[kind.__name__, *(f"{name}: {hint}" for name, hint in _hints(kind).items())] for kind in kinds]
     return digest(canonical(said))[:16]
 
 
@@ -121,7 +121,8 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    return {name: _written(getattr(value, name), hint) for name, hint in _hints(type(value)).items()}
+    kind: Any = type(value)
+    return {name: _written(getattr(value, name), hint) for name, hint in _hints(kind).items()}
 
 
 def _made(kind: Any, content: Mapping[str, Any], levels: Mapping[int, Level]) -> Any:

@@ -102,7 +102,8 @@ class Finds:
 
 def folded(rows: Iterable[tuple[int, bytes]]) -> tuple[bytes, dict[bytes, list[int]]]:
     """The hash of a bucket's pairs, and what they say."""
-    hashed, found = bytes(32), {}
+    hashed = bytes(32)
+    found: dict[bytes, list[int]] = {}
     for number, name in rows:
         hashed = chained(hashed, number, name)
         found.setdefault(name, []).append(number)

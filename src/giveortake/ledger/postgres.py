@@ -47,7 +47,7 @@ _APPEND_ONLY = (
     f"CREATE FUNCTION {{s}}append_only() RETURNS trigger LANGUAGE plpgsql AS '{_REFUSAL}'",
     f"CREATE TRIGGER append_only {_CHANGES} ON {{s}}entries FOR EACH STATEMENT EXECUTE FUNCTION {{s}}append_only()",
 )
-_TYPES = {"bytes": "BYTEA", "clustered": ""}
+_TYPES = {"bytes": "BYTEA", "packed": ""}
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _SECRET = re.compile("pass(word|wd|phrase)|secret|token", re.IGNORECASE)  # in the name of an option
 _abandoned: list[Any] = []  # connections of parent processes, which are neither used nor closed here

@@ -47,7 +47,7 @@ _DURABLE = (
 )
 _CAUTIOUS = ("PRAGMA trusted_schema = OFF", "PRAGMA cell_size_check = ON")
 _EXTRA = 3
-_TYPES = {"bytes": "BLOB", "clustered": " WITHOUT ROWID"}
+_TYPES = {"bytes": "BLOB", "packed": " WITHOUT ROWID"}
 _abandoned: list[sqlite3.Connection] = []  # of parent processes: closing one here could end their transactions
 
 

@@ -30,14 +30,11 @@ TABLES = (
 # What follows from the entries, so that nobody has to read all of them: where something is found, whose entries are
 # whose, what was used after each charge, and checkpoints. `INDEXED` is said once they hold what the entries say.
 INDEXES = (
-    "CREATE TABLE {s}finds (bucket INTEGER, number BIGINT, name {bytes} NOT NULL, "
-    "PRIMARY KEY (bucket, number, name)){clustered}",
-    "CREATE TABLE {s}owned (analyst TEXT, place BIGINT, number BIGINT NOT NULL, "
-    "PRIMARY KEY (analyst, place)){clustered}",
-    "CREATE TABLE {s}used (level BIGINT, number BIGINT, share TEXT NOT NULL, PRIMARY KEY (level, number)){clustered}",
-    "CREATE TABLE {s}checkpoints (number BIGINT PRIMARY KEY, content TEXT NOT NULL)",
-    "CREATE TABLE {s}chunks (name TEXT, place BIGINT, number BIGINT, content {bytes} NOT NULL, "
-    "PRIMARY KEY (name, place, number))",
+    "CREATE TABLE {s}finds (bucket BIGINT, number BIGINT, name {bytes}, PRIMARY KEY (bucket, number, name)){packed}",
+    "CREATE TABLE {s}owned (analyst TEXT, place BIGINT, number BIGINT, PRIMARY KEY (analyst, place)){packed}",
+    "CREATE TABLE {s}used (level BIGINT, number BIGINT, share TEXT, PRIMARY KEY (level, number)){packed}",
+    "CREATE TABLE {s}checkpoints (number BIGINT PRIMARY KEY, content TEXT)",
+    "CREATE TABLE {s}chunks (name TEXT, place BIGINT, number BIGINT, content {bytes}, UNIQUE (name, place, number))",
 )
 _INDEXED = "indexed"
 _BUCKETS, _AT_ONCE = 1 << 16, 20_000
@@ -238,7 +235,7 @@ class Transaction:
 
     def keep_checkpoint(self, number: int, content: str, chunks: Mapping[str, Mapping[int, bytes]]) -> None:
         """Keep a checkpoint and the one before it, and forget older ones."""
-        before = [found for (found,) in self._run("SELECT MAX(number) FROM {s}checkpoints")][0] or 0
+        before = next(iter(self._run("SELECT MAX(number) FROM {s}checkpoints")))[0] or 0
         self._run("DELETE FROM {s}checkpoints WHERE number < ?", before)
         self._run(
             "DELETE FROM {s}chunks WHERE EXISTS (SELECT 1 FROM {s}chunks AS later WHERE later.name = {s}chunks.name "
