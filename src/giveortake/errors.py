@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AccessDenied",
     "AllowanceExceeded",
+    "ApprovalDenied",
     "ApprovalRequired",
     "BudgetExceeded",
     "DamagedReports",
@@ -134,7 +135,7 @@ class QueryRefused(GiveOrTakeError, ValueError):
     """A question holds something that is not answered. No data was touched, and nothing charged."""
 
 
-FailureCause: TypeAlias = Literal["memory", "time", "changed", "storage", "other"]
+FailureCause: TypeAlias = Literal["memory", "time", "changed", "storage", "convergence", "other"]
 
 
 class QueryFailed(GiveOrTakeError, RuntimeError):
@@ -222,6 +223,15 @@ class ApprovalRequired(LedgerError, PermissionError):
 
     def __init__(self, message: str, *, request: int, hint: str | None = None) -> None:
         self.request = request
+        super().__init__(message, hint=hint)
+
+
+class ApprovalDenied(LedgerError, PermissionError):
+    """The custodian has refused a large spend, for `reason`. Nothing was charged."""
+
+    def __init__(self, message: str, *, request: int, reason: str, hint: str | None = None) -> None:
+        self.request = request
+        self.reason = reason
         super().__init__(message, hint=hint)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from fractions import Fraction
+from hashlib import md5
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,11 @@ import pytest
 import giveortake as gt
 from giveortake.engines import Component, Sample, VectorSum
 from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused, Unprovable
-from giveortake.learn.sgd import Descent, sgd
+from giveortake.learn.lattice import value
+from giveortake.learn.sgd import Descent, Schedule, sgd
+from giveortake.mechanisms.vector_noise import VectorNoise
+from giveortake.plan import Call, Column, Filter
+from giveortake.plan import Literal as Constant
 from giveortake.privacy import events
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
@@ -27,13 +32,13 @@ ROWS = pl.DataFrame(
 USUAL: dict[str, Any] = {"steps": 12, "rate": "1/4", "n": 2000, "epsilon": 3, "delta": "1e-6", "learning_rate": 8.0}
 
 
-def session(**more: Any) -> Session:
+def session(rows: pl.DataFrame = ROWS, **more: Any) -> Session:
     usual: dict[str, Any] = {
         "unit": "who",
         "budget": gt.ApproxDP(8, "1e-5"),
         "domains": {"x": (-4, 4), "price": (-8, 8)},
     }
-    return gt.protect(ROWS, **usual | more)
+    return gt.protect(rows, **usual | more)
 
 
 CALIBRATED = Fraction(915, 512)  # the least noise that gt.accounting.calibrate certifies for these steps
@@ -82,25 +87,140 @@ def test_an_interrupted_descent_goes_on_with_what_was_kept(monkeypatch: pytest.M
         assert "salt" not in repr(calls[0])
 
 
+def sampled_counts(s: Session, rate: int, times: int = 40) -> list[int]:
+    """How many rows are in samples of 1/rate of all units."""
+    relation, engine = mechanism_of(s).origin.relations["data"], mechanism_of(s).engine
+    samples = [Sample(f"{salt} ", 2**60 // rate) for salt in range(times)]
+    asked = [VectorSum(relation, (), (), (Component(),), 10, each) for each in samples]
+    return [int(Revealing().release(engine.vectors(each))[0]) for each in asked]
+
+
 def test_all_rows_of_a_person_are_in_a_sample_or_none_and_persons_are_drawn_apart() -> None:
-    with session() as s:
-        relation = mechanism_of(s).origin.relations["data"]
-        engine = mechanism_of(s).engine
-        sizes = []
-        for salt in range(60):
-            asked = VectorSum(relation, (), (), (Component(),), 10, Sample(f"{salt} ", 2**58))
-            (count,) = Revealing().release(engine.vectors(asked))
-            assert count % 2 == 0  # everybody has two rows
-            sizes.append(count // 2)
-        assert np.mean(sizes) == pytest.approx(500, abs=6 * np.sqrt(2000 * 3 / 16 / 60))
+    with session() as s, session(unit=gt.ROW) as mutant:
+        counts = sampled_counts(s, 4)
+        assert all(count % 2 == 0 for count in counts)  # everybody has two rows
+        sizes = [count // 2 for count in counts]
+        assert np.mean(sizes) == pytest.approx(500, abs=6 * np.sqrt(2000 * 3 / 16 / 40))
         assert np.std(sizes) == pytest.approx(np.sqrt(2000 * 3 / 16), rel=0.6)
+        assert not all(count % 2 == 0 for count in sampled_counts(mutant, 4))  # what samples rows is told from it
+
+
+def test_where_rows_are_protected_rows_are_sampled_apart_though_they_are_alike() -> None:
+    alike = ROWS.with_columns(x=pl.lit(1.0), bought=pl.lit(value=True))
+    for rows in (ROWS, alike):
+        with session(rows, unit=gt.ROW) as s:
+            sizes = sampled_counts(s, 4)
+            assert np.mean(sizes) == pytest.approx(1000, abs=6 * np.sqrt(4000 * 3 / 16 / 40))
+            assert np.std(sizes) == pytest.approx(np.sqrt(4000 * 3 / 16), rel=0.6)
+            made = sgd(s, "bought", ["x"], **USUAL | {"n": 4000})
+            assert (made.predict(rows) == rows["bought"].to_numpy()).mean() > 0.8
+
+
+@pytest.mark.parametrize("more", [0, 2])
+def test_a_row_more_is_one_more_that_is_sampled_on_its_own_and_no_other_row_is_sampled_otherwise(more: int) -> None:
+    rows = pl.DataFrame({"x": [0.5, 0.5, -0.5, 0.25] + [0.5] * more})
+    counts = []
+    with gt.protect(rows, unit=gt.ROW, budget=gt.ZCDP(1), domains={"x": (-1, 1)}, name="data") as s:
+        relation, engine = mechanism_of(s).origin.relations["data"], mechanism_of(s).engine
+        values = (value(Column("x")),)
+        for salt in range(60):
+            sample = Sample(f"{salt} ", 2**59)
+            cells = [
+                VectorSum(
+                    Filter(relation, Call("eq", (Column("x"), Constant(Fraction(each))))), values, (), parts, 10, sample
+                )
+                for each, parts in ((0.5, (Component(),)), (-0.5, (Component(),)))
+            ]
+            counts.append([int(Revealing().release(engine.vectors(each))[0]) for each in cells])
+    others = [count for _, count in counts]
+    assert others == [
+        int(md5(f"{salt} -512,1".encode(), usedforsecurity=False).hexdigest()[:15], 16) < 2**59 for salt in range(60)
+    ]
+    assert np.mean([count for count, _ in counts]) == pytest.approx((2 + more) / 2, abs=0.8)
+
+
+def followed(s: Session, monkeypatch: pytest.MonkeyPatch, **more: Any) -> tuple[Descent, list[Any]]:
+    """A descent without noise, on secret samples, and the sums that it saw."""
+    sums: list[Any] = []
+
+    def bare(self: VectorNoise, exact: Any, entropy: Any = None) -> Any:
+        sums.append(exact.open(self).astype(object))
+        return sums[-1]
+
+    monkeypatch.setattr(VectorNoise, "release", bare)
+    return sgd(s, "bought", ["x"], **USUAL | more), sums
+
+
+def divides_by_what_is_public(made: Descent, sums: list[Any], expected: float) -> bool:
+    """Whether each step is its sum divided by rate times the public number of persons."""
+    steps = -np.diff(np.vstack([np.zeros(2), made.path]), axis=0) * np.sqrt(1 + np.arange(12) / 10)[:, None]
+    means = np.array(sums, dtype=float) / 2**20 / expected
+    return bool(np.allclose(steps, 8 * means, atol=1e-4))
+
+
+def test_a_step_is_a_sum_divided_by_a_public_number_and_never_by_the_size_of_its_sample(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with session() as s:
+        made, sums = followed(s, monkeypatch)
+        assert divides_by_what_is_public(made, sums, 500)
+    with session() as s:  # an n that is wrong is taken as it was said
+        made, sums = followed(s, monkeypatch, n=4000)
+        assert divides_by_what_is_public(made, sums, 1000)
+    with session() as s:  # a mutant that divides by what it has sampled
+        sizes = iter(np.random.default_rng(1).binomial(2000, 0.25, 100))
+        monkeypatch.setattr(Schedule, "mean", lambda self, steps: steps.astype(float) / 2**20 / next(sizes))
+        made, sums = followed(s, monkeypatch)
+        assert not divides_by_what_is_public(made, sums, 500)
+
+
+def test_what_cannot_be_computed_counts_as_zero_and_a_person_is_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = ROWS.with_columns(x=pl.when(pl.col("who") < 1000).then(float("nan")).otherwise(pl.col("x")))
+    once: dict[str, Any] = {"steps": 1, "rate": "1/2"}
+    with session(broken) as s:
+        domain = mechanism_of(s).origin.relations["data"]
+        engine = mechanism_of(s).engine
+        parts = (Component((0, 0)), Component())
+        sums, rows = Revealing().release(engine.vectors(VectorSum(domain, (value(Column("x")),), (), parts, 2**30)))
+    with session(ROWS.filter(pl.col("who") >= 1000)) as s:
+        relation, engine = mechanism_of(s).origin.relations["data"], mechanism_of(s).engine
+        assert (
+            sums == Revealing().release(engine.vectors(VectorSum(relation, (value(Column("x")),), (), parts, 2**30)))[0]
+        )
+    assert rows == 4000
+    one = pl.DataFrame({"who": [1] * 50, "x": [1.0] * 50, "bought": [True] * 50, "price": [0.0] * 50})
+    with session(one) as s:
+        _, found = followed(s, monkeypatch, **once | {"n": 1, "clip": "1/2"})
+        assert sum(each**2 for each in found[0]) <= 2**38  # all fifty together, or nobody
+    with session() as s:
+        made, found = followed(s, monkeypatch, **once, loss=lambda score, y: (score - score - 1).ln() + y)
+        assert not np.any(found[0])
+        assert not np.any(made.path)
+
+
+def test_a_loss_is_an_expression_and_nothing_that_sees_rows() -> None:
+    with session() as s:
+        seen: list[Any] = []
+
+        def robust(score: gt.frame.Expr, y: gt.frame.Expr) -> gt.frame.Expr:
+            seen.append((repr(score), repr(y)))
+            return (score - y).clamp(-0.25, 0.25)
+
+        made = sgd(s, "price", ["x"], loss=robust, **USUAL)
+        assert seen == [("score", "target")]
+        assert np.corrcoef(made.predict(ROWS), ROWS["price"])[0, 1] > 0.99
+        assert "chosen loss" in str(made.card())
+        wrongs: tuple[Any, ...] = (lambda s, y: 1.0, lambda s, y: gt.col("who") - y, lambda s, y: s > y)
+        for wrong in wrongs:
+            with pytest.raises(InvalidParameter, match="loss"):
+                sgd(s, "price", ["x"], loss=wrong, **USUAL)
 
 
 def test_what_has_no_price_or_no_meaning_is_refused_at_no_cost() -> None:
     with session(neighbours="change-one") as s, pytest.raises(Unprovable, match="changed"):
         sgd(s, "bought", ["x"], **USUAL)
-    with session(unit=gt.ROW) as s, pytest.raises(QueryRefused, match="no names"):
-        sgd(s, "bought", ["x"], **USUAL)
+    with session(unit=gt.ROW) as s, pytest.raises(QueryRefused, match="union"):
+        sgd(s.table().union(s.table()), "bought", ["x"], **USUAL)
     with session(budget=gt.ApproxDP(1, "1e-5")) as s:
         with pytest.raises(BudgetExceeded, match="nothing was charged"):
             sgd(s, "bought", ["x"], **USUAL)

@@ -16,7 +16,7 @@ from giveortake.ledger.opening import opened
 from giveortake.ledger.state import State, state_folder
 from postgres_server import start_server
 
-TABLES = ("about", "entries", "snapshots", "finds", "owned", "used", "checkpoints", "chunks")
+TABLES = ("about", "entries", "snapshots", "finds", "lists", "used", "checkpoints", "chunks")
 
 
 class Place(Protocol):

@@ -16,7 +16,7 @@ from ledger_places import Place, place
 from giveortake.errors import GiveOrTakeError, LedgerDamaged, LedgerError, LedgerRolledBack
 from giveortake.ledger import Ledger, restore
 from giveortake.ledger import open as open_ledger
-from giveortake.ledger.book import Book
+from giveortake.ledger.book import Book, asked_of, entries_of
 from giveortake.ledger.checkpoints import advance, checkpoint_of
 from giveortake.ledger.entries import canonical
 from giveortake.ledger.opening import opened
@@ -308,11 +308,14 @@ def test_an_answer_that_was_edited_before_the_last_checkpoint_is_not_given_out(a
 
 
 def test_an_analyst_is_shown_nobody_elses_entries_whatever_the_index_says(attacked: Place) -> None:
-    ((other,),) = attacked.sql("SELECT number FROM owned WHERE analyst = 'bob' AND place = 2")
-    attacked.sql("UPDATE owned SET number = ? WHERE analyst = 'ann' AND place = 2", other)
+    ((other,),) = attacked.sql("SELECT number FROM lists WHERE name = ? AND place = 2", entries_of("bob"))
+    for name in (entries_of("ann"), asked_of("ann", None)):
+        attacked.sql("UPDATE lists SET number = ? WHERE name = ? AND place = 2", other, name)
     with attacked.open() as ledger:
         with pytest.raises(LedgerDamaged, match="index"):
             ledger.entries(analyst="ann")
+        with pytest.raises(LedgerDamaged, match="index"):
+            ledger.releases(analyst="ann")
         assert ledger.entries(analyst="bob")
         with pytest.raises(LedgerDamaged, match="index"):
             ledger.verify()
@@ -392,7 +395,7 @@ def test_a_ledger_without_indexes_gets_them_when_it_is_opened_for_writing(place:
     with place.open() as ledger:
         fill(ledger)
         expected = told(ledger)
-    for table in ("finds", "owned", "used", "checkpoints", "chunks"):
+    for table in ("finds", "lists", "used", "checkpoints", "chunks"):
         place.sql(f"DROP TABLE {table}")
     place.sql("DELETE FROM about WHERE name = 'indexed'")
     with place.open(read_only=True) as ledger:

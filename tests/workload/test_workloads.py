@@ -292,7 +292,6 @@ def test_bad_workloads_are_refused_with_what_to_change_and_cost_nothing() -> Non
         lambda: marginals([f"c{each}" for each in range(1000)], up_to=3),
         lambda: gt.workload.ranges("income", by="income"),
         lambda: session.workload(3),  # type: ignore[arg-type]  # (on purpose)
-        lambda: session.workload(marginals(["age"])).quote(mu=1, groups_per_person=2),
         lambda: session.workload(marginals(["age"])).quote(),
         lambda: session.workload(gt.workload.ranges("income", bins=1)).quote(mu=1),
     ):
@@ -300,6 +299,18 @@ def test_bad_workloads_are_refused_with_what_to_change_and_cost_nothing() -> Non
             wrong()
     with pytest.raises(QueryRefused, match="nothing"):
         session.workload(gt.workload.Workload(())).quote(mu=1)
+    assert session.spent == 0
+
+
+def test_caps_of_one_table_are_refused_by_name_with_the_one_that_a_workload_takes() -> None:
+    session = _session(unit="id")
+    query = session.workload(gt.workload.marginals(["age", "sex"]))
+    for name, value in [("groups_per_person", 2), ("rows_per_group", 2), ("caps", "best"), ("norm", 3)]:
+        said: Any = {name: value, "mu": 1}
+        for asked in (query.quote, query.answer):
+            with pytest.raises(InvalidParameter, match=rf"{name} = .*\n\n  hint: .*rows_per_person=10"):
+                asked(**said)
+    assert query.quote(mu=1, rows_per_person=10).caps == Caps(rows_per_person=10)
     assert session.spent == 0
 
 

@@ -59,8 +59,11 @@ class Component:
 class Sample:
     """The persons whose names, with a salt before them, have a hash below a number of 2⁶⁰; or those that have not.
 
-    With a fresh secret salt of 128 random bits each person is in it on their own, with probability `below`/2⁶⁰: as far
-    as the hash, MD5 under a secret prefix, cannot be told from random bits. With a public one it is a fixed split.
+    Guarantee: with a fresh secret salt of 128 random bits each person is in it on their own, with probability
+    `below`/2⁶⁰: as far as the hash, MD5 under a secret prefix, cannot be told from random bits. With a public one it
+    is a fixed split. Where rows are units, a row is called by the integers that count of it and by its number among the
+    rows with the same integers. A row more is one name more, and changes no other; which of several rows that are
+    alike has which name changes no sum. So rows are sampled on their own, too.
     """
 
     salt: str = field(repr=False)
@@ -73,7 +76,7 @@ class Sample:
 class VectorSum:
     """The sum over units of vectors of length at most `bound`, in steps: one integer for each cell, in order.
 
-    With a `sample` only some persons count.
+    With a `sample` only some units count.
     """
 
     relation: Relation
@@ -86,11 +89,8 @@ class VectorSum:
     def __post_init__(self) -> None:
         if not 1 <= self.bound <= LONGEST:
             raise QueryRefused(f"a vector may have at most {LONGEST:,} steps, and at least one")
-        if self.sample is not None and self.relation.person is None:
-            raise QueryRefused(
-                "rows have no names by which they could be sampled",
-                hint='protect the table with unit="id", a column that names each row, and rows_per_person=1',
-            )
+        if self.sample is not None and self.relation.person is None and self.relation.most_rows != 1:
+            raise QueryRefused("rows that a union repeats are not sampled", hint="take the table itself")
         if self.size > MOST_CELLS:
             raise QueryRefused(f"a vector of {self.size:,} cells is too long", hint=f"at most {MOST_CELLS:,} cells")
         for component in self.components:

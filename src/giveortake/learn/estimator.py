@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from giveortake.errors import InvalidParameter, NotFitted
 from giveortake.learn.arrays import Held
 from giveortake.learn.card import Card, FitQuote
-from giveortake.learn.features import public_columns
+from giveortake.learn.features import complete, public_columns
 from giveortake.learn.model import Model, Pass, Provenance, read, written
 from giveortake.learn.passes import noise_of, passes
+from giveortake.learn.task import Ground
 from giveortake.session.vector_run import LearningData
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ class Learner(ABC):
     def _task(self, data: LearningData) -> Task:
         """The fit that the parameters describe, checked: what cannot be learned is refused here, at no cost."""
 
+    def _ground(self, data: LearningData, names: Sequence[str]) -> Ground:
+        """The rows in which no number of some columns is missing, with what the parameters say of spend and clip."""
+        said = {name: getattr(self, name, None) for name in ("epsilon", "delta", "rho", "mu")}
+        return Ground.of(data, said, getattr(self, "clip", None), complete(data.schema, names))
+
     # -- parameters ---------------------------------------------------------------------------------------------
 
     @classmethod
@@ -74,7 +80,7 @@ class Learner(ABC):
 
     # -- fitting ------------------------------------------------------------------------------------------------
 
-    def quote(self, source: Session | frame.Table, *, n: int | None = None) -> FitQuote:
+    def quote(self, source: Session | frame.Table | LearningData, *, n: int | None = None) -> FitQuote:
         """What a fit would cost. No row is read, and nothing charged; `n` is a public number of rows, if known."""
         task = self._task(LearningData.of(source))
         request = task.request()
@@ -92,7 +98,7 @@ class Learner(ABC):
             request.is_admitted,
         )
 
-    def fit(self, source: Session | frame.Table, y: object = None, *, key: str | None = None) -> Self:
+    def fit(self, source: Session | frame.Table | LearningData, y: object = None, *, key: str | None = None) -> Self:
         """Fit to the rows behind a session, or to a table of one. `key` makes a retry safe; the same again is free.
 
         Rows that you hold yourself, `fit(X, y)`, are put behind a session of their own first, with the parameters
@@ -178,11 +184,30 @@ class Learner(ABC):
         return tags_of(self)
 
 
+class Regressor(Learner):
+    """A learner of numbers."""
+
+    kind: ClassVar[str] = "regressor"
+
+    @abstractmethod
+    def predict(self, rows: Any) -> npt.NDArray[np.float64]:
+        """What the model expects of public rows."""
+
+    def score(self, rows: Any, y: Any) -> float:
+        """R² of predictions for public rows: 1 − Σ(y − ŷ)²/Σ(y − ȳ)²."""
+        import numpy as np  # noqa: PLC0415 (as heavy as the rows)
+
+        wanted = np.asarray(y, dtype=np.float64)
+        missed = float(((wanted - self.predict(rows)) ** 2).sum())
+        spread = float(((wanted - wanted.mean()) ** 2).sum())
+        return 1 - missed / spread if spread else float(missed == 0)
+
+
 def _is_behind_session(source: object) -> bool:
     from giveortake import frame  # noqa: PLC0415 (as above)
     from giveortake.session import Session  # noqa: PLC0415 (as above)
 
-    return isinstance(source, Session | frame.Table)
+    return isinstance(source, Session | frame.Table | LearningData)
 
 
 def _differs(learner: Learner, name: str, defaults: Any) -> bool:

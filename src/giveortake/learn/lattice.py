@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from giveortake.engines import Component, Quantum, Summand, VectorSum
+from giveortake.engines.vector_sums import LONGEST
 from giveortake.errors import QueryRefused
 from giveortake.plan import Literal
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from giveortake.plan import Expression, Relation
 
 STEPS = 1 << 10  # of 1
+_FEWEST_STEPS = 1 << 6  # of 1, where vectors are long
 
 
 def value(expression: Expression, low: float = -1, high: float = 1, steps: int = STEPS) -> Summand:
@@ -52,8 +54,28 @@ def vector_sum(
     made = VectorSum(relation, tuple(values), tuple(keys), tuple(components), 1)
     unit = math.isqrt(made.longest_row - 1) + 1
     if longest is not None:
-        unit = min(unit, math.ceil(longest * STEPS ** max(len(each.factors) for each in components)))
+        unit = min(unit, math.ceil(longest * max(_steps_of(made, each) for each in components)))
     try:
         return VectorSum(relation, made.values, made.columns, made.components, unit * rows)
     except QueryRefused as refusal:
         raise QueryRefused(str(refusal), hint="let fewer rows of a person count, or take fewer features") from None
+
+
+def gram_sum(
+    relation: Relation, values: Sequence[tuple[Expression, float, float]], rows: int, *, longest: float
+) -> VectorSum:
+    """All products of two of some numbers of a row, each with its bounds; Σ x² is at most `longest`, or made so.
+
+    Values have as many steps as fit: fewer where much of a unit counts, because a vector's length is bounded.
+    """
+    steps = STEPS
+    while steps > _FEWEST_STEPS and math.ceil(longest * steps**2) * rows > LONGEST:
+        steps //= 2
+    summands = [value(expression, low, high, steps) for expression, low, high in values]
+    return vector_sum(relation, summands, gram(len(summands)), rows, longest=longest)
+
+
+def _steps_of(asked: VectorSum, component: Component) -> Fraction:
+    """How many steps of a component are 1."""
+    quanta = [asked.values[place].quantum for place in component.factors]
+    return math.prod((1 / quantum.granularity for quantum in quanta if quantum is not None), start=Fraction(1))

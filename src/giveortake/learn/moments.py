@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
+from giveortake.answers import html
 from giveortake.errors import InvalidParameter
-from giveortake.learn.features import Feature, ScaledNumber, complete, features_of
-from giveortake.learn.lattice import gram, one, value, vector_sum
+from giveortake.exact import non_negative
+from giveortake.learn.features import Feature, ScaledNumber, complete, feature_from_json, features_of
+from giveortake.learn.lattice import gram_sum
+from giveortake.learn.linear_model import LinearModel, affine
+from giveortake.learn.noise_aware import followed, positive, wiener
 from giveortake.learn.passes import passes
+from giveortake.learn.principal_components import PrincipalComponents
 from giveortake.learn.task import Ground, Task
+from giveortake.plan import Literal
+from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.vector_run import LearningData
 
 if TYPE_CHECKING:
@@ -54,7 +63,7 @@ def moments(
     task = MomentsTask(ground, features)
     request = task.request()
     with passes(request, key) as made:
-        return task.learn(made).promised(request.promise)
+        return task.learn(made).promised(request.promise, made.release_id)
 
 
 @final
@@ -67,12 +76,8 @@ class MomentsTask(Task):
         self.columns = [column for feature in features for column in feature.design()]
 
     def known(self) -> list[VectorSum]:
-        values = [one(), *(value(each.expression, each.low) for each in self.columns)]
-        return [
-            vector_sum(
-                self.ground.relation, values, gram(len(values)), self.ground.rows, longest=1 + len(self.features)
-            )
-        ]
+        values = [(Literal(Fraction(1)), 0.0, 1.0), *((each.expression, float(each.low), 1.0) for each in self.columns)]
+        return [gram_sum(self.ground.relation, values, self.ground.rows, longest=1 + len(self.features))]
 
     def names(self) -> dict[str, Any]:
         return {"features": [each.to_json() for each in self.features]}
@@ -83,25 +88,29 @@ class MomentsTask(Task):
     def learn(self, passes: Passes) -> Moments:
         (asked,) = self.known()
         made = passes.add_up("products", asked, self.shares["products"])
-        return Moments(self.features, made.matrix(), made.deviation(0))
+        return Moments(self.features, made.matrix(), made.deviation(), by_row=self.ground.by_row)
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Moments:
     """Released products of (1, z₁, …), where z are the columns between -1 and 1, or 0 and 1 for categories.
 
-    `scaled` is their matrix; `noise` the deviation of its noise on the diagonal, √2 times less beside it.
+    `scaled` is their matrix; `noise` the deviation of its noise on the diagonal, √2 times less beside it. All that is
+    computed here is free: regressions on any of the columns, principal components, correlations. Choosing among them by
+    what they show is free in privacy, and not in inference. `by_row` tells that no person has more than one row.
     """
 
     features: tuple[Feature, ...]
     scaled: Reals
     noise: float
     guarantee: Guarantee | None = None
+    release_id: str | None = None
+    by_row: bool = False
 
-    def promised(self, guarantee: Guarantee) -> Moments:
-        """The same with what it promises."""
-        return Moments(self.features, self.scaled, self.noise, guarantee)
+    def promised(self, guarantee: Guarantee, release_id: str) -> Moments:
+        """The same with what it promises, and what it is called in the ledger."""
+        return replace(self, guarantee=guarantee, release_id=release_id)
 
     @property
     def names(self) -> list[str]:
@@ -119,20 +128,155 @@ class Moments:
         scale = self._affine()
         return np.asarray(scale @ self.scaled @ scale.T)
 
-    def _affine(self) -> Reals:
-        """What makes (1, x₁, …) of (1, z₁, …)."""
-        found = np.eye(len(self.scaled))
-        place = 1
-        for feature in self.features:
-            for _ in feature.design():
-                if isinstance(feature, ScaledNumber):
-                    low, high = float(feature.low), float(feature.high)
-                    found[place, place], found[place, 0] = (high - low) / 2, (high + low) / 2
-                place += 1
-        return found
+    def means(self) -> Reals:
+        """The means of the columns, in their own units and within their bounds."""
+        centres, halves = affine(self.features)
+        lows = np.array([column.low for each in self.features for column in each.design()], dtype=np.float64)
+        return np.asarray(centres + halves * np.clip(self.scaled[0, 1:] / self._rows, lows, 1))
+
+    def covariance(self) -> Reals:
+        """The covariance of the columns in their own units: the nearest to what was released that can be one."""
+        halves = affine(self.features)[1]
+        return np.asarray(self._spread() * np.outer(halves, halves))
+
+    def correlations(self) -> Reals:
+        """The correlations of the columns, in the order of `names`; a column that is all noise has none: 0."""
+        spread = self._spread()
+        variances = np.diag(spread)
+        seen = variances > 2 * self.noise / self._rows
+        deviations = np.sqrt(np.where(seen, variances, math.inf))
+        found = np.clip(spread / np.outer(deviations, deviations), -1, 1)
+        np.fill_diagonal(found, 1)
+        return np.asarray(found)
+
+    def ridge(
+        self, target: str, features: Sequence[str] | None = None, *, penalty: Number | None = None
+    ) -> LinearModel:
+        """A linear model of one of the columns by the others, or by some of them; it costs nothing.
+
+        `penalty` is that of ridge regression, on columns between -1 and 1; without one, as much as the noise asks for.
+        """
+        named = [self._feature(each) for each in features] if features is not None else list(self.features)
+        wanted = self._feature(target)
+        chosen = tuple(each for each in named if each.name != wanted.name)
+        if not isinstance(wanted, ScaledNumber):
+            raise InvalidParameter("target", target, "is no number with declared bounds")
+        if not chosen or len(chosen) < len(named) - (features is None) or len(set(named)) < len(named):
+            raise InvalidParameter("features", features, "needs columns, each once, without the target")
+        said = None if penalty is None else float(non_negative("penalty", penalty))
+        places = [0, *(place for each in chosen for place in self._places(each))]
+        (last,) = self._places(wanted)
+        gram, products = self.scaled[np.ix_(places, places)], self.scaled[places, last]
+        floor = 0.35 * self.noise * math.sqrt(2 * len(places))
+        theta = wiener(gram, 0.75 * self.noise**2, 4.0, floor, said) @ products
+        low, high = float(wanted.low), float(wanted.high)
+        theta *= (high - low) / 2
+        theta[0] += (high + low) / 2
+        return LinearModel(wanted.name, (low, high), chosen, theta, followed(gram, floor))
+
+    def pca(self, k: int = 2) -> PrincipalComponents:
+        """The k directions in which the columns, between -1 and 1, spread most; it costs nothing."""
+        return PrincipalComponents.of(self.features, self.scaled, self.noise, k)
 
     def place(self, name: str) -> int:
         """Where a column is in the matrices."""
         if name not in self.names:
             raise InvalidParameter("target", name, "is not among the columns", hint=f"columns: {', '.join(self.names)}")
         return self.names.index(name) + 1
+
+    def feature(self, name: str) -> tuple[Feature, list[int]]:
+        """A column as it was declared, and where its numbers are in the matrices."""
+        found = self._feature(name)
+        return found, self._places(found)
+
+    def to_json(self) -> str:
+        """What was released, as JSON; `from_json` reads it."""
+        content = {
+            "format": 1,
+            "features": [each.to_json() for each in self.features],
+            "scaled": self.scaled.tolist(),
+            "noise": self.noise,
+            "guarantee": None if self.guarantee is None else promise_to_json(self.guarantee),
+            "release_id": self.release_id,
+            "by_row": self.by_row,
+        }
+        return json.dumps(content, sort_keys=True, allow_nan=False, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Moments:
+        """What `to_json` wrote."""
+        try:
+            content = json.loads(text)
+            promise = content["guarantee"]
+            if content["format"] != 1:
+                raise InvalidParameter("text", content["format"], "is of another format", hint="upgrade giveortake")
+            return cls(
+                tuple(feature_from_json(each) for each in content["features"]),
+                np.asarray(content["scaled"], dtype=np.float64),
+                content["noise"],
+                None if promise is None else promise_from_json(promise),
+                content["release_id"],
+                content["by_row"],
+            )
+        except (ValueError, KeyError, TypeError, IndexError) as problem:
+            if isinstance(problem, InvalidParameter):
+                raise
+            raise InvalidParameter("text", text[:40], "is no JSON of moments") from None
+
+    # -- faces --------------------------------------------------------------------------------------------------
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        means, deviations = self.means(), np.sqrt(np.maximum(np.diag(self.covariance()), 0))
+        related = self.correlations()
+        rows = [
+            [name, f"{means[place]:.4g}", f"{deviations[place]:.4g}", *(f"{each:.2f}" for each in related[place])]
+            for place, name in enumerate(self.names)
+        ]
+        return ["column", "mean", "deviation", *self.names], rows
+
+    def _title(self) -> str:
+        return f"moments of {len(self.features)} columns over {self.n:,.0f} ± {2 * self.noise:,.0f} rows"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return [] if self.guarantee is None else [("promise", str(self.guarantee))]
+
+    def __repr__(self) -> str:
+        head, rows = self._table()
+        widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
+        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [head, *rows]]
+        return "\n".join([self._title(), *(f"  {each}" for each in lines), *(said for _, said in self._facts())])
+
+    def _repr_html_(self) -> str:
+        return html.card(self._title(), html.facts(self._facts()), html.table(*self._table()))
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    @property
+    def _rows(self) -> float:
+        return max(self.n, self.noise, 1.0)
+
+    def _spread(self) -> Reals:
+        mean = self.scaled[0, 1:] / self._rows
+        return positive(self.scaled[1:, 1:] / self._rows - np.outer(mean, mean))
+
+    def _feature(self, name: str) -> Feature:
+        known = {each.name: each for each in self.features}
+        if name not in known:
+            raise InvalidParameter("target", name, "is not among the columns", hint=f"columns: {', '.join(known)}")
+        return known[name]
+
+    def _places(self, feature: Feature) -> list[int]:
+        place = 1
+        for each in self.features:
+            wide = len(each.design())
+            if each == feature:
+                return list(range(place, place + wide))
+            place += wide
+        raise AssertionError(feature)
+
+    def _affine(self) -> Reals:
+        """What makes (1, x₁, …) of (1, z₁, …)."""
+        centres, halves = affine(self.features)
+        found = np.diag(np.concatenate([[1.0], halves]))
+        found[1:, 0] = centres
+        return np.asarray(found)

@@ -6,7 +6,8 @@ Poisson-sampled Gaussian noise, so many times, and charged as that before a row 
 the budget finds the multiplier. Samples and their sizes are never told, and nothing is divided by a size: a step is the
 noisy sum divided by rate·n, with an n that is public. A row whose gradient cannot be computed counts as zero. Where a
 person is changed, sampling has no price here, and it is refused. Every step is kept in the ledger: checkpoints are
-releases.
+releases. Where rows are what is protected, rows are sampled. A loss is an allow-listed expression (see `scores`): no
+code is called with rows.
 """
 
 from __future__ import annotations
@@ -15,31 +16,20 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
 from giveortake.accounting.calibration import calibrate
-from giveortake.engines import Component, Sample, VectorSum
+from giveortake.engines import Component, VectorSum
 from giveortake.errors import InvalidParameter, LedgerDamaged, Unprovable
 from giveortake.exact import positive, whole
-from giveortake.learn.card import Card
-from giveortake.learn.features import (
-    Category,
-    Feature,
-    ScaledNumber,
-    classes_of,
-    complete,
-    feature_from_json,
-    feature_of,
-    features_of,
-    public_columns,
-)
+from giveortake.learn.features import complete, features_of
 from giveortake.learn.lattice import STEPS, one, value
-from giveortake.learn.model import Pass, Provenance, read, written
+from giveortake.learn.linear_scores import LinearScores
+from giveortake.learn.model import Pass, Provenance
+from giveortake.learn.scores import filled, score_of, slope_of, target_of
 from giveortake.learn.task import Ground
-from giveortake.plan import Call
-from giveortake.plan import Literal as Constant
 from giveortake.privacy import ApproxDP, events
 from giveortake.session.run_steps import NoisyVector
 from giveortake.session.vector_run import LearningData
@@ -51,14 +41,14 @@ if TYPE_CHECKING:
 
     from giveortake import frame
     from giveortake.exact import Number
+    from giveortake.learn.features import Feature
+    from giveortake.learn.scores import Loss
     from giveortake.plan import Expression
     from giveortake.session import Session
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
-Loss: TypeAlias = Literal["logistic", "squared"]
 _GRAIN = 1 << 20
-_STEEPEST = 30  # beyond which the logistic function is 0 or 1
 
 
 def sgd(
@@ -80,6 +70,9 @@ def sgd(
 
     `n` is about how many persons there are: a public number, or a released one; it scales the steps and decides no
     noise. `clip` is how long a person's gradient may be, where a row of all ones has a gradient of √(1 + d).
+    `loss` is "logistic", "squared", or a function that makes the slope of another one, the derivative in the score, of
+    two expressions: `lambda score, y: (score - y).clamp("-1/8", "1/8")` does not run after outliers. y is 1 or 0 for
+    classes, and from -1 to 1 for numbers; slopes beyond ±1 count as ±1.
     """
     said = Schedule(
         whole("steps", steps), positive("rate", rate), whole("n", n), positive("clip", clip), float(learning_rate)
@@ -124,50 +117,34 @@ class _Descent:
     ground: Ground
     features: tuple[Feature, ...]
     target: Feature
-    loss: Loss
+    slope: Expression
+    loss: str
 
     @classmethod
     def of(
         cls, data: LearningData, target: str, features: Sequence[str] | None, loss: Loss, *, ground: dict[str, Any]
     ) -> _Descent:
         """As it was said, checked."""
-        if loss not in get_args(Loss):
-            raise InvalidParameter("loss", loss, "is unknown", hint='loss="logistic", or loss="squared"')
         used = features_of(data.schema, features, target)
-        wanted: Feature = classes_of(data.schema, target) if loss == "logistic" else feature_of(data.schema, target)
-        if isinstance(wanted, Category) and len(wanted.values) != 2:
-            raise InvalidParameter(
-                "target", target, "has not two declared classes", hint="one of them against the rest: derive it"
-            )
-        if loss == "squared" and not isinstance(wanted, ScaledNumber):
-            raise InvalidParameter("target", target, "is no bounded number", hint='loss="logistic" learns classes')
+        wanted = target_of(data.schema, target, loss)
+        slope = slope_of(loss)
         if data.budget.neighbours == "change-one":
             raise Unprovable(
                 "sampling of persons has no price where a person is changed",
                 hint='neighbours="add-remove" in gt.protect',
             )
         condition = complete(data.schema, [each.name for each in (*used, wanted)])
-        if data.relation.person is None:
-            VectorSum(data.relation, (), (), (Component(),), 1, Sample("", 1))  # rows have no names: refused there
-        return cls(Ground.of(data, ground, None if data.relation.most_rows else 1, condition), used, wanted, loss)
+        most = None if data.relation.most_rows else 1
+        named = loss if isinstance(loss, str) else "chosen"
+        return cls(Ground.of(data, ground, most, condition), used, wanted, slope, named)
 
     def gradient(self, theta: Reals, bound: int) -> VectorSum:
-        """The sum of gradients: the misfit of a row times (1, x)."""
+        """The sum of gradients: the slope of a row times (1, x)."""
         columns = [column for feature in self.features for column in feature.design()]
-        slope: Expression = Constant(Fraction(theta[0]))
-        for column, each in zip(columns, theta[1:].tolist(), strict=True):
-            slope = Call("add", (slope, Call("multiply", (column.expression, Constant(Fraction(each))))))
-        values = [value(self._misfit(slope)), one(), *(value(each.expression, each.low) for each in columns)]
+        slope = filled(self.slope, score_of(columns, theta.tolist()), self.target)
+        values = [value(slope), one(), *(value(each.expression, each.low) for each in columns)]
         components = [Component((0, place)) for place in range(1, len(values))]
         return VectorSum(self.ground.relation, tuple(values), (), tuple(components), bound)
-
-    def _misfit(self, slope: Expression) -> Expression:
-        if isinstance(self.target, ScaledNumber):
-            return Call("subtract", (slope, self.target.scaled()))  # cut to -1 … 1 with its value
-        steep = Call("clamp", (slope, Constant(Fraction(-_STEEPEST)), Constant(Fraction(_STEEPEST))))
-        odds = Call("exp", (Call("negate", (steep,)),))
-        chance = Call("divide", (Constant(Fraction(1)), Call("add", (Constant(Fraction(1)), odds))))
-        return Call("subtract", (chance, self.target.is_value(self.target.values[1])))
 
     def run(self, said: Schedule, key: str | None) -> Descent:
         """Charge all steps, and make them."""
@@ -199,7 +176,7 @@ class _Descent:
             ApproxDP(spend.epsilon, spend.delta, unit=request.promise.unit, neighbours=request.promise.neighbours),
             str(spend),
             0,
-            (Pass(f"{said.steps} samples of {float(said.rate):.3g} of the persons", "1", float(1 / multiplier)),),
+            (Pass(f"{said.steps} samples of {float(said.rate):.3g} of all", "1", float(1 / multiplier)),),
             run.id,
             (
                 f"of a person's gradient in each step, a length of {float(said.clip):g} counts",
@@ -209,12 +186,13 @@ class _Descent:
         return Descent(self.features, self.target, np.mean(path[len(path) // 2 :], axis=0), made, np.array(path))
 
     def _words(self) -> str:
-        return f"a {self.loss} model of {self.target.name} by gradient descent"
+        loss = "model of a chosen loss" if self.loss == "chosen" else f"{self.loss} model"
+        return f"a {loss} of {self.target.name} by gradient descent"
 
     def _said(self, schedule: Schedule) -> dict[str, Any]:
         return {
             "learner": "sgd",
-            "loss": self.loss,
+            "loss": self.slope.to_json(),
             "target": self.target.to_json(),
             "features": [each.to_json() for each in self.features],
             "filter": self.ground.relation.to_json(),
@@ -224,60 +202,12 @@ class _Descent:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Descent:
-    """A linear model that was found by descent: coefficients of (1, z), where z are columns between -1 and 1.
+class Descent(LinearScores):
+    """A linear model that was found by descent.
 
     `coefficients` are the mean of the second half of the path; `path` has every step, which all were released.
     """
 
-    features: tuple[Feature, ...]
-    target: Feature
-    coefficients: Reals
-    provenance: Provenance
     path: Reals = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
 
-    def decision_function(self, rows: Any) -> Reals:
-        """θ·(1, z) of public rows."""
-        found = public_columns(rows, [each.name for each in self.features])
-        encoded = np.hstack([each.encode(found[each.name]) for each in self.features])
-        return np.asarray(self.coefficients[0] + encoded @ self.coefficients[1:])
-
-    def predict_proba(self, rows: Any) -> Reals:
-        """The probabilities of both classes."""
-        if not isinstance(self.target, Category):
-            raise InvalidParameter("loss", "squared", "gives numbers, not probabilities", hint="predict(rows)")
-        chance = 1 / (1 + np.exp(-np.clip(self.decision_function(rows), -_STEEPEST, _STEEPEST)))
-        return np.column_stack([1 - chance, chance])
-
-    def predict(self, rows: Any) -> npt.NDArray[Any]:
-        """The more probable class, or the number."""
-        found = self.decision_function(rows)
-        if isinstance(self.target, Category):
-            return np.asarray(np.array(self.target.values, dtype=object)[(found > 0).astype(int)])
-        low, high = float(self.target.low), float(self.target.high)
-        return np.asarray((np.clip(found, -1, 1) + 1) / 2 * (high - low) + low)
-
-    def card(self) -> Card:
-        """How the model came to be."""
-        return Card(self.provenance)
-
-    def _content(self) -> dict[str, Any]:
-        return {
-            "features": [each.to_json() for each in self.features],
-            "target": self.target.to_json(),
-            "coefficients": self.coefficients.tolist(),
-        }
-
-    def to_json(self) -> str:
-        """The model as JSON; `from_json` reads it."""
-        return written("sgd", {}, self._content(), self.provenance)
-
-    @classmethod
-    def from_json(cls, text: str) -> Descent:
-        """The model that `to_json` wrote."""
-        content = read(text, "sgd")
-        model = content["model"]
-        features = tuple(feature_from_json(each) for each in model["features"])
-        target = feature_from_json(model["target"])
-        coefficients = np.asarray(model["coefficients"], dtype=np.float64)
-        return cls(features, target, coefficients, Provenance.from_dict(content["provenance"]))
+    learner: ClassVar[str] = "sgd"

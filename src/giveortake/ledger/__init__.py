@@ -9,26 +9,33 @@
 1
 """
 
+from giveortake.ledger.approvals import Approval
 from giveortake.ledger.entries import Entry
 from giveortake.ledger.failures import Allowance
 from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.opening import open_ledger as open  # noqa: A004 (gt.ledger.open is its name)
+from giveortake.ledger.releases import ReleaseRecord
 from giveortake.ledger.relocation import backup, move
 from giveortake.ledger.restoring import restore
 from giveortake.ledger.spending import Reservation
 from giveortake.ledger.standings import Standing
 from giveortake.ledger.tables import Registered
+from giveortake.ledger.tokens import Principal, TokenRecord
 from giveortake.ledger.trials import Trial
 from giveortake.ledger.upgrade import pending, upgrade
 from giveortake.ledger.verifying import Verification
 
 __all__ = [
     "Allowance",
+    "Approval",
     "Entry",
     "Ledger",
+    "Principal",
     "Registered",
+    "ReleaseRecord",
     "Reservation",
     "Standing",
+    "TokenRecord",
     "Trial",
     "Verification",
     "backup",

@@ -14,7 +14,7 @@ from giveortake.ledger.allotments import larger
 from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, UPGRADE, Entry, Point, canonical, digest
 from giveortake.ledger.finds import Finds, name_of
 from giveortake.ledger.hashes import Hashes
-from giveortake.ledger.levels import FAILURES, DataSet, Grant, Level, Paid, Reserved
+from giveortake.ledger.levels import FAILURES, DataSet, Grant, Level, Paid, Requested, Reserved, Token
 from giveortake.ledger.promises import promise_from_json
 from giveortake.privacy import Unit
 
@@ -52,14 +52,14 @@ class Rows:
     """What follows from entries and is kept beside them, as rows of tables."""
 
     finds: list[tuple[int, int, bytes]] = field(default_factory=list)  # bucket, number, name
-    owned: list[tuple[str, int, int]] = field(default_factory=list)  # analyst, place, number
+    lists: list[tuple[str, int, int]] = field(default_factory=list)  # name, place, number
     used: list[tuple[int, int, str]] = field(default_factory=list)  # level, number, share
 
 
 @final
 @dataclass(slots=True)
-class Owned:
-    """How many entries an analyst has, and the hash of their numbers, one after the other."""
+class Listed:
+    """How many entries a list has, and the hash of their numbers, one after the other."""
 
     count: int = 0
     numbers: str = NOTHING
@@ -77,14 +77,15 @@ class Book:
     levels: dict[int, Level] = field(default_factory=dict)
     revoked: set[str] = field(default_factory=set)
     fingerprints: dict[str, str] = field(default_factory=dict)
-    waiting: dict[str, int] = field(default_factory=dict)  # requests that need approval, by their digest
-    approved: dict[str, int] = field(default_factory=dict)  # and those that have it
+    requests: dict[str, Requested] = field(default_factory=dict)  # the last that needed approval, by what was asked
+    requests_by_id: dict[int, Requested] = field(default_factory=dict)  # all of them
+    tokens: dict[str, Token] = field(default_factory=dict)
     before_0_2: bool = False  # whether anything was asked by an earlier version
     moved: int | None = None  # the entry that says that the mark left its place beside the ledger
     lost: int | None = None  # the last restoration after which nobody knows what was spent
     restored: int = 0  # the last restoration: what had no answer then will never have one
     asked: int = 0  # reservations
-    owned: dict[str, Owned] = field(default_factory=dict)  # entries by analyst
+    lists: dict[str, Listed] = field(default_factory=dict)  # of entries: those of an analyst, and what was asked
     unused: int = 0  # the last entry that charged and does not say what was used afterwards
     # -- beside what a checkpoint writes down
     hashes: Hashes = field(default_factory=Hashes)
@@ -128,7 +129,7 @@ class Book:
         try:
             handler(entry.number, entry.content)
             self._count_used(entry)
-            self._count_owned(entry)
+            self._list(entry)
         except (LookupError, TypeError, ValueError) as error:
             raise LedgerDamaged(f"entry {entry.number} does not fit the entries before it", hint=RESTORE) from error
         self.hashes.append(entry.hash)
@@ -146,23 +147,27 @@ class Book:
                 found.used = digest(f"{found.used} {entry.number} {share}")
                 self.rows.used.append((found.number, entry.number, share))
 
-    def _count_owned(self, entry: Entry) -> None:
-        """Note whose entry it is, if it is an analyst's."""
+    def _list(self, entry: Entry) -> None:
+        """Note whose entry it is, if it is an analyst's, and where it is listed if it is a reservation."""
         owner = self.owner(entry)
-        if owner is not None:
-            known = self.owned.setdefault(owner, Owned())
+        names = [] if owner is None else [entries_of(owner)]
+        if entry.kind == "reserved":
+            analysts = {None, entry.content["analyst"]}
+            names += [asked_of(who, what) for who in analysts for what in (None, entry.content["dataset"])]
+        for name in names:
+            known = self.lists.setdefault(name, Listed())
             known.count += 1
             known.numbers = digest(f"{known.numbers} {entry.number}")
-            self.rows.owned.append((owner, known.count, entry.number))
+            self.rows.lists.append((name, known.count, entry.number))
 
     def owner(self, entry: Entry) -> str | None:
         """The analyst who may read an entry: what they asked, what they were answered, what was said about them."""
         content = entry.content
         if entry.kind == "analyst":
             return str(content["name"])
-        if entry.kind in {"reserved", "requested", "revoked", "readmitted"}:
-            return None if content["analyst"] is None else str(content["analyst"])
-        if entry.kind in {"drawn", "settled", "failed", "repeated"}:
+        if entry.kind in _OF_ANALYSTS:
+            return None if content.get("analyst") is None else str(content["analyst"])
+        if entry.kind in OF_RESERVATIONS:
             return self.reservations[content["reservation"]].analyst
         if entry.kind in {"budget", "forgiven"}:
             level = self.levels[content["level"]]
@@ -216,6 +221,10 @@ class Book:
         """The last reservation without an answer, by who asked it, and the question."""
         return Lookup(lambda asked: self._unsettled(*asked))
 
+    def recent(self) -> Iterator[Reserved]:
+        """The reservations in memory: all of them, where nothing is kept beside the entries."""
+        return (self.reservations[number] for number in self._recent)
+
     def drawn(self, number: int, place: int) -> int | None:
         """The entry of what was drawn for a reservation at a place, if it was."""
         return self._first("drawn", number, place)
@@ -240,8 +249,8 @@ class Book:
             found = self._reserved_as(number, dict(entry.content))
         if found.answer is not None:
             return found
-        answer = self._first("settled", number)
-        return replace(found, answer=answer, lost=self.restored if self.restored > number else None)
+        answer, failed = self._first("settled", number), self._first("failed", number) is not None
+        return replace(found, answer=answer, failed=failed, lost=self.restored if self.restored > number else None)
 
     def _reserved_as(self, number: int, content: dict[str, Any]) -> Reserved:
         """A reservation as its own entry says it."""
@@ -416,8 +425,8 @@ class Book:
                 raise LedgerDamaged(f"entry {number} gives out an answer that is not there", hint=RESTORE)
             if reserved.levels:
                 self._note(number, "paid", payer, reserved.question)
-        if self.approved:
-            self.approved.pop(approval_digest(content), None)
+        if self.requests and (request := self.requests.pop(approval_digest(content), None)) is not None:
+            request.state = "used"
         if isinstance(content["request"], dict) and "profile" in content["request"]:
             self._note(number, "profile", content["dataset"])
 
@@ -450,8 +459,11 @@ class Book:
             return False
         return self.drawn(number, place) is None and (place == 0 or self.drawn(number, place - 1) is not None)
 
-    def _failed(self, _number: int, content: dict[str, Any]) -> None:
-        self._count_failure(self.reservations[content["reservation"]])
+    def _failed(self, number: int, content: dict[str, Any]) -> None:
+        reserved = self.reservations[content["reservation"]]
+        if not reserved.failed:
+            self._note(number, "failed", reserved.number)
+        self._count_failure(reserved)
 
     def _repeated(self, _number: int, content: dict[str, Any]) -> None:
         self._count_failure(self.reservations[content["reservation"]])
@@ -465,11 +477,28 @@ class Book:
         self.levels[content["level"]].failed = 0
 
     def _requested(self, number: int, content: dict[str, Any]) -> None:
-        self.waiting[approval_digest(content)] = content.get("id", number)  # which 0.1 had not
+        name = content.get("id", number)  # which 0.1 had not
+        asked = approval_digest(content) if "id" in content else digest(canonical(content))  # as 0.1 named it
+        new = Requested(number, name, asked, content["analyst"])
+        self.requests[new.digest] = self.requests_by_id[new.id] = new
 
     def _approved(self, number: int, content: dict[str, Any]) -> None:
-        self.waiting.pop(content["request"], None)
-        self.approved[content["request"]] = number
+        request = self.requests[content["request"]]
+        request.state, request.decision, request.expires = "approved", number, content.get("expires")
+
+    def _denied(self, number: int, content: dict[str, Any]) -> None:
+        request = self.requests[content["request"]]
+        request.state, request.decision, request.expires = "denied", number, None
+
+    def _token(self, number: int, content: dict[str, Any]) -> None:
+        if content["id"] in self.tokens:
+            raise LedgerDamaged(f"entry {number} issues a token twice", hint=RESTORE)
+        self.tokens[content["id"]] = Token(
+            number, content["id"], content["analyst"], content["hash"], content["expires"]
+        )
+
+    def _withdrawn(self, _number: int, content: dict[str, Any]) -> None:
+        self.tokens[content["token"]].revoked = True
 
     def _budget(self, _number: int, content: dict[str, Any]) -> None:
         level = self.levels[content["level"]]
@@ -525,6 +554,7 @@ KINDS = frozenset(
         "checkpoint",
         "dataset",
         "declared",
+        "denied",
         "drawn",
         "failed",
         "forgiven",
@@ -539,9 +569,25 @@ KINDS = frozenset(
         "restored",
         "revoked",
         "settled",
+        "token",
         "version",
+        "withdrawn",
     }
 )
+
+
+_OF_ANALYSTS = frozenset({"reserved", "requested", "approved", "denied", "revoked", "readmitted"})
+OF_RESERVATIONS = frozenset({"drawn", "settled", "failed", "repeated"})
+
+
+def entries_of(analyst: str) -> str:
+    """The name of the list of an analyst's entries."""
+    return canonical(["entries", analyst])
+
+
+def asked_of(analyst: str | None, dataset: str | None) -> str:
+    """The name of the list of reservations, of everybody or of one analyst, of all data sets or of one."""
+    return canonical(["asked", analyst, dataset])
 
 
 _ASKED = ("analyst", "dataset", "event", "key", "question", "request")

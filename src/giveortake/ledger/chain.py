@@ -119,7 +119,12 @@ class Draft:
         self._filters = filters
         self._now = now
         self.writable = writable
+        self.by: str | None = None  # who decides what is written here, if that is an administrative act
         self._secret = secret
+
+    def moment(self) -> datetime:
+        """What the clock says. It decides when tokens and approvals end, and nothing else."""
+        return datetime.fromisoformat(self._now())
 
     def keyed(self, fingerprint: str) -> str | None:
         """A fingerprint as it is written down: whoever reads the ledger cannot test what the table holds.
@@ -158,6 +163,10 @@ class Draft:
         """Whether what follows from the entries is kept beside them."""
         return self._transaction.indexed()
 
+    def listed(self, name: str, after: int, stop: int) -> list[tuple[int, int]]:
+        """The places and numbers of entries in a list, unchecked."""
+        return self._transaction.listed(name, after, stop)
+
     def keep_rows(self) -> None:
         """Keep what follows from the entries that the book has taken beside them."""
         self._transaction.keep(self.book.take_rows())
@@ -170,6 +179,8 @@ class Draft:
         """Write one more entry, and the states in which it leaves the filters of some levels."""
         if not self.writable:
             raise LedgerUnavailable("the ledger was opened for reading only")
+        if self.by is not None:
+            content = content | {"by": self.by}
         previous = self.entries[-1].hash if self.entries else self.book.head.hash
         states = {level: snapshot_of(guard) for level, guard in (filters or {}).items()}
         if states:

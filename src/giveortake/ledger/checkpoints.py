@@ -13,14 +13,14 @@ import json
 import types
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, Union, final, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, final, get_args, get_origin, get_type_hints
 
 from giveortake.errors import LedgerDamaged
-from giveortake.ledger.book import Book, Owned
+from giveortake.ledger.book import Book, Listed
 from giveortake.ledger.entries import RESTORE, canonical, digest
 from giveortake.ledger.finds import Finds
 from giveortake.ledger.hashes import Array, Hashes
-from giveortake.ledger.levels import DataSet, Grant, Level
+from giveortake.ledger.levels import DataSet, Grant, Level, Requested, Token
 from giveortake.ledger.promises import promise_from_json, promise_to_json
 from giveortake.ledger.store import Transaction
 from giveortake.privacy import Guarantee, Neighbours, Unit
@@ -30,9 +30,12 @@ if TYPE_CHECKING:
 
     from giveortake.ledger.entries import Entry, Json
 
+Known: TypeAlias = "Mapping[Any, Mapping[int, Any]]"
+
 EVERY = 4096  # entries: reading as many takes a moment
 _BESIDE = frozenset({"finds", "hashes", "reader", "rows", "_recent", "_settlements"})
-_PARTS = (DataSet, Grant, Level, Owned)
+_PARTS = (DataSet, Grant, Level, Listed, Requested, Token)
+_WHOLE = {Level: "levels", Requested: "requests_by_id"}  # where those are that a book knows in several places
 _NAMES = {"Guarantee": Guarantee, "Neighbours": Neighbours, "Transaction": Transaction, "Unit": Unit}
 
 
@@ -52,7 +55,7 @@ def checkpoint_of(book: Book) -> Checkpoint:
     anchors, buckets = book.hashes.sealed(book.reader), book.finds.sealed(book.reader)
     chunks = {each.name: each.seal() for each in (anchors, buckets)}
     state = {name: _written(getattr(book, name), kind) for name, kind in _kept().items()}
-    state["levels"] = [[number, _fields(level)] for number, level in book.levels.items()]
+    state |= {name: [[key, _fields(each)] for key, each in getattr(book, name).items()] for name in _WHOLE.values()}
     text = canonical({"anchors": anchors.top, "finds": buckets.top, "state": state})  # type: ignore[dict-item]  # (JSON)
     return Checkpoint(text, chunks, anchors, buckets)
 
@@ -90,10 +93,12 @@ def book_at(transaction: Transaction, number: int, text: str) -> Book:
         raise LedgerDamaged(f"the checkpoint at entry {number} is not what the chain says", hint=RESTORE)
     content, base = json.loads(text), number - 1
     state: dict[str, Any] = content["state"]
-    levels: dict[int, Level] = {}
-    for each, level in state.pop("levels"):
-        levels[each] = _made(Level, level, {})
-    book = Book(**{name: _read(value, _kept()[name], levels) for name, value in state.items()}, levels=levels)
+    known: Known = {
+        kind: {key: _made(kind, each, {}) for key, each in state.pop(name)} for kind, name in _WHOLE.items()
+    }
+    parts: dict[str, Any] = {name: _read(value, _kept()[name], known) for name, value in state.items()}
+    parts |= {_WHOLE[kind]: found for kind, found in known.items()}
+    book = Book(**parts)
     book.hashes = Hashes(base, entry.previous, Array("anchors", content["anchors"], number))
     book.finds = Finds(base, Array("finds", content["finds"], number))
     book.reader = transaction
@@ -110,8 +115,8 @@ def shape() -> str:
 
 @cache
 def _kept() -> dict[str, Any]:
-    """The parts of a book that a checkpoint writes down besides its levels, and their types."""
-    return {name: hint for name, hint in _hints(Book).items() if name != "levels"}
+    """The parts of a book that a checkpoint writes down besides those of `_WHOLE`, and their types."""
+    return {name: hint for name, hint in _hints(Book).items() if name not in _WHOLE.values()}
 
 
 @cache
@@ -125,8 +130,8 @@ def _fields(value: Any) -> dict[str, Any]:
     return {name: _written(getattr(value, name), hint) for name, hint in _hints(kind).items()}
 
 
-def _made(kind: Any, content: Mapping[str, Any], levels: Mapping[int, Level]) -> Any:
-    return kind(**{name: _read(each, _hints(kind)[name], levels) for name, each in content.items()})
+def _made(kind: Any, content: Mapping[str, Any], known: Known) -> Any:
+    return kind(**{name: _read(each, _hints(kind)[name], known) for name, each in content.items()})
 
 
 def _written(value: Any, kind: Any) -> Any:
@@ -148,31 +153,31 @@ def _written(value: Any, kind: Any) -> Any:
         return promise_to_json(value)
     if kind is Unit:
         return value.column
-    if kind is Level:
-        return value.number
+    if kind in _WHOLE:
+        return value.number if kind is Level else value.id
     if kind in _PARTS:
         return _fields(value)
     raise TypeError(f"a checkpoint cannot hold a {kind}")  # pragma: no cover (a test asks for every part)
 
 
-def _read(value: Any, kind: Any, levels: Mapping[int, Level]) -> Any:
+def _read(value: Any, kind: Any, known: Known) -> Any:
     """What `_written` wrote, as it was."""
     origin, parts = get_origin(kind), get_args(kind)
     if value is None or kind in {Any, bool, int, str} or origin is Literal:
         return value
     if origin in {Union, types.UnionType}:
-        return _read(value, _wanted(parts), levels)
+        return _read(value, _wanted(parts), known)
     if origin is dict:
-        return {_read(key, parts[0], levels): _read(each, parts[1], levels) for key, each in value}
+        return {_read(key, parts[0], known): _read(each, parts[1], known) for key, each in value}
     if origin in {list, set}:
-        return origin(_read(each, parts[0], levels) for each in value)
+        return origin(_read(each, parts[0], known) for each in value)
     if origin is tuple:
-        return tuple(_read(each, part, levels) for each, part in zip(value, _kinds(parts, value), strict=True))
+        return tuple(_read(each, part, known) for each, part in zip(value, _kinds(parts, value), strict=True))
     if kind is Guarantee:
         return promise_from_json(value)
     if kind is Unit:
         return Unit(value)
-    return levels[value] if kind is Level else _made(kind, value, levels)
+    return known[kind][value] if kind in known else _made(kind, value, known)
 
 
 def _wanted(parts: tuple[Any, ...]) -> Any:

@@ -135,3 +135,4 @@ def read_entry(number: object, body: object, stored: object, previous: str | Non
 
 UPGRADE = "upgrade giveortake"
 RESTORE = "docs/how-to-restore-a-ledger.md says how the owner brings a ledger back"
+INDEX = "an index of the ledger is not what the chain says"

@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, final
 
 from giveortake.errors import LedgerDamaged
-from giveortake.ledger.entries import RESTORE, canonical
+from giveortake.ledger.entries import INDEX, RESTORE, canonical
 from giveortake.ledger.hashes import Array
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Finds:
         rows = () if reader is None else reader.finds(bucket, self.base)
         hashed, found = folded(rows)
         if hashed != self.buckets.get(bucket, reader):
-            raise LedgerDamaged("an index of the ledger is not what the chain says", hint=RESTORE)
+            raise LedgerDamaged(INDEX, hint=RESTORE)
         if len(self._read) >= _MOST_KEPT:
             self._read.clear()
         self._read[bucket] = found

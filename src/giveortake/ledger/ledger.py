@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 from giveortake.errors import ApprovalRequired, InvalidParameter, LedgerUnavailable, NotFound
 from giveortake.exact import whole
-from giveortake.ledger import draws, registering, spending
+from giveortake.ledger import approvals, draws, registering, releases, spending, tokens
+from giveortake.ledger.book import entries_of as entries_by
 from giveortake.ledger.budgets import change_budget
 from giveortake.ledger.entries import canonical, digest, plain
 from giveortake.ledger.failures import Allowance, allowance
@@ -24,10 +25,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
+    from giveortake.ledger.approvals import Approval
     from giveortake.ledger.book import Book
-    from giveortake.ledger.chain import Chain
+    from giveortake.ledger.chain import Chain, Draft
     from giveortake.ledger.entries import Entry
     from giveortake.ledger.levels import Level
+    from giveortake.ledger.moments import Expiry
+    from giveortake.ledger.releases import ReleaseRecord
+    from giveortake.ledger.tokens import Principal, Role, TokenRecord
     from giveortake.privacy import Guarantee, Unit
     from giveortake.privacy.events import Event
 
@@ -49,6 +54,7 @@ class Ledger:
             pass  # reads and checks the last checkpoint and every entry since
 
     # -- who is protected, what they hold, who may ask --------------------------------------------------------
+    # Whoever decides something may say who they are: `by` is kept in the entry.
 
     def population(
         self,
@@ -60,6 +66,7 @@ class Ledger:
         analysts: registering.Analysts | None = None,
         failures: int | None = None,
         questions: int | None = None,
+        by: str | None = None,
     ) -> Standing:
         """The people protected and their budget: registered now, or found registered exactly so.
 
@@ -68,7 +75,7 @@ class Ledger:
         that each can see from what is left and what is refused how much the others have spent.
         `failures` and `questions` bound the custodian's own questions, as they do an analyst's.
         """
-        with self.chain.changing() as draft:
+        with self._administering(by) as draft:
             registering.population(
                 draft, name, budget, unit, approval_above, analysts=analysts, failures=failures, questions=questions
             )
@@ -87,9 +94,10 @@ class Ledger:
         version: str = "1",
         owner_confirms: str | None = None,
         approval_above: Guarantee | None = None,
+        by: str | None = None,
     ) -> Standing:
         """A table about a population. All its tables share the population's budget; this one may have a cap as well."""
-        with self.chain.changing() as draft:
+        with self._administering(by) as draft:
             registering.dataset(
                 draft,
                 name,
@@ -119,6 +127,7 @@ class Ledger:
         owner_confirms: str | None = None,
         failures: int | None = None,
         declared: bool = True,
+        by: str | None = None,
     ) -> Registered:
         """Put a table of people with a budget into the ledger, or find it there; other content is a new version.
 
@@ -126,20 +135,26 @@ class Ledger:
         they are others. Only on a ledger that knows nobody may both be left out; they are called `first` then. Domains
         that nobody has `declared` yet are not frozen.
         """
-        with self.chain.changing() as draft:
+        with self._administering(by) as draft:
             people = people_of(draft.book, name, population, new_population, first=first)
             if people in draft.book.populations:
                 failures = None  # what was said first holds
             registering.population(draft, people, budget, unit, None, failures=failures)
-        with self.chain.changing() as draft:  # the people are there now, and nobody else can take their name
+        with self._administering(by) as draft:  # the people are there now, and nobody else can take their name
             said = {"protected": unit, "domains": domains, "declared": declared}
             return put(draft, name, people, fingerprint=fingerprint, owner_confirms=owner_confirms, said=said)
 
     def new_version(
-        self, dataset: str, *, version: str, fingerprint: str | None = None, owner_confirms: str | None = None
+        self,
+        dataset: str,
+        *,
+        version: str,
+        fingerprint: str | None = None,
+        owner_confirms: str | None = None,
+        by: str | None = None,
     ) -> None:
         """The table changed. Answers about the versions add up; stored ones stay answers about the old version."""
-        with self.chain.changing() as draft:
+        with self._administering(by) as draft:
             registering.new_version(draft, dataset, version, fingerprint, owner_confirms)
 
     def versions(self, dataset: str) -> list[tuple[str, str | None]]:
@@ -162,6 +177,7 @@ class Ledger:
         approval_above: Guarantee | None = None,
         failures: int | None = None,
         questions: int | None = None,
+        by: str | None = None,
     ) -> Standing:
         """Let an analyst ask these data sets, within one budget for all of them together.
 
@@ -169,23 +185,23 @@ class Ledger:
         others ask (`analysts="pooled"` people have caps instead, or none). `failures` is how many of their questions
         may fail before the owner has to look, 3 unless said otherwise, and `questions` how many they may ask at all.
         """
-        with self.chain.changing() as draft:
+        with self._administering(by) as draft:
             names = registering.analyst(
                 draft, name, datasets, budget, approval_above, failures=failures, questions=questions
             )
         return self._standing(lambda book: book.grants[name, names].level)
 
-    def revoke(self, analyst: str, *, reason: str) -> None:
+    def revoke(self, analyst: str, *, reason: str, by: str | None = None) -> None:
         """From now on the analyst reserves and receives nothing."""
-        self._grant_or_revoke("revoked", analyst, reason)
+        self._grant_or_revoke("revoked", analyst, reason, by)
 
-    def readmit(self, analyst: str, *, reason: str) -> None:
+    def readmit(self, analyst: str, *, reason: str, by: str | None = None) -> None:
         """Take a revocation back; what was spent stays spent."""
-        self._grant_or_revoke("readmitted", analyst, reason)
+        self._grant_or_revoke("readmitted", analyst, reason, by)
 
-    def change_budget(self, level: Standing, budget: Guarantee, *, reason: str) -> Standing:
+    def change_budget(self, level: Standing, budget: Guarantee, *, reason: str, by: str | None = None) -> Standing:
         """A new promise to the same people: all history is run again under it, and refused if it does not fit."""
-        with self.chain.changing() as draft:
+        with self._administering(by) as draft:
             change_budget(draft, meant(draft.book, level), budget, reason)
         return self._standing(lambda book: book.levels[level.number])
 
@@ -228,6 +244,7 @@ class Ledger:
         question: str | None = None,
         version: str | None = None,
         asked: str | None = None,
+        record: object = None,
     ) -> Reservation:
         """Charge an event to every level, durably, before the data is touched. Nothing refunds it.
 
@@ -235,7 +252,8 @@ class Ledger:
         `question` names what is asked, bounds included: a stored answer to it is free for levels that have paid, and
         an analyst who asks it again before it is answered finds the reservation that is there. Reserve inside
         `ledger.turn`, so that only one of those who ask the same at the same moment goes on to answer it. `asked` says
-        it in words, for whoever reads the ledger; it decides nothing.
+        it in words, for whoever reads the ledger, and `record` exactly, so that the release can be read again by its
+        id; they decide nothing.
         """
         with self.chain.changing() as draft:
             found = spending.reserve(
@@ -248,6 +266,7 @@ class Ledger:
                 question=question,
                 version=version,
                 said=asked,
+                record=record,
             )
         if isinstance(found, Waiting):
             raise ApprovalRequired(
@@ -350,9 +369,9 @@ class Ledger:
         with self.chain.changing() as draft:
             spending.fail(draft, number)
 
-    def reset_failures(self, level: Standing, *, reason: str) -> None:
+    def reset_failures(self, level: Standing, *, reason: str, by: str | None = None) -> None:
         """The owner has looked at what failed, and allows as many failures again."""
-        with self.chain.changing() as draft:
+        with self._administering(by) as draft:
             looked_at = meant(draft.book, level)
             draft.add("forgiven", {"level": looked_at.number, "reason": registering.named("reason", reason)})
 
@@ -369,18 +388,85 @@ class Ledger:
         with self.chain.looking() as draft:
             return spending.released(draft, release, analyst)
 
-    def profiles(self, dataset: str, *, version: str, analyst: str | None = None) -> list[tuple[Any, str, Any]]:
-        """The request, id and stored answer of each profile that the asker's own levels paid for, the newest first."""
-        with self.chain.looking() as draft:
-            return spending.profiles(draft, dataset, analyst, version)
+    def profiles(
+        self, dataset: str, *, version: str, analyst: str | None = None, before: int | None = None
+    ) -> list[tuple[Any, str, Any]]:
+        """The request, id and stored answer of each profile that the asker's own levels paid for, the newest first.
 
-    def approve(self, request: int, *, reason: str) -> None:
-        """The custodian lets one large spend through, once."""
-        with self.chain.changing() as draft:
-            waiting = {number: asked for asked, number in draft.book.waiting.items()}
-            if request not in waiting:
-                raise NotFound(f"no request {request} waits for approval", hint=f"waiting: {sorted(waiting) or 'none'}")
-            draft.add("approved", {"request": waiting[request], "reason": registering.named("reason", reason)})
+        With `before`, those that were there before the entry of that number.
+        """
+        with self.chain.looking() as draft:
+            return spending.profiles(draft, dataset, analyst, version, before)
+
+    def releases(
+        self,
+        *,
+        analyst: str | None = None,
+        dataset: str | None = None,
+        after: str | None = None,
+        limit: int = 100,
+        newest_first: bool = False,
+    ) -> list[ReleaseRecord]:
+        """What was asked and charged, at most `limit` after the release with that id; an analyst's own, or all."""
+        with self.chain.looking() as draft:
+            return releases.listed(
+                draft, analyst=analyst, dataset=dataset, after=after, limit=limit, newest_first=newest_first
+            )
+
+    def release_record(self, release: str, *, analyst: str | None = None) -> ReleaseRecord:
+        """What was asked and charged under the id of a release."""
+        with self.chain.looking() as draft:
+            number = releases.number_of(draft, release, analyst)
+            return releases.record_of(draft, draft.book.reservations[number])
+
+    # -- large spends, which wait for the custodian --------------------------------------------------------------
+
+    def approvals(self, *, analyst: str | None = None, waiting: bool = False) -> list[Approval]:
+        """Every large spend that needed approval: what it asks, by whom, and what was decided; or those that wait."""
+        with self.chain.looking() as draft:
+            return approvals.listed(draft, analyst=analyst, waiting=waiting)
+
+    def approve(self, request: int, *, reason: str, expires: Expiry | None = None, by: str | None = None) -> None:
+        """The custodian lets one large spend through, once, and until `expires` if that is said."""
+        with self._administering(by) as draft:
+            approvals.approve(draft, request, reason, expires)
+
+    def deny(self, request: int, *, reason: str, by: str | None = None) -> None:
+        """The custodian refuses one large spend. Whoever asks for it again is told so, with the reason."""
+        with self._administering(by) as draft:
+            approvals.deny(draft, request, reason)
+
+    # -- who speaks ----------------------------------------------------------------------------------------------
+
+    def issue_token(
+        self,
+        *,
+        role: Role,
+        analyst: str | None = None,
+        expires: Expiry | None = None,
+        by: str | None = None,
+    ) -> tuple[str, str]:
+        """A new token, for a custodian or for one analyst: its id, and its text, which is shown this once.
+
+        It ends after 90 days unless `expires` says otherwise. The ledger keeps the SHA-256 of the text alone.
+        """
+        with self._administering(by) as draft:
+            return tokens.issue(draft, role, analyst, expires)
+
+    def revoke_token(self, token: str, *, reason: str, by: str | None = None) -> None:
+        """From now on nobody is let in by the token of that id."""
+        with self._administering(by) as draft:
+            tokens.revoke(draft, token, reason)
+
+    def authenticate(self, text: str) -> Principal | None:
+        """Whom a token lets in now; None for one that is unknown, wrong, revoked or over, all alike."""
+        with self.chain.looking() as draft:
+            return tokens.authenticate(draft, text)
+
+    def tokens(self) -> list[TokenRecord]:
+        """Every token that was issued, without secrets."""
+        with self.chain.looking() as draft:
+            return tokens.listed(draft)
 
     # -- reading ----------------------------------------------------------------------------------------------
 
@@ -396,7 +482,7 @@ class Ledger:
     def waiting(self) -> list[int]:
         """The requests that wait for approval."""
         with self.chain.looking() as draft:
-            return sorted(draft.book.waiting.values())
+            return approvals.waiting(draft)
 
     def history(self) -> list[Entry]:
         """Every entry, in order, each checked against its hash and the one before it. `entries` reads page by page."""
@@ -489,11 +575,19 @@ class Ledger:
                     hint="open it for writing once, or `giveortake ledger upgrade`",
                 )
             levels = frozenset(grant.level.number for grant in book.grants_of(analyst))
-            owned = book.owned.get(analyst)
+            owned = book.lists.get(entries_by(analyst))
             return View(book.hashes, book.head.number, levels, 0 if owned is None else owned.count)
 
-    def _grant_or_revoke(self, kind: str, analyst: str, reason: str) -> None:
+    @contextmanager
+    def _administering(self, by: str | None) -> Iterator[Draft]:
+        """A transaction of somebody who decides about a ledger, and who may be named in its entries."""
+        who = None if by is None else registering.named("by", by)
         with self.chain.changing() as draft:
+            draft.by = who
+            yield draft
+
+    def _grant_or_revoke(self, kind: str, analyst: str, reason: str, by: str | None) -> None:
+        with self._administering(by) as draft:
             if not draft.book.grants_of(analyst):
                 raise NotFound(f"the ledger has no analyst {analyst!r}")
             if (analyst in draft.book.revoked) != (kind == "revoked"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 from giveortake.ledger.entries import NOTHING
 
@@ -89,6 +89,7 @@ class Reserved:
     answer: int | None
     id: str
     own: tuple[int, ...] = ()  # the levels of the asker alone
+    failed: bool = False
     lost: int | None = None  # the restoration after which nobody knows whether it was answered
 
 
@@ -99,3 +100,30 @@ class Paid:
 
     answer: int
     levels: set[int]
+
+
+@final
+@dataclass(slots=True)
+class Token:
+    """A secret that lets somebody in: a custodian, or an analyst. `hash` is the SHA-256 of its text."""
+
+    number: int
+    id: str
+    analyst: str | None  # None: a custodian
+    hash: str
+    expires: str
+    revoked: bool = False
+
+
+@final
+@dataclass(slots=True)
+class Requested:
+    """A large spend that somebody asked for, and what the custodian decided. `digest` says what was asked."""
+
+    number: int
+    id: int
+    digest: str
+    analyst: str | None
+    state: Literal["waiting", "approved", "denied", "used"] = "waiting"
+    decision: int | None = None  # the entry that says so
+    expires: str | None = None  # until when an approval may be used

@@ -16,10 +16,12 @@ from giveortake.errors import (
     NotFound,
     PopulationClosed,
 )
-from giveortake.ledger.book import approval_digest, request_digest
+from giveortake.ledger import approvals
+from giveortake.ledger.book import request_digest
 from giveortake.ledger.chain import new_filter
 from giveortake.ledger.entries import plain
 from giveortake.ledger.promises import for_group
+from giveortake.ledger.releases import number_of
 from giveortake.privacy.events import Event
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from giveortake.ledger.levels import DataSet, Level, Reserved
 
 _LONGEST_KEY = 500
-_REQUESTS = 1 << 47
 
 
 @final
@@ -78,6 +79,7 @@ def reserve(
     question: str | None,
     version: str | None,
     said: str | None = None,
+    record: object = None,
 ) -> Reservation | Waiting:
     """Charge every level that has not paid yet, or none of them.
 
@@ -92,6 +94,8 @@ def reserve(
     content = _content(event, asked, analyst, key, request=request, question=question)
     if said is not None:
         content["asked"] = plain("asked", said)
+    if record is not None:
+        content["record"] = plain("record", record)
     earlier = None if key is None else draft.book.keys.get((analyst, key))
     if earlier is not None:
         return _again(draft, earlier, content)
@@ -282,21 +286,11 @@ def _waiting(
     draft: Draft, levels: list[Level], event: Event, asked: DataSet, content: dict[str, Any]
 ) -> Waiting | None:
     """Whether some level finds this spend large, more than its threshold would admit, and nobody has approved it."""
-    request = approval_digest(content)
-    if request in draft.book.approved:
-        return None
     for level in levels:
         if level.approval is not None and not new_filter(level.approval).admits(level_event(event, level, asked)):
-            known = draft.book.waiting.get(request)
-            if known is None:
-                known = secrets.randbelow(_REQUESTS) + _REQUESTS  # a running number would tell how busy others are
-                said = [*_REQUESTED, *(["asked"] if "asked" in content else [])]
-                draft.add("requested", {"id": known, **{name: content[name] for name in said}})
-            return Waiting(known, level.name)
+            request = approvals.decide(draft, content)
+            return None if request is None else Waiting(request, level.name)
     return None
-
-
-_REQUESTED = ("analyst", "dataset", "event", "key", "question", "request", "version")
 
 
 def _charge(draft: Draft, levels: list[Level], event: Event, asked: DataSet, content: dict[str, Any]) -> Reservation:
@@ -362,14 +356,15 @@ def _reservation(draft: Draft, number: int, *, fresh: bool) -> Reservation:
 
 def released(draft: Draft, release: str, analyst: str | None) -> Reservation:
     """The reservation that a release id names, of this analyst; the custodian finds everybody's."""
-    number = draft.book.ids.get(release)
-    if number is None or (analyst is not None and draft.book.reservations[number].analyst != analyst):
-        raise NotFound(f"there is no release {release!r}")
-    return _reservation(draft, number, fresh=False)
+    return _reservation(draft, number_of(draft, release, analyst), fresh=False)
 
 
-def profiles(draft: Draft, dataset: str, analyst: str | None, version: str) -> list[tuple[Any, str, Any]]:
+def profiles(
+    draft: Draft, dataset: str, analyst: str | None, version: str, before: int | None = None
+) -> list[tuple[Any, str, Any]]:
     """The request, the id and the stored answer of each profile of this version, the newest first.
+
+    With `before`, those alone that were paid for before that entry.
 
     Guarantee: one is found only if every level that the asker draws on has paid for it. What is made of a profile is
     post-processing for those levels, and for no other.
@@ -384,7 +379,14 @@ def profiles(draft: Draft, dataset: str, analyst: str | None, version: str) -> l
     for number in reversed(book.profiles[dataset]):
         reserved = book.reservations[number]
         paid = None if reserved.question is None else book.paid.get((payer, reserved.question))
-        if reserved.version == version and paid is not None and own <= paid.levels and paid.answer not in found:
+        is_early = before is None or (paid is not None and paid.answer < before)
+        if (
+            reserved.version == version
+            and paid is not None
+            and own <= paid.levels
+            and paid.answer not in found
+            and is_early
+        ):
             request = draft.stored(number).content["request"]
             found[paid.answer] = request, reserved.id, draft.stored(paid.answer).content["answer"]
     return list(found.values())

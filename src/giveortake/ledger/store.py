@@ -27,11 +27,11 @@ TABLES = (
     "CREATE TABLE {s}entries (number BIGINT PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL)",
     "CREATE TABLE {s}snapshots (level BIGINT PRIMARY KEY, snapshot TEXT NOT NULL)",
 )
-# What follows from the entries, so that nobody has to read all of them: where something is found, whose entries are
-# whose, what was used after each charge, and checkpoints. `INDEXED` is said once they hold what the entries say.
+# What follows from the entries, so that nobody has to read all of them: where something is found, lists of entries,
+# what was used after each charge, and checkpoints. `indexed` is said once they hold what the entries say.
 INDEXES = (
     "CREATE TABLE {s}finds (bucket BIGINT, number BIGINT, name {bytes}, PRIMARY KEY (bucket, number, name)){packed}",
-    "CREATE TABLE {s}owned (analyst TEXT, place BIGINT, number BIGINT, PRIMARY KEY (analyst, place)){packed}",
+    "CREATE TABLE {s}lists (name TEXT, place BIGINT, number BIGINT, PRIMARY KEY (name, place)){packed}",
     "CREATE TABLE {s}used (level BIGINT, number BIGINT, share TEXT, PRIMARY KEY (level, number)){packed}",
     "CREATE TABLE {s}checkpoints (number BIGINT PRIMARY KEY, content TEXT)",
     "CREATE TABLE {s}chunks (name TEXT, place BIGINT, number BIGINT, content {bytes}, UNIQUE (name, place, number))",
@@ -131,7 +131,7 @@ class Transaction:
 
     def create_indexes(self) -> None:
         """Empty tables for what follows from the entries, in the place of what was there."""
-        for table in ("finds", "owned", "used", "checkpoints", "chunks"):
+        for table in ("finds", "lists", "used", "checkpoints", "chunks"):
             self._run(f"DROP TABLE IF EXISTS {{s}}{table}")
         for statement in INDEXES:
             self._run(statement)
@@ -183,8 +183,8 @@ class Transaction:
         """Keep what follows from new entries."""
         for row in rows.finds:
             self._run("INSERT INTO {s}finds VALUES (?, ?, ?)", *row)
-        for owned in rows.owned:
-            self._run("INSERT INTO {s}owned VALUES (?, ?, ?)", *owned)
+        for listed in rows.lists:
+            self._run("INSERT INTO {s}lists VALUES (?, ?, ?)", *listed)
         for used in rows.used:
             self._run("INSERT INTO {s}used VALUES (?, ?, ?)", *used)
 
@@ -205,10 +205,10 @@ class Transaction:
                 (bucket, number, bytes(name)) for bucket, number, name in self._run(wanted, first, first + step, until)
             ]
 
-    def owned(self, analyst: str, after: int, stop: int) -> list[tuple[int, int]]:
-        """The places and numbers of an analyst's entries, from one place to another."""
-        wanted = "SELECT place, number FROM {s}owned WHERE analyst = ? AND place > ? AND place <= ? ORDER BY place"
-        return [(place, number) for place, number in self._run(wanted, analyst, after, stop)]
+    def listed(self, name: str, after: int, stop: int) -> list[tuple[int, int]]:
+        """The places and numbers of the entries in a list, from one place to another."""
+        wanted = "SELECT place, number FROM {s}lists WHERE name = ? AND place > ? AND place <= ? ORDER BY place"
+        return [(place, number) for place, number in self._run(wanted, name, after, stop)]
 
     def used(self, level: int, after: int, stop: int, most: int) -> list[tuple[int, str]]:
         """What was used of a level's budget after each entry that charged it, from one number to another."""

@@ -14,7 +14,7 @@ from giveortake.ledger.allotments import larger, require_addable, require_sound,
 from giveortake.ledger.book import Book, charges
 from giveortake.ledger.chain import snapshot_of, used
 from giveortake.ledger.checkpoints import advance, is_known, require_derived
-from giveortake.ledger.entries import NOTHING, RESTORE, digest, read_entry
+from giveortake.ledger.entries import INDEX, NOTHING, RESTORE, digest, read_entry
 from giveortake.ledger.events import event_from_dict
 from giveortake.ledger.finds import folded
 from giveortake.ledger.promises import promise_from_json, restated
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from giveortake.privacy.events import Event
 
 _PAGE = 1000  # rows that are read at once
-_INDEX = "an index of the ledger is not what the chain says"
 
 
 @final
@@ -96,12 +95,12 @@ def used_of(reader: Transaction, level: int, head: int, hashed: str) -> list[tup
     while rows := reader.used(level, after, head, _PAGE):
         for number, share in rows:
             if not share.isascii():
-                raise LedgerDamaged(_INDEX, hint=RESTORE)
+                raise LedgerDamaged(INDEX, hint=RESTORE)
             running = digest(f"{running} {number} {share}")
             found.append((number, _share(share)))
         after = rows[-1][0]
     if running != hashed:
-        raise LedgerDamaged(_INDEX, hint=RESTORE)
+        raise LedgerDamaged(INDEX, hint=RESTORE)
     return found
 
 
@@ -109,7 +108,7 @@ def _share(text: str) -> Fraction:
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise LedgerDamaged(_INDEX, hint=RESTORE) from None
+        raise LedgerDamaged(INDEX, hint=RESTORE) from None
 
 
 def _require_indexes(reader: Transaction, book: Book) -> None:
@@ -119,17 +118,17 @@ def _require_indexes(reader: Transaction, book: Book) -> None:
         for bucket, pairs in groupby(rows, key=itemgetter(0)):
             found[bucket] = folded((number, name) for _, number, name in pairs)[0]
     if found != dict(book.finds.sealed(None).items()):
-        raise LedgerDamaged(_INDEX, hint=RESTORE)
+        raise LedgerDamaged(INDEX, hint=RESTORE)
     for level in book.levels.values():
         used_of(reader, level.number, head, level.used)
-    for analyst, known in book.owned.items():
+    for name, known in book.lists.items():
         running, place = NOTHING, 0
-        while own := reader.owned(analyst, place, min(place + _PAGE, known.count)):
+        while own := reader.listed(name, place, min(place + _PAGE, known.count)):
             for _, number in own:
                 running = digest(f"{running} {number}")
             place = own[-1][0]
         if (running, place) != (known.numbers, known.count):
-            raise LedgerDamaged(_INDEX, hint=RESTORE)
+            raise LedgerDamaged(INDEX, hint=RESTORE)
 
 
 def burn_down(entries: Iterable[Entry]) -> dict[int, list[tuple[int, Fraction]]]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import LedgerDamaged
-from giveortake.ledger.entries import RESTORE
+from giveortake.ledger.book import OF_RESERVATIONS, entries_of
+from giveortake.ledger.entries import INDEX, RESTORE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 _SHOWN = {
     "analyst": ("datasets", "budget", "approval_above", "failures", "questions"),
-    "reserved": ("id", "dataset", "version", "event", "key", "request", "question", "asked"),
+    "reserved": ("id", "dataset", "version", "event", "key", "request", "question", "asked", "record"),
     "drawn": ("place", "drawn"),
     "settled": ("answer",),
     "failed": (),
@@ -26,10 +27,11 @@ _SHOWN = {
     "budget": ("budget", "reason"),
     "revoked": ("reason",),
     "readmitted": ("reason",),
-    "requested": ("id", "dataset", "version", "event", "key", "request", "question", "asked"),
+    "approved": ("reason", "expires"),
+    "denied": ("reason",),
+    "requested": ("id", "dataset", "version", "event", "key", "request", "question", "asked", "record"),
 }
 
-_OF_RESERVATIONS = frozenset({"drawn", "settled", "failed", "repeated"})
 PAGE = 1000  # entries that are read at once
 
 
@@ -55,21 +57,21 @@ class View:
     def of_analyst(self, reader: Transaction, analyst: str, after: int, limit: int) -> list[Entry]:
         """The same of one analyst. Numbers, hashes and levels of the whole chain would tell how busy others are."""
         stop = min(after + min(limit, PAGE), self.owned)
-        rows = reader.owned(analyst, after, stop) if after < stop else []
+        rows = reader.listed(entries_of(analyst), after, stop) if after < stop else []
         if [place for place, _ in rows] != list(range(after + 1, stop + 1)):
-            raise LedgerDamaged("an index of the ledger is not what the chain says", hint=RESTORE)
+            raise LedgerDamaged(INDEX, hint=RESTORE)
         return list(self._shown(rows, analyst, reader))
 
     def _shown(self, rows: list[tuple[int, int]], analyst: str, reader: Transaction) -> Iterator[Entry]:
         for place, number in rows:
             if not 0 < number <= self.head:
-                raise LedgerDamaged("an index of the ledger is not what the chain says", hint=RESTORE)
+                raise LedgerDamaged(INDEX, hint=RESTORE)
             entry = self.hashes.entry(number, reader)
             about = entry
-            if entry.kind in _OF_RESERVATIONS:
+            if entry.kind in OF_RESERVATIONS:
                 about = self.hashes.entry(entry.content["reservation"], reader)
             if not self._is_of(analyst, entry, about):
-                raise LedgerDamaged("an index of the ledger is not what the chain says", hint=RESTORE)
+                raise LedgerDamaged(INDEX, hint=RESTORE)
             content: dict[str, Any] = {
                 name: entry.content[name] for name in _SHOWN[entry.kind] if name in entry.content
             }
@@ -82,4 +84,4 @@ class View:
             return False
         if entry.kind in {"budget", "forgiven"}:
             return entry.content["level"] in self.levels
-        return bool(about.content["name" if entry.kind == "analyst" else "analyst"] == analyst)
+        return bool(about.content.get("name" if entry.kind == "analyst" else "analyst") == analyst)

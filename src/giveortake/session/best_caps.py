@@ -99,7 +99,9 @@ def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
     if mechanism.part is not None:
         return []
     found = []
-    stored = mechanism.ledger.profiles(mechanism.dataset, version=mechanism.version, analyst=mechanism.analyst)
+    stored = mechanism.ledger.profiles(
+        mechanism.dataset, version=mechanism.version, analyst=mechanism.analyst, before=mechanism.as_of
+    )
     for request, release_id, content in stored:
         said = dict(request["profile"])
         if said.pop("format") == FORMAT and said["table"] == table:

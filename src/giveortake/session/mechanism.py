@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
@@ -19,6 +19,7 @@ from giveortake.answers import Stream
 from giveortake.answers.confidence import Confidence
 from giveortake.compile import LATEST, Rules, composed, event_of, joint, measurement
 from giveortake.errors import (
+    AccessDenied,
     BudgetExceeded,
     InvalidParameter,
     LedgerMismatch,
@@ -32,6 +33,7 @@ from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by
 from giveortake.session.found_keys import FoundDraw
 from giveortake.session.paid_releases import PaidRelease
 from giveortake.session.refusals import no_share, too_dear
+from giveortake.session.release_records import record_of
 from giveortake.session.sealed_draws import Drawn, sealed, sealed_question
 from giveortake.session.stored_answers import DrawnPart
 
@@ -62,6 +64,7 @@ class Priced:
     made: Measurement
     why: str | None = None  # this noise, if it was chosen here
     refusal: str | None = None  # what would be charged is more than the terms allow
+    text: str | None = None  # as it was written, if it was written in SQL
 
     @property
     def spend(self) -> Spend:
@@ -77,11 +80,15 @@ class Priced:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Charge:
-    """What the ledger is told of questions that are asked together: the event, what names it, and words for people."""
+    """What the ledger is told of questions that are asked together: the event, what names it, and words for people.
+
+    `record` says it exactly, so that the release can be read again by its id; it decides nothing.
+    """
 
     event: Event
     request: dict[str, Any]
     words: str
+    record: Mapping[str, Any] | None = None
 
     @property
     def question(self) -> str:
@@ -109,8 +116,21 @@ class InteractiveMechanism:
     budget: Guarantee
     caps: CustodianCaps
     analyst: str | None
+    declared: str = ""  # a digest of what is declared about the tables, by which releases are read
     part: Part | None = None  # of a partition, if that is all there is to see
+    as_of: int | None = None  # the entry before which something was told that is read again: no later profile is known
     older: tuple[Rules, ...] = ()  # rules by which the ledger holds answers, and which are not the latest
+
+    def as_analyst(self, name: str) -> InteractiveMechanism:
+        """The same tables and ledger, and another asker. Whom the ledger does not know, or has revoked, it refuses."""
+        if self.analyst is not None and name != self.analyst:
+            raise AccessDenied("an analyst asks for nobody else", hint="the custodian's session has as_analyst")
+        own = self.ledger.levels(analyst=name, dataset=self.dataset)
+        people = next(
+            each for each in self.ledger.levels() if (each.kind, each.name) == ("population", self.population)
+        )
+        budget = own[0].budget if people.allotted else people.budget
+        return replace(self, analyst=name, budget=budget or self.budget)
 
     # -- the whole way ------------------------------------------------------------------------------------------
 
@@ -122,7 +142,7 @@ class InteractiveMechanism:
         profile: Mapping[str, Any] | None = None,
     ) -> list[Answer]:
         """Answers to questions under one charge: all are paid, durably, before the first of them is asked."""
-        reservation, stored = self.reserve_and_draw(asked, key, profile=profile)
+        reservation, stored = self.reserve_and_draw(asked, key, confidence, profile=profile)
         return [
             PaidRelease(self, each, *stored_answers.whole(self.spool, each, part), reservation, confidence).read()
             for each, part in zip(asked, stored, strict=True)
@@ -134,7 +154,7 @@ class InteractiveMechanism:
             raise QueryRefused("ORDER BY needs the whole table at once", hint="sort where the stream is written to")
         if asked.made.question.has_windows:
             raise QueryRefused("OVER needs the whole table at once", hint="compute it where the stream is written to")
-        reservation, (part,) = self.reserve_and_draw([asked], key)
+        reservation, (part,) = self.reserve_and_draw([asked], key, confidence)
         if "spool" in part and confidence.over == "answer":  # of which a portion is not all
             keys = sum(len(line["keys"]) for line in self.spool.read(part["spool"]))
             confidence = Confidence(confidence, cells=keys * len(asked.made.formulas))
@@ -155,12 +175,14 @@ class InteractiveMechanism:
         self,
         asked: Sequence[Priced],
         key: str | None,
+        confidence: Confidence,
         refines: tuple[str, ...] = (),
         portion: int | None = None,
+        *,
         profile: Mapping[str, Any] | None = None,
     ) -> tuple[Reservation, list[Stored]]:
         """Charge, and draw what was not drawn before: one part for each question."""
-        charge = self.charge(asked, refines, portion, profile)
+        charge = replace(self.charge(asked, refines, portion, profile), record=record_of(self, asked, confidence))
 
         def draw(reservation: Reservation) -> list[Stored]:
             return sealed(  # as long as it is not kept, nobody may find it in a trace
@@ -241,10 +263,14 @@ class InteractiveMechanism:
         This, and `price_again`, is the one gate: a question that is not made of this session's own tables, or that the
         engine cannot run, has no price.
         """
+        priced = self.price_without_engine(question, caps, spend, rules=rules)
+        self.engine.require_runnable(priced.made.asked())
+        return priced
+
+    def price_without_engine(self, question: Question, caps: Caps, spend: Spend, *, rules: Rules) -> Priced:
+        """The same of what is only going to be read: no engine is asked to run it."""
         self.origin.require(question)
-        made = self.measure(question, caps, spend, rules=rules)
-        self.engine.require_runnable(made.asked())
-        return Priced(question, made)
+        return Priced(question, self.measure(question, caps, spend, rules=rules))
 
     def price_again(self, asked: Priced, spend: Spend, keys: Keys) -> Priced:
         """A question that was answered, once more: at keys that are public now, measured so that releases combine."""
@@ -328,6 +354,7 @@ class InteractiveMechanism:
             question=charge.question,
             version=self.version,
             asked=charge.words,
+            record=charge.record,
         )
 
     def standing(self) -> Standing:

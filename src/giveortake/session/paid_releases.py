@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack, final
 
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.compile import Terms
 from giveortake.compile.postprocessing import Circumstances, answer_of
-from giveortake.errors import InvalidParameter, Unprovable
+from giveortake.errors import InvalidParameter, LedgerMismatch, Unprovable
 from giveortake.session import stored_answers
 from giveortake.session.best_caps import left_out_of
 
@@ -41,11 +41,23 @@ class PaidRelease:
     earlier: tuple[Release, ...] = ()
     refines: tuple[str, ...] = ()
     promised: tuple[Guarantee, ...] = ()  # by the earlier ones
+    looked_up: bool = False  # by its id, and not by asking
+
+    def refining(self, before: PaidRelease) -> PaidRelease:
+        """The same together with what it refines."""
+        return replace(
+            self,
+            earlier=(*before.earlier, before.last),
+            refines=(*before.refines, before.reservation.reference),
+            promised=(*before.promised, before.asked.made.promise(before.mechanism.budget.unit)),
+        )
 
     def read(self, limit: int | None = None) -> Answer:
         """The answer that follows from all releases."""
         mechanism, made = self.mechanism, self.asked.made
-        free = None if self.reservation.charged else "asked before at this price: nothing was charged"
+        if self.looked_up:
+            mechanism = replace(mechanism, version=self.reservation.version, as_of=self.reservation.number)
+        free = None if self.reservation.charged or self.looked_up else "asked before at this price: nothing was charged"
         part = None if mechanism.part is None else mechanism.part.left_out
         around = Circumstances(
             unit=mechanism.budget.unit,
@@ -65,19 +77,14 @@ class PaidRelease:
         said = Terms.of(terms, confidence=self.confidence, without=("margin", "share", "key_delta", "n", *CAP_TERMS))
         if said.spend is None:
             raise InvalidParameter("epsilon", None, "is missing", hint='answer.refine(epsilon="0.1")')
+        if self.reservation.version != self.mechanism.version:
+            raise LedgerMismatch(
+                f"the release is about version {self.reservation.version!r} of the data, and there is another now",
+                hint="ask the question anew",
+            )
         again = self.mechanism.price_again(self.asked, said.spend, self.keys)
         refines = (*self.refines, self.reservation.reference)
-        reservation, (part,) = self.mechanism.reserve_and_draw([again], key, refines, self.portion)
+        reservation, (part,) = self.mechanism.reserve_and_draw([again], key, said.confidence, refines, self.portion)
         keys, release = stored_answers.whole(self.mechanism.spool, again, part)
-        return PaidRelease(
-            self.mechanism,
-            again,
-            keys,
-            release,
-            reservation,
-            said.confidence,
-            self.portion,
-            (*self.earlier, self.last),
-            refines,
-            (*self.promised, self.asked.made.promise(self.mechanism.budget.unit)),
-        ).read()
+        new = PaidRelease(self.mechanism, again, keys, release, reservation, said.confidence, self.portion)
+        return new.refining(self).read()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.answers.confidence import Confidence
 from giveortake.compile import Caps, Spend
 from giveortake.compile.releases import arrays_from_json
 from giveortake.errors import InvalidParameter
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from giveortake.session.mechanism import InteractiveMechanism, Priced
     from giveortake.session.stored_answers import Stored
 
+_SURE = Confidence("0.95")
 FORMAT = 1  # of the bins; others are another format, and these stay readable
 
 
@@ -78,7 +80,7 @@ class ProfileRequest:
 
     def release(self, key: str | None) -> Profile:
         """Charge, draw what was not drawn before, and read it."""
-        reservation, parts = self.mechanism.reserve_and_draw(self.price(), key, profile=self.said)
+        reservation, parts = self.mechanism.reserve_and_draw(self.price(), key, _SURE, profile=self.said)
         return self.read(parts, reservation.id, charged=bool(reservation.charged))
 
     def read(self, parts: Sequence[Stored], release_id: str, *, charged: bool = False) -> Profile:

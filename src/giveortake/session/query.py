@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, final
 
 from giveortake.answers import Stream
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.compile import Terms
+from giveortake.plan.documents import question_to_json
 from giveortake.session.known_keys import known_answer, known_quote
 from giveortake.session.quote import quote_of
 
@@ -38,10 +40,16 @@ class Query:
     """
 
     def __init__(
-        self, session: Session, mechanism: InteractiveMechanism, question: Question, options: Mapping[str, Any]
+        self,
+        session: Session,
+        mechanism: InteractiveMechanism,
+        question: Question,
+        options: Mapping[str, Any],
+        text: str | None = None,
     ) -> None:
         self.session = session
         self.question = question
+        self.text = text  # as it was written in SQL, if it was
         self.options = dict(options)
         self._mechanism = mechanism
 
@@ -83,7 +91,11 @@ class Query:
     def _priced(self, said: Terms, key: str | None) -> Priced:
         mechanism = self._mechanism
         (only,) = mechanism.price_as_before(lambda rules: [mechanism.price(self.question, said, rules)], key)
-        return only
+        return replace(only, text=self.text)
+
+    def plan(self) -> dict[str, Any]:
+        """The question as nothing but lists, numbers and text: `session.from_plan` makes the same question of it."""
+        return question_to_json(self.question, self._mechanism.origin)
 
     @property
     def finds_keys(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -127,13 +128,14 @@ def protect(
             if isinstance(ledger, ledgers.Ledger)
             else ledgers.open(":memory:" if ledger is None else str(ledger), mark=mark)
         )
+        domains_of = {each.name: {column: domain.to_dict() for column, domain in each.columns} for each in private}
         called = name if name is not None and len(private) > 1 else "+".join(each.name for each in private)
         found = _registered(
             book,
             called,
             budget=promise,
             unit=whom,
-            domains={each.name: {column: domain.to_dict() for column, domain in each.columns} for each in private},
+            domains=domains_of,
             fingerprint=hashlib.sha256("|".join(each.fingerprint for each in sources).encode()).hexdigest(),
             first=f"people of {called}" if whom != ROW else f"rows of {called}",
             population=population,
@@ -157,6 +159,7 @@ def protect(
         budget=_own_budget(book, called, found.population, analyst) or promise,
         caps=said_caps,
         analyst=analyst,
+        declared=hashlib.sha256(json.dumps(domains_of, sort_keys=True).encode()).hexdigest()[:32],
         older=OLDER if book.before_0_2 else (),
     )
     return Session(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from giveortake.compile import Spend
-    from giveortake.engines import KeyColumn
+    from giveortake.engines import KeyColumn, Sample
     from giveortake.plan import Relation
     from giveortake.privacy import ApproxDP, Guarantee
     from giveortake.privacy.events import Event
@@ -46,6 +46,7 @@ class RunRequest:
     spend: Spend | None = None  # what was stated for a run of sums of vectors
     declared: events.Repeated | None = None  # of a run of so many equal steps
     mu: Fraction | None = None  # of a run of Gaussian releases alone, whose μ² add up
+    persons: Sample | None = None  # the public part of the persons whose vectors are summed
 
     @classmethod
     def of(

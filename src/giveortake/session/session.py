@@ -12,6 +12,7 @@ from giveortake.compile import Rules, Spend, Terms
 from giveortake.errors import InvalidParameter, LedgerUnavailable
 from giveortake.exact import open_probability, shown, spendable
 from giveortake.plan import Catalog, PublicTable
+from giveortake.plan.document_reader import question_from_json
 from giveortake.session.arguments import told_by_name
 from giveortake.session.batches import share_of_each
 from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, suggestion_of, table_before_caps
@@ -19,6 +20,7 @@ from giveortake.session.pages import session_page
 from giveortake.session.partitions import Partition, key_of, parts_of
 from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.query import Query
+from giveortake.session.release_records import paid_release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,8 +29,9 @@ if TYPE_CHECKING:
 
     from giveortake.answers import Answer
     from giveortake.answers.cap_terms import AskTerms
+    from giveortake.answers.spend_terms import SpendTerms
     from giveortake.exact import Number
-    from giveortake.ledger import Entry, Standing
+    from giveortake.ledger import Entry, ReleaseRecord, Standing
     from giveortake.plan import Question
     from giveortake.privacy.events import Event
     from giveortake.session.counters import Counter
@@ -59,6 +62,7 @@ class Session:
         unasked: Mapping[str, Sequence[tuple[str, str]]],
         owns_ledger: bool,
         durable: bool,
+        owns_engine: bool = True,
     ) -> None:
         self.name = mechanism.dataset
         self.population = mechanism.population
@@ -69,6 +73,7 @@ class Session:
         self.durable = durable
         self._mechanism = mechanism
         self._owns_ledger = owns_ledger
+        self._owns_engine = owns_engine
         self._unasked = unasked
         self.catalog = Catalog(mechanism.origin.relations, mechanism.origin.public)
 
@@ -77,7 +82,26 @@ class Session:
     def sql(self, text: str) -> Query:
         """A question in SQL; refused here, at no cost, if it cannot be answered."""
         read = sql.read(text, self.catalog)
-        return Query(self, self._mechanism, read.question, read.options)
+        return Query(self, self._mechanism, read.question, read.options, text)
+
+    def from_plan(self, plan: Mapping[str, Any]) -> Query:
+        """A question as `Query.plan` wrote it; refused here, at no cost, if it is not about these tables."""
+        return self._ask(question_from_json(plan, self._mechanism.origin))
+
+    def as_analyst(self, name: str) -> Session:
+        """The same tables and ledger, and another asker: an analyst who sees their own entries and budget alone.
+
+        The custodian hands it out; it shares the engine and the ledger, from any thread, and closing it closes neither.
+        Whom the ledger does not know for these tables is refused (`NotFound`), and so is who was revoked
+        (`AccessDenied`). An analyst's session speaks for nobody else.
+        """
+        return Session(
+            self._mechanism.as_analyst(name),
+            unasked=self._unasked,
+            owns_ledger=False,
+            owns_engine=False,
+            durable=self.durable,
+        )
 
     def table(self, name: str | None = None) -> frame.Table:
         """A question in Python, starting from a table; the only one if no name is given."""
@@ -118,7 +142,7 @@ class Session:
 
         def price(rules: Rules) -> list[Priced]:
             each = replace(said, spend=share_of_each(spend, questions, rules))
-            return [mechanism.price(question, each, rules) for question in questions]
+            return [replace(mechanism.price(query.question, each, rules), text=query.text) for query in asked]
 
         priced = mechanism.price_as_before(price, key)
         return self._mechanism.answer(priced, said.confidence, key)
@@ -225,6 +249,7 @@ class Session:
                 replace(self._mechanism, part=part, origin=self._mechanism.origin.narrowed(part.of)),
                 unasked=self._unasked,
                 owns_ledger=False,
+                owns_engine=self._owns_engine,
                 durable=self.durable,
             )
             for part in parts
@@ -326,6 +351,37 @@ class Session:
             for entry in self._mechanism.ledger.history()
         ]
 
+    # -- what was released ----------------------------------------------------------------------------------------
+
+    def releases(
+        self, after: str | None = None, limit: int = 100, *, newest_first: bool = False
+    ) -> list[ReleaseRecord]:
+        """What was asked of these tables and paid for, the oldest first: an analyst's own, or the custodian's and all.
+
+        `after` is the id of the last one that was seen. What was paid for before 0.2 lists with what is known of it.
+        """
+        mechanism = self._mechanism
+        return mechanism.ledger.releases(
+            analyst=mechanism.analyst,
+            dataset=mechanism.dataset,
+            after=after,
+            limit=limit,
+            newest_first=newest_first,
+        )
+
+    def release(self, release_id: str, *, place: int | None = None) -> Answer:
+        """The answer that was released under an id, as it was, with its promise, notes and caps; free however often.
+
+        It can be refined. `place` says which answer of a batch is meant, counted from 0.
+        """
+        return paid_release(self._mechanism, release_id, place).read()
+
+    def refine(
+        self, release_id: str, *, place: int | None = None, key: str | None = None, **terms: Unpack[SpendTerms]
+    ) -> Answer:
+        """Ask once more what was released under an id, and combine all answers; see `Answer.refine`."""
+        return paid_release(self._mechanism, release_id, place).refine(key=key, **terms)
+
     def standing(self) -> Standing:
         """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
         return self._mechanism.standing()
@@ -338,9 +394,10 @@ class Session:
     # -- opening and closing ------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Let go of the tables, and of the ledger if it was opened here."""
-        self._mechanism.engine.close()
-        self._mechanism.spool.close()
+        """Let go of the tables, and of the ledger if it was opened here; an analyst's session lets go of nothing."""
+        if self._owns_engine:
+            self._mechanism.engine.close()
+            self._mechanism.spool.close()
         if self._owns_ledger:
             self._mechanism.ledger.close()
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import frame
-from giveortake.errors import InvalidParameter
+from giveortake.engines import Sample
+from giveortake.engines.vector_sums import SAMPLED_OF
+from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan import Aggregate, AggregateKind, Measured, Question
 from giveortake.session.adaptive_run import AdaptiveRun
 from giveortake.session.query import mechanism_of_query
@@ -15,6 +17,7 @@ from giveortake.session.session import Session, mechanism_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from fractions import Fraction
 
     from giveortake.compile import Spend
     from giveortake.engines import VectorSum
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AdaptiveRun", "LearningData", "RunRequest"]
 
+_SPLIT = "held out "  # before a name that is hashed
 _COUNT = Measured(Aggregate(AggregateKind.COUNT_ROWS))
 
 
@@ -38,10 +42,13 @@ class LearningData:
 
     _mechanism: InteractiveMechanism
     relation: Relation
+    persons: Sample | None = None  # a public part of the persons; all of them without one
 
     @classmethod
-    def of(cls, source: Session | frame.Table, table: str | None = None) -> LearningData:
+    def of(cls, source: Session | frame.Table | LearningData, table: str | None = None) -> LearningData:
         """Of a session, or of a table of one."""
+        if isinstance(source, LearningData):
+            return source
         if isinstance(source, Session):
             found = source.table(table)
             return cls(mechanism_of(source), found.relation)
@@ -54,6 +61,19 @@ class LearningData:
             )
         question = Question(source.relation, (), (("n", _COUNT),))
         return cls(mechanism_of_query(source.ask(question)), source.relation)
+
+    def split(self, held_out: Fraction) -> tuple[LearningData, LearningData]:
+        """Most persons, and those that are held out: two parts that never change, by a public hash of their names.
+
+        A person is in one of them with all rows, so that sums over either move by what they say.
+        """
+        if self.relation.person is None:
+            raise QueryRefused(
+                "rows have no names by which some could be held out",
+                hint='protect the table with unit="id", a column that names each row, and rows_per_person=1',
+            )
+        sample = Sample(_SPLIT, int(held_out * SAMPLED_OF))
+        return replace(self, persons=replace(sample, others=True)), replace(self, persons=sample)
 
     @property
     def schema(self) -> dict[str, Domain]:
@@ -77,12 +97,19 @@ class LearningData:
         """
         for each in asked:
             self.require(each)
-        return RunRequest.of_vectors(self._mechanism, self.relation, spend, said, words)
+        if self.persons is None:
+            return RunRequest.of_vectors(self._mechanism, self.relation, spend, said, words)
+        part = {"persons": [self.persons.salt, self.persons.below, self.persons.others]}
+        return replace(
+            RunRequest.of_vectors(self._mechanism, self.relation, spend, said | part, words), persons=self.persons
+        )
 
     def sample_request(
         self, spend: Spend, declared: events.Repeated, *, said: dict[str, Any], words: str
     ) -> RunRequest:
         """A run of declared sums over samples of persons."""
+        if self.persons is not None:
+            raise QueryRefused("a part of the persons is not sampled again", hint="fit it to all of them")
         return RunRequest.of_samples(self._mechanism, self.relation, spend, declared, said=said, words=words)
 
     def require(self, asked: VectorSum) -> None:

@@ -30,6 +30,19 @@ if TYPE_CHECKING:
     from giveortake.workload.measurement import WorkloadMeasurement
 
 _WITHOUT = ("key_delta", "n", "groups_per_person", "rows_per_group", "caps")
+_ROWS = "rows_per_person=10 bounds what a person adds to all tables alike"
+_OTHER_CAPS = {
+    "groups_per_person": ("bounds the groups of one table, and a workload has many", _ROWS),
+    "rows_per_group": ("bounds the rows in groups of one table, and a workload has many", _ROWS),
+    "caps": (
+        "weighs the noise of one question, and a workload has many tables",
+        "session.profile(…) tells how much each number of rows leaves out; then state rows_per_person=10",
+    ),
+    "norm": (
+        "is not stated for workloads: rows are left out whole, and none is scaled down, so that residuals are cheaper",
+        _ROWS,
+    ),
+}
 
 
 @final
@@ -53,7 +66,7 @@ class WorkloadQuery:
 
     def quote(self, **terms: Unpack[AskTerms]) -> WorkloadQuote:
         """What an answer would cost, and how sure every table would be, beside an equal split. No row is read."""
-        said = Terms.of(terms, without=_WITHOUT)
+        said = _terms(terms)
         mechanism, pricing = self._mechanism, self._pricing(said)
         priced = pricing.price(said)
         made, event = priced.made, pricing.event(priced.made.spend)
@@ -75,7 +88,7 @@ class WorkloadQuery:
 
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> WorkloadAnswer:
         """All tables, under one charge. `key` makes a retry safe; the same workload at the same price is free then."""
-        said = Terms.of(terms, without=_WITHOUT)
+        said = _terms(terms)
         mechanism, pricing = self._mechanism, self._pricing(said)
         priced = pricing.price(said)
         made, charge = priced.made, pricing.charge(priced.made.spend)
@@ -147,3 +160,12 @@ class WorkloadQuery:
 
     def __repr__(self) -> str:
         return f"<WorkloadQuery of {self._mechanism.dataset}: {self.workload!r}>"
+
+
+def _terms(said: AskTerms) -> Terms:
+    """The terms of a workload. Caps that make sense for one table alone are refused by name."""
+    for name, value in said.items():
+        if name in _OTHER_CAPS and value is not None:
+            problem, hint = _OTHER_CAPS[name]
+            raise InvalidParameter(name, value, problem, hint=hint)
+    return Terms.of(said, without=_WITHOUT)

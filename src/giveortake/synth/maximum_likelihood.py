@@ -23,7 +23,7 @@ import numpy as np
 from giveortake.errors import InvalidParameter
 from giveortake.synth.junction_tree import JunctionTree
 from giveortake.synth.measured import Measured, combined, without_low_orders
-from giveortake.synth.minimum import minimum
+from giveortake.synth.minimum import minimum, product
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -151,5 +151,5 @@ class _Objective:
             counts = calibrated.inside(each.columns) * self._total
             expected[where] = (without_low_orders(counts) if each.residual else counts).ravel()
         theta = place / self._scale
-        value = self._total * logarithm - float(theta @ self._counts) + 0.5 * float(place @ place)
+        value = self._total * logarithm - product(theta, self._counts) + 0.5 * product(place, place)
         return value, (expected - self._counts) / self._scale + place

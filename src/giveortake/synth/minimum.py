@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
 
 import numpy as np
 
@@ -49,17 +49,17 @@ def minimum(
     value, gradient = function(place)
     if not math.isfinite(value):
         raise ArithmeticError("the function has no value where the search begins")
-    earlier: deque[tuple[Floats, Floats]] = deque(maxlen=_MEMORY)
+    earlier: deque[_Taken] = deque(maxlen=_MEMORY)
     for step in range(steps):
         steepness = _greatest(gradient)
         if steepness <= tolerance:
             return Minimum(place, steepness, converged=True, steps=step)
         direction = _direction(gradient, earlier)
-        slope = float(gradient @ direction)
+        slope = product(gradient, direction)
         if slope >= 0:
             earlier.clear()
             direction = -gradient / max(steepness, 1.0)
-            slope = float(gradient @ direction)
+            slope = product(gradient, direction)
         taken = _step(function, place, value, direction, slope)
         if taken is None:
             if not earlier:
@@ -68,8 +68,9 @@ def minimum(
             continue
         length, next_value, next_gradient = taken
         moved, turned = length * direction, next_gradient - gradient
-        if float(moved @ turned) > 1e-12:
-            earlier.append((moved, turned))
+        curvature = product(moved, turned)
+        if curvature > 1e-12:
+            earlier.append(_Taken(moved, turned, curvature))
         gain = value - next_value
         place, value, gradient = place + moved, next_value, next_gradient
         if gain < least_gain:
@@ -78,23 +79,36 @@ def minimum(
     return Minimum(place, steepness, converged=steepness <= tolerance, steps=steps)
 
 
+def product(one: Floats, other: Floats) -> float:
+    """The inner product, in this thread: a library that starts others for it takes longer to wake them up."""
+    return float(np.einsum("i,i", one, other))
+
+
 def _greatest(gradient: Floats) -> float:
     return float(np.abs(gradient).max(initial=0.0))
 
 
-def _direction(gradient: Floats, earlier: deque[tuple[Floats, Floats]]) -> Floats:
+class _Taken(NamedTuple):
+    """A step that was taken: how far, by how much the gradient turned, and the inner product of both."""
+
+    moved: Floats
+    turned: Floats
+    curvature: float
+
+
+def _direction(gradient: Floats, earlier: deque[_Taken]) -> Floats:
     """The two loops: minus an estimate of the inverse Hessian times the gradient."""
     if not earlier:
         return -gradient * min(1.0, 1.0 / max(_greatest(gradient), 1e-12))
     rest, factors = gradient.copy(), []
-    for moved, turned in reversed(earlier):
-        factor = float(moved @ rest) / float(moved @ turned)
+    for each in reversed(earlier):
+        factor = product(each.moved, rest) / each.curvature
         factors.append(factor)
-        rest -= factor * turned
-    moved, turned = earlier[-1]
-    rest *= float(moved @ turned) / float(turned @ turned)
-    for (moved, turned), factor in zip(earlier, reversed(factors), strict=True):
-        rest += moved * (factor - float(turned @ rest) / float(moved @ turned))
+        rest -= factor * each.turned
+    last = earlier[-1]
+    rest *= last.curvature / product(last.turned, last.turned)
+    for each, factor in zip(earlier, reversed(factors), strict=True):
+        rest += (factor - product(each.turned, rest) / each.curvature) * each.moved
     return -rest
 
 

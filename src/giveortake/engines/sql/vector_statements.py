@@ -21,7 +21,7 @@ _NARROW = 1 << 31
 def vector_rows(printer: Printer, asked: VectorSum) -> str:
     """The rows that a sum of vectors is about: keys k0, k1 …, values v0, v1 … and the person p, if that is needed."""
     person: Callable[[Dialect, str, Kind], str] | None = None if asked.by_row else told_apart
-    if asked.sample is not None:
+    if asked.sample is not None and asked.relation.person is not None:
         person = named
     return select_rows(printer, asked.relation, asked.keys, [each.of for each in asked.values], person)
 
@@ -48,14 +48,27 @@ def _steps(printer: Printer, asked: VectorSum, dictionaries: Sequence[str]) -> s
     for i, table in enumerate(dictionaries):
         nullable = None in (asked.columns[i].values or ())
         text += f" LEFT JOIN {table} AS d{i} ON {equal(printer, f'r.k{i}', f'd{i}.value', nullable)}"
-    if asked.sample is not None:
-        text += f" WHERE {_is_sampled(printer.dialect, asked.sample)}"
-    return printer.dialect.fence(text)
+    dialect = printer.dialect
+    if asked.sample is None:
+        return dialect.fence(text)
+    if asked.relation.person is None:
+        return _sampled_rows(dialect, asked, asked.sample, dialect.fence(text))
+    return dialect.fence(f"{text} WHERE {_is_sampled(dialect, asked.sample, dialect.to_text('r.p'))}")
 
 
-def _is_sampled(dialect: Dialect, sample: Sample) -> str:
-    number = dialect.digest(f"{dialect.text(sample.salt)} || {dialect.to_text('r.p')}")
+def _is_sampled(dialect: Dialect, sample: Sample, name: str) -> str:
+    number = dialect.digest(f"{dialect.text(sample.salt)} || {name}")
     return f"{number} {'>=' if sample.others else '<'} {sample.below}"
+
+
+def _sampled_rows(dialect: Dialect, asked: VectorSum, sample: Sample, rows: str) -> str:
+    """Rows by themselves: a row is called by what counts of it, and by its number among those that are alike."""
+    parts = [f"q{i}" for i in range(len(asked.values))] + [f"c{i}" for i in range(len(asked.columns))] or ["one"]
+    number = f"row_number() OVER (PARTITION BY {', '.join(parts)} ORDER BY {parts[0]}) AS number"
+    numbered = dialect.fence(f"SELECT *, {number} FROM ({rows}) AS q")
+    texts = [f"coalesce({dialect.to_text(part)}, '')" for part in [*parts, "number"]]
+    name = " || ',' || ".join(texts)
+    return dialect.fence(f"SELECT * FROM ({numbered}) AS q WHERE {_is_sampled(dialect, sample, name)}")
 
 
 def _product(component: Component) -> str:

@@ -1,0 +1,319 @@
+"""Linear regression, with and without a penalty: means and deviations, products, and a noise-aware inverse."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
+
+import numpy as np
+
+from giveortake.answers import Answer
+from giveortake.answers.column import Column as AnswerColumn
+from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.exact import non_negative, open_probability, positive, shown
+from giveortake.learn.coefficient_intervals import Evidence
+from giveortake.learn.estimator import Regressor
+from giveortake.learn.features import ScaledNumber, feature_of, features_of
+from giveortake.learn.lattice import gram_sum
+from giveortake.learn.linear_model import LinearModel, affine
+from giveortake.learn.noise_aware import followed, wiener
+from giveortake.learn.noise_aware import positive as positive_part
+from giveortake.learn.standardisation import FARTHEST, Standardisation, standardisation_of, standardisation_sum
+from giveortake.learn.task import Ground, Task
+from giveortake.plan import Call, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from giveortake.engines import VectorSum
+    from giveortake.exact import Number
+    from giveortake.learn.features import Feature
+    from giveortake.learn.model import Model
+    from giveortake.learn.passes import Passes, Released
+    from giveortake.plan import Expression
+    from giveortake.session.vector_run import LearningData
+
+    Reals: TypeAlias = npt.NDArray[np.float64]
+
+_PRIOR = 8.0  # the sum of squares that standard coefficients are thought to have, before anything is seen
+_EDGE = 0.35  # of the largest eigenvalue that noise alone would have
+_ERRORS = 1.5  # deviations of an error that count whole in a row of the farthest columns, and more in nearer ones
+_MARK = 0.3  # what marks a row that is made shorter, as a part of the longest
+_GRAIN = 1 << 20
+
+
+@final
+class LinearTask(Task):
+    """Three passes: means and deviations, the products of standard columns, and for intervals those of errors.
+
+    Guarantee: the released standardisation is public when the products are summed. A row (1, z, y) of standard numbers
+    is made shorter as a whole where its length is more than √(1 + reach²·d), so that one row moves the products by no
+    more than 1 + reach²·d: it then counts less, and says the same. The errors' products are of (y − xᵀθ)·x, with a θ
+    that was released, and have the same bound.
+    """
+
+    def __init__(
+        self,
+        ground: Ground,
+        features: tuple[Feature, ...],
+        target: ScaledNumber,
+        *,
+        penalty: float | None,
+        reach: Fraction,
+        intervals: bool,
+    ) -> None:
+        self.ground, self.features, self.target = ground, features, target
+        self.penalty, self.reach, self.intervals = penalty, reach, intervals
+        self.columns = [column for each in (*features, target) for column in each.design()]
+        self.longest = 1 + float(reach) ** 2 * len(self.columns)
+        tenth = Fraction(1, 10)
+        self.shares = {"standardisation": tenth, "products": 9 * tenth}
+        if intervals:
+            self.shares = {"standardisation": tenth, "products": 7 * tenth, "errors": 2 * tenth}
+
+    def known(self) -> list[VectorSum]:
+        raw = [each.expression for each in self.columns]
+        sums = [standardisation_sum(self.ground, (*self.features, self.target)), self._products(raw)]
+        return [*sums, self._errors(raw, np.ones(len(raw)), 1.0)] if self.intervals else sums
+
+    def names(self) -> dict[str, Any]:
+        return {
+            "features": [each.to_json() for each in self.features],
+            "target": self.target.to_json(),
+            "reach": str(self.reach),
+        }
+
+    def words(self) -> str:
+        return f"a linear regression of {self.target.name}"
+
+    def learn(self, passes: Passes) -> LinearModel:
+        first = passes.add_up("standardisation", self.known()[0], self.shares["standardisation"])
+        standard = standardisation_of(first, self.columns)
+        columns = standard.expressions([each.expression for each in self.columns])
+        made = passes.add_up("products", self._products(columns), self.shares["products"])
+        matrix, noise = made.matrix(), made.deviation()
+        gram, products = matrix[:-1, :-1], matrix[:-1, -1]
+        size = len(products)
+        floor = _EDGE * noise * math.sqrt(2 * size)
+        theta = wiener(gram, 0.75 * noise**2, _PRIOR / max(size, 4), floor, self.penalty) @ products
+        theta = np.round(theta * _GRAIN) / _GRAIN
+        own, shift = self._own_units(standard)
+        evidence = None
+        if self.intervals:
+            missed = float(matrix[-1, -1] - 2 * products @ theta + theta @ gram @ theta)
+            error = math.sqrt(min(max(missed / max(matrix[0, 0], 1.0), 0.01), 1.0))
+            error = math.ceil(_ERRORS * error * 1024) / 1024
+            errors = passes.add_up("errors", self._errors(columns, theta, error), self.shares["errors"])
+            evidence = self._evidence(made, errors, error, own, shift)
+        centres, halves = affine(self.features)
+        coefficients = shift + own @ theta
+        weights = np.concatenate([[coefficients[0] + coefficients[1:] @ centres], coefficients[1:] * halves])
+        bounds = (float(self.target.low), float(self.target.high))
+        return LinearModel(self.target.name, bounds, self.features, weights, followed(gram, floor), evidence)
+
+    def _products(self, columns: Sequence[Expression]) -> VectorSum:
+        """All products of 1 and the columns, the target last."""
+        values = [(Literal(Fraction(1)), 0.0, 1.0), *((each, -FARTHEST, FARTHEST) for each in columns)]
+        return gram_sum(self.ground.relation, values, self.ground.rows, longest=self.longest)
+
+    def _errors(self, columns: Sequence[Expression], theta: Reals, error: float) -> VectorSum:
+        """All products of (y − xᵀθ)/error · x with each other; last, a number that rows have that are made shorter."""
+        weights = [Literal(Fraction(each)) for each in theta.tolist()]
+        left: Expression = Call("subtract", (columns[-1], weights[0]))
+        square: Expression = Call("multiply", (columns[-1], columns[-1]))
+        for column, weight in zip(columns[:-1], weights[1:], strict=True):
+            left = Call("subtract", (left, Call("multiply", (column, weight))))
+            square = Call("add", (square, Call("multiply", (column, column))))
+        left = Call("multiply", (left, Literal(Fraction(1 / error))))
+        mark = self._mark()
+        is_long = Call("gt", (square, Literal(Fraction(self.longest - 1))))
+        marked = Call("case", (is_long, Literal(Fraction(mark)), Literal(Fraction(0))))
+        values = [
+            (left, -FARTHEST, FARTHEST),
+            *((Call("multiply", (left, each)), -FARTHEST, FARTHEST) for each in columns[:-1]),
+            (marked, 0.0, mark),
+        ]
+        return gram_sum(self.ground.relation, values, self.ground.rows, longest=self.longest + mark**2)
+
+    def _mark(self) -> float:
+        return min(math.ceil(_MARK * math.sqrt(self.longest) * 64) / 64, float(FARTHEST))
+
+    def _own_units(self, standard: Standardisation) -> tuple[Reals, Reals]:
+        """What makes coefficients in own units of standard ones: a matrix, and what is added to the intercept."""
+        (centre,), (half,) = affine([self.target])
+        centres, halves = affine(self.features)
+        means, deviations = standard.mean[:-1] * halves + centres, standard.deviation[:-1] * halves
+        high = half * standard.deviation[-1]
+        found = np.diag(np.concatenate([[high], high / deviations]))
+        found[0, 1:] = -high * means / deviations
+        return found, np.concatenate([[centre + half * standard.mean[-1]], np.zeros(len(means))])
+
+    def _evidence(self, made: Released, errors: Released, error: float, own: Reals, shift: Reals) -> Evidence:
+        matrix, meat = made.matrix(), errors.matrix()
+        shortened = meat[-1, -1] / self._mark() ** 2 / max(matrix[0, 0], 1.0)
+        return Evidence(
+            matrix[:-1, :-1],
+            matrix[:-1, -1],
+            positive_part(meat[:-1, :-1]) * error**2,
+            made.deviation(),
+            shift,
+            own,
+            float(np.clip(shortened, 0, 1)),
+        )
+
+
+class _Linear(Regressor):
+    """What linear learners share."""
+
+    made: ClassVar[type[Model]] = LinearModel
+    model_: LinearModel
+    clip: int | None
+
+    def _planned(self, data: LearningData, *, penalty: float | None, reach: Fraction, intervals: bool) -> LinearTask:
+        if self.target is None:
+            raise InvalidParameter("target", None, "is missing: say which column is learned", hint='target="…"')
+        features = features_of(data.schema, self.features, self.target)
+        target = feature_of(data.schema, self.target)
+        if not isinstance(target, ScaledNumber):
+            raise InvalidParameter(
+                "target", self.target, "is no number with declared bounds", hint="LogisticRegression learns classes"
+            )
+        ground = self._ground(data, [*(each.name for each in features), target.name])
+        return LinearTask(ground, features, target, penalty=penalty, reach=reach, intervals=intervals)
+
+    def predict(self, rows: Any) -> Reals:
+        """What is expected of public rows: a frame, a mapping of columns, or an array with the features in order."""
+        model: LinearModel = self._require_fitted()
+        return model.predict(rows)
+
+    @property
+    def coef_(self) -> Reals:
+        """The coefficients that predict, in the columns' own units; `model_.names` are their names."""
+        model: LinearModel = self._require_fitted()
+        return model.coefficients
+
+    @property
+    def intercept_(self) -> float:
+        """What is expected where all columns are 0."""
+        model: LinearModel = self._require_fitted()
+        return model.intercept
+
+    def _described(self) -> tuple[tuple[str, str], ...]:
+        model = self.model_
+        followed, of = model.followed
+        said = f"{followed} of {of}; in the others noise decides, and they are hardly followed"
+        return (("model", repr(model)), ("directions followed", said))
+
+
+@final
+class LinearRegression(_Linear):
+    """Least squares from one release of products, after a private standardisation.
+
+    Guarantee: μ-GDP for all passes together, one charge; see `LinearTask`. In each direction of the columns the inverse
+    weighs what the noise there allows, so that a small table gives a dull model and no wild one.
+
+    With `intervals=True` a fifth of μ² goes to the products of errors, and `coefficients()` has the *unshrunk*
+    estimates with intervals that hold whatever the errors' variance depends on. They are about the regression in which
+    rows farther out than `reach` standard lengths count less, and how many these are is told: 1 without intervals,
+    because it predicts best, and 3 with them. Intervals need one row a person. Choosing columns by what a fit has shown
+    is free in privacy, and not in inference: the intervals of what was chosen for its size hold no longer.
+    """
+
+    def __init__(
+        self,
+        target: str | None = None,
+        features: Sequence[str] | None = None,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        mu: Number | None = None,
+        clip: int | None = None,
+        intervals: bool = False,
+        reach: Number | None = None,
+        domains: Any = None,
+        budget: Any = None,
+    ) -> None:
+        self.target, self.features = target, features
+        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
+        self.clip, self.intervals, self.reach = clip, intervals, reach
+        self.domains, self.budget = domains, budget
+
+    def _task(self, data: LearningData) -> LinearTask:
+        reach = self.reach if self.reach is not None else (3 if self.intervals else 1)
+        task = self._planned(data, penalty=None, reach=positive("reach", reach), intervals=bool(self.intervals))
+        if self.intervals and not task.ground.by_row:
+            raise QueryRefused(
+                "intervals of coefficients need one row a person: errors of one person's rows depend on each other",
+                hint="make one row of a person with s.table().per_person(…), or leave intervals=True out",
+            )
+        return task
+
+    def coefficients(self, confidence: Number = "0.95") -> Answer:
+        """The unshrunk estimates with their intervals, in own units; an interval without an end says nothing."""
+        model: LinearModel = self._require_fitted()
+        if model.evidence is None:
+            raise InvalidParameter(
+                "intervals",
+                False,
+                "was said: no products of errors were released, and nothing tells how sure a coefficient is",
+                hint="fit with intervals=True",
+            )
+        sure = open_probability("confidence", confidence)
+        found = model.evidence.intervals(float(sure))
+        values, low, high = zip(*found, strict=True)
+        note = f"about {model.evidence.shortened:.1%} of the rows were farther out than counts whole: {_REACH}"
+        return Answer(
+            [
+                AnswerColumn("column", ["(intercept)", *model.names]),
+                AnswerColumn("coefficient", list(values), list(low), list(high)),
+            ],
+            guarantee=self.provenance_.guarantee,
+            release_id=self.provenance_.release_id,
+            confidence=sure,
+            notes=(note,),
+        )
+
+    def _described(self) -> tuple[tuple[str, str], ...]:
+        evidence = self.model_.evidence
+        if evidence is None:
+            return super()._described()
+        said = f"{shown(Fraction(evidence.shortened) * 100, 2)} % of rows, about, were made shorter"
+        return (*super()._described(), ("intervals", said))
+
+
+_REACH = "intervals are about the regression in which they count less; a larger reach= has fewer, and more noise"
+
+
+@final
+class Ridge(_Linear):
+    """Least squares with a penalty on the squares of standard coefficients, as many rows' worth as it says.
+
+    Guarantee: that of `LinearRegression`. The penalty is stated; choosing one by looking at released models is free in
+    privacy. No intervals are shown: a penalty moves estimates by an amount that no row tells.
+    """
+
+    def __init__(
+        self,
+        target: str | None = None,
+        features: Sequence[str] | None = None,
+        *,
+        penalty: Number = 1.0,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        mu: Number | None = None,
+        clip: int | None = None,
+        domains: Any = None,
+        budget: Any = None,
+    ) -> None:
+        self.target, self.features, self.penalty = target, features, penalty
+        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
+        self.clip, self.domains, self.budget = clip, domains, budget
+
+    def _task(self, data: LearningData) -> LinearTask:
+        penalty = float(non_negative("penalty", self.penalty))
+        return self._planned(data, penalty=penalty, reach=Fraction(1), intervals=False)

@@ -1,0 +1,45 @@
+"""Until when something holds: tokens and approvals end by the clock, whatever else it does not decide."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TypeAlias
+
+from giveortake.errors import InvalidParameter
+
+Expiry: TypeAlias = "datetime | timedelta | str"
+
+_HINT = 'expires="2027-01-31", expires="2027-01-31T12:00:00+00:00", or expires=timedelta(days=30)'
+
+
+def expiry(said: Expiry, now: datetime) -> str:
+    """The moment as an entry holds it, in UTC. A day alone means its end; one that has passed is refused.
+
+    >>> expiry("2027-01-31", datetime(2026, 12, 1, tzinfo=UTC))
+    '2027-01-31T23:59:59.999999+00:00'
+    """
+    try:
+        found = _moment(said, now)
+    except (ValueError, OverflowError):
+        found = None
+    if found is None:
+        raise InvalidParameter("expires", said, "is no moment", hint=_HINT)
+    if found <= now:
+        raise InvalidParameter("expires", said, "has passed already", hint=_HINT)
+    return found.isoformat()
+
+
+def has_passed(expires: str | None, now: datetime) -> bool:
+    """Whether what an entry says about its end is over."""
+    return expires is not None and datetime.fromisoformat(expires) <= now
+
+
+def _moment(said: object, now: datetime) -> datetime | None:
+    if isinstance(said, timedelta):
+        return now + said
+    if isinstance(said, str):
+        found = datetime.fromisoformat(said)
+        said = found.date() if len(said) <= len("2027-01-31") else found
+    if isinstance(said, datetime):
+        return None if said.tzinfo is None else said.astimezone(UTC)
+    return datetime.combine(said, time.max, UTC) if isinstance(said, date) else None

@@ -1,0 +1,133 @@
+"""Tokens: who speaks, proved by a secret that is shown once and that the ledger cannot tell.
+
+A token is `got_<id>_<secret>`: 64 random bits that name it, and 256 that prove it. The ledger holds the SHA-256 of its
+text. Passwords need a slow hash because people choose them out of few; of 2²⁵⁶ secrets drawn by the operating system
+nobody guesses one however fast the hash is, so that a slow one would only make every request slower.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal, TypeAlias, final
+
+from giveortake.errors import AccessDenied, InvalidParameter, NotFound
+from giveortake.ledger.entries import digest
+from giveortake.ledger.moments import expiry, has_passed
+from giveortake.ledger.registering import named
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.levels import Token
+    from giveortake.ledger.moments import Expiry
+
+Role: TypeAlias = Literal["custodian", "analyst"]
+
+_TEXT = re.compile(r"got_([0-9a-f]{16})_[0-9a-f]{64}")
+_USUAL = timedelta(days=90)
+_NOBODY = digest("got_")  # what the token of nobody is compared with, so that looking takes as long
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who speaks: a custodian, or an analyst of that name. `token` is the id, which is no secret."""
+
+    token: str
+    role: Role
+    analyst: str | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TokenRecord:
+    """A token as a custodian sees it, without anything that proves it."""
+
+    id: str
+    role: Role
+    analyst: str | None
+    issued: str
+    by: str | None
+    expires: str
+    revoked: bool
+    expired: bool
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether whoever has it is let in now."""
+        return not (self.revoked or self.expired)
+
+
+def issue(draft: Draft, role: Role, analyst: str | None, expires: Expiry | None) -> tuple[str, str]:
+    """The id and the text of a new token. The text is not kept: whoever loses it needs another."""
+    if role not in {"custodian", "analyst"}:
+        raise InvalidParameter("role", role, "is unknown", hint='role="custodian", or role="analyst"')
+    if (role == "analyst") != (analyst is not None):
+        raise InvalidParameter(
+            "analyst", analyst, f"does not go with the role {role}", hint='role="analyst", analyst="ann"'
+        )
+    if analyst is not None:
+        _require_analyst(draft, analyst)
+    name, secret = secrets.token_hex(8), secrets.token_hex(32)
+    text = f"got_{name}_{secret}"
+    until = expiry(_USUAL if expires is None else expires, draft.moment())
+    draft.add("token", {"id": name, "role": role, "analyst": analyst, "hash": digest(text), "expires": until})
+    return name, text
+
+
+def _require_analyst(draft: Draft, analyst: str) -> None:
+    if analyst in draft.book.revoked:
+        raise AccessDenied(
+            f"the analyst {analyst!r} was revoked", hint=f"`ledger.readmit({analyst!r})` takes that back"
+        )
+    if not draft.book.grants_of(analyst):
+        raise NotFound(f"the ledger has no analyst {analyst!r}", hint="`ledger.analyst` lets somebody ask")
+
+
+def revoke(draft: Draft, token: str, reason: str) -> None:
+    """From now on nobody is let in by a token. A second time changes nothing."""
+    known = draft.book.tokens.get(token)
+    if known is None:
+        raise NotFound("there is no such token", hint="`ledger.tokens()` lists the ids")
+    if not known.revoked:
+        draft.add("withdrawn", {"token": token, "reason": named("reason", reason)})
+
+
+def authenticate(draft: Draft, text: object) -> Principal | None:
+    """Whom a token lets in now, or None.
+
+    Guarantee: a text is compared by its SHA-256, in a time that does not depend on where it differs; whether a token
+    is unknown, revoked, over or wrong cannot be told from the outcome. An analyst who was revoked is still known by
+    name, and told so by whatever they ask.
+    """
+    given = text if isinstance(text, str) and text.isascii() else ""
+    match = _TEXT.fullmatch(given)
+    known = None if match is None else draft.book.tokens.get(match[1])
+    matches = hmac.compare_digest(digest(given), _NOBODY if known is None else known.hash)
+    if known is None or not matches or known.revoked or has_passed(known.expires, draft.moment()):
+        return None
+    return Principal(known.id, "custodian" if known.analyst is None else "analyst", known.analyst)
+
+
+def listed(draft: Draft) -> list[TokenRecord]:
+    """Every token, without secrets."""
+    return [_record(draft, each, draft.moment()) for each in draft.book.tokens.values()]
+
+
+def _record(draft: Draft, token: Token, now: datetime) -> TokenRecord:
+    issued = draft.stored(token.number)
+    return TokenRecord(
+        token.id,
+        "custodian" if token.analyst is None else "analyst",
+        token.analyst,
+        issued.at,
+        issued.content.get("by"),
+        token.expires,
+        token.revoked,
+        expired=has_passed(token.expires, now),
+    )

@@ -1,0 +1,202 @@
+"""Releases by their ids: what the ledger keeps of a question, and how its answer is read again from that.
+
+A record holds what an analyst wrote: the text or the plan of each question, constants included, what was spent on it
+and the caps. It holds nothing that any row decides. The custodian, who owns the ledger, can read it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from giveortake.answers.confidence import Confidence
+from giveortake.compile import Caps, Rules, Spend
+from giveortake.errors import GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound, QueryRefused, Unprovable
+from giveortake.plan.document_reader import question_from_json
+from giveortake.plan.documents import question_to_json
+from giveortake.plan.expressions import Literal
+from giveortake.session import stored_answers
+from giveortake.session.paid_releases import PaidRelease
+from giveortake.session.partitions import parts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from giveortake.engines import Keys
+    from giveortake.ledger import ReleaseRecord
+    from giveortake.plan import Question
+    from giveortake.session.mechanism import InteractiveMechanism, Priced
+    from giveortake.session.partitions import Part
+
+FORMAT = 1
+_AGAIN = "ask it once more: what was paid for is free"
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def record_of(mechanism: InteractiveMechanism, asked: Sequence[Priced], confidence: Confidence) -> dict[str, Any]:
+    """What the ledger keeps of questions that are charged together. It is made of the questions alone."""
+    part = mechanism.part
+    return {
+        "format": FORMAT,
+        "declared": mechanism.declared,
+        "confidence": [str(Fraction(confidence)), confidence.over],
+        **({} if part is None else {"part": [part.column, Literal(part.value).to_json(), part.touched]}),
+        "questions": [_question(mechanism, each) for each in asked],
+    }
+
+
+def _question(mechanism: InteractiveMechanism, asked: Priced) -> dict[str, Any]:
+    made = asked.made
+    return {
+        **({} if asked.text is None else {"sql": asked.text}),
+        "plan": question_to_json(asked.question, mechanism.origin),
+        "spend": made.spend.to_json(),
+        "caps": made.caps.to_json(),
+        "rules": int(made.rules),
+        **({} if asked.why is None else {"why": asked.why}),
+    }
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def paid_release(mechanism: InteractiveMechanism, release_id: str, place: int | None) -> PaidRelease:
+    """What was paid for under an id, as it can be read and refined; `place` says which question of a batch.
+
+    Guarantee: it is read by the very measurement that was charged. What the record leads to is compared with what names
+    the charge and with the event that was charged, and refused where they differ, so that noisy integers are never read
+    by other bounds than those they were drawn by. This is post-processing, and free.
+    """
+    record = mechanism.ledger.release_record(release_id, analyst=mechanism.analyst)
+    if record.dataset != mechanism.dataset:
+        raise NotFound(f"there is no release {release_id!r}", hint="session.releases() lists them")
+    return _Reading(mechanism, record).paid(_place(record, place))
+
+
+def _place(record: ReleaseRecord, place: int | None) -> int:
+    count = len(_content(record)["questions"])
+    if place is None and count == 1:
+        return 0
+    if type(place) is not int or not 0 <= place < count:
+        raise InvalidParameter("place", place, f"says no question of {count}", hint=f"place=0 to place={count - 1}")
+    return place
+
+
+def _content(record: ReleaseRecord) -> dict[str, Any]:
+    found = record.record
+    if not isinstance(found, dict) or found.get("format") != FORMAT or "questions" not in found:
+        what = "was paid for by an earlier version, which kept no question" if found is None else "is no question's"
+        raise Unprovable(f"the release {record.id!r} {what}", hint=_AGAIN)
+    return found
+
+
+class _Reading:
+    """One release on its way from the ledger to an answer."""
+
+    def __init__(self, mechanism: InteractiveMechanism, record: ReleaseRecord) -> None:
+        content = _content(record)
+        if content["declared"] != mechanism.declared:
+            raise LedgerMismatch(
+                f"the release {record.id!r} was measured when other domains were declared", hint="ask the question anew"
+            )
+        if "part" in content:
+            part = _part(mechanism, content["part"])
+            mechanism = replace(mechanism, part=part, origin=mechanism.origin.narrowed(part.of))
+        self._mechanism = mechanism
+        self._record = record
+        self._content = content
+
+    def paid(self, place: int) -> PaidRelease:
+        """The release with all that it refines."""
+        request, mechanism = self._record.request, self._mechanism
+        refines, portion = tuple(request["refines"]), request.get("portion")
+        found: PaidRelease | None = None
+        for reference in refines:
+            earlier = _Reading(mechanism, self._referred(reference))
+            found = earlier.after(found, 0, portion)
+        return self.after(found, place, portion)
+
+    def after(self, earlier: PaidRelease | None, place: int, portion: int | None) -> PaidRelease:
+        """The same where what it refines is at hand."""
+        mechanism, record = self._mechanism, self._record
+        asked = self._priced(earlier)
+        self._require_same(asked)
+        reservation = mechanism.ledger.release(record.id, analyst=mechanism.analyst)
+        if not reservation.settled:
+            raise NotFound(
+                f"the release {record.id!r} is charged and has no answer yet",
+                hint="ask the question again, with its key if it had one: it is drawn once",
+            )
+        part = stored_answers.parts_of(reservation.answer, len(asked))[place]
+        lines = stored_answers.some_at_a_time(mechanism.spool, asked[place], part)
+        keys, release = (
+            stored_answers.whole(mechanism.spool, asked[place], part)
+            if portion is None or earlier is not None
+            else next(each for number, each in enumerate(lines) if number == portion)
+        )
+        over, sure = self._content["confidence"][1], self._content["confidence"][0]
+        paid = PaidRelease(
+            mechanism, asked[place], keys, release, reservation, Confidence(sure, over), portion, looked_up=True
+        )
+        return paid if earlier is None else paid.refining(earlier)
+
+    def _priced(self, earlier: PaidRelease | None) -> list[Priced]:
+        """The questions at their prices, made anew from the record."""
+        found = []
+        for said in self._content["questions"]:
+            question = self._question(said["plan"])
+            spend = Spend(**{name: Fraction(amount) for name, amount in said["spend"].items()})
+            again = self._again(question, said, spend, None if earlier is None else earlier.keys, earlier)
+            found.append(replace(again, text=said.get("sql"), why=said.get("why")))
+        return found
+
+    def _again(
+        self, question: Question, said: dict[str, Any], spend: Spend, keys: Keys | None, earlier: PaidRelease | None
+    ) -> Priced:
+        if earlier is not None and keys is not None:
+            return self._mechanism.price_again(replace(earlier.asked, question=question), spend, keys)
+        caps, rules = Caps.of(**said["caps"]), Rules(said["rules"])
+        return self._mechanism.price_without_engine(question, caps, spend, rules=rules)
+
+    def _question(self, plan: Any) -> Question:
+        try:
+            return question_from_json(plan, self._mechanism.origin)
+        except QueryRefused as refusal:
+            raise LedgerMismatch(
+                f"the release {self._record.id!r} cannot be read with the tables at hand: {refusal.message}",
+                hint="open the session with the tables that it was asked of",
+            ) from None
+
+    def _require_same(self, asked: list[Priced]) -> None:
+        """What is read has to be what was charged."""
+        request = self._record.request
+        try:
+            charge = self._mechanism.charge(
+                asked, tuple(request["refines"]), request.get("portion"), request.get("profile")
+            )
+        except GiveOrTakeError:
+            charge = None
+        if charge is None or json.loads(charge.question) != request or charge.event != self._record.event:
+            raise LedgerMismatch(
+                f"the release {self._record.id!r} was measured otherwise than it would be here",
+                hint="open the session as it was when it was asked, or ask the question anew",
+            )
+
+    def _referred(self, reference: str) -> ReleaseRecord:
+        """The record that a refinement calls by a reference; see `Reservation.reference`."""
+        mechanism = self._mechanism
+        name = f"{mechanism.dataset}/{reference}" if reference.isdigit() else reference
+        return mechanism.ledger.release_record(name, analyst=mechanism.analyst)
+
+
+def _part(mechanism: InteractiveMechanism, content: list[Any]) -> Part:
+    column, value, touched = content
+    tables = list(mechanism.origin.relations.values())
+    if mechanism.part is not None:
+        raise NotFound("this session sees a part of the data alone", hint="read the release from the whole session")
+    parts = parts_of(mechanism, tables, column, touched)
+    return next(part for part in parts if Literal(part.value).to_json() == value)

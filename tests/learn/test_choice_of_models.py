@@ -1,0 +1,118 @@
+"""Choosing among models: who is held out, what is charged, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.engines import Component, VectorSum
+from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused, Unprovable
+from giveortake.learn import LinearRegression, Ridge, select
+from giveortake.learn.linear_model import LinearModel
+from giveortake.learn.predictions import gain
+from giveortake.learn.selection import _ScoreTask
+from giveortake.learn.task import Ground
+from giveortake.session import Session
+from giveortake.session.session import mechanism_of
+from giveortake.session.vector_run import LearningData
+from replay import Revealing
+
+RANDOM = np.random.default_rng(5)
+X, Z = RANDOM.uniform(-1, 1, (2, 6000))
+ROWS = pl.DataFrame(
+    {"who": np.arange(6000) // 2, "x": X, "z": Z, "y": np.clip(0.8 * X + RANDOM.normal(0, 0.1, 6000), -1, 1)}
+)
+
+
+def session(rows: pl.DataFrame = ROWS, **more: Any) -> Session:
+    domains = {"x": (-1, 1), "z": (-1, 1), "y": (-1, 1)}
+    usual: dict[str, Any] = {"unit": "who", "budget": gt.GaussianDP(4), "domains": domains, "name": "rows"}
+    return gt.protect(rows, **usual | more)
+
+
+def candidates() -> list[Any]:
+    return [LinearRegression("y", [name], mu=1, clip=2) for name in ("z", "x")]
+
+
+def test_every_fit_and_every_score_is_charged_and_the_best_is_found() -> None:
+    with session() as s:
+        found = select(s, candidates(), mu="1/2", clip=2)
+        assert found.best.features == ["x"]
+        assert [each.kind for each in s.history()].count("reserved") == 4
+        assert float(s.spent) == pytest.approx(2 * 1 + 2 / 4)
+        truth = 1 - 0.01 / 4
+        assert found.scores[1].value == pytest.approx(truth, abs=0.02)
+        assert found.scores[0].value < found.scores[1].value - 3 * found.scores[0].deviation
+        spent = s.spent
+        assert [each.value for each in select(s, candidates(), mu="1/2", clip=2).scores] == [
+            each.value for each in found.scores
+        ]
+        assert s.spent == spent
+        assert "→" in repr(found)
+
+
+def test_a_person_is_held_out_with_all_rows_and_never_fitted_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    with session() as s:
+        asked: list[VectorSum] = []
+        engine = type(mechanism_of(s).engine)
+        right = engine.vectors
+
+        def seen(self: Any, question: VectorSum) -> Any:
+            asked.append(question)
+            return right(self, question)
+
+        monkeypatch.setattr(engine, "vectors", seen)
+        select(s, candidates()[:1], mu="1/2", clip=2)
+        *fits, score = [each.sample for each in asked]
+        assert score is not None
+        assert not score.others
+        assert all(each is not None and each.others and each.salt == score.salt for each in fits)
+        counts = []
+        for sample in (fits[0], score):
+            rows = VectorSum(asked[0].relation, (), (), (Component(),), 10, sample)
+            counts.append(int(Revealing().release(right(mechanism_of(s).engine, rows))[0]))
+        assert sum(counts) == 6000
+        assert all(count % 2 == 0 for count in counts)
+        assert counts[1] == pytest.approx(1200, abs=6 * 2 * np.sqrt(3000 * 0.16))
+
+
+def test_a_score_is_what_the_model_gains_and_moves_by_no_more_than_a_person_counts() -> None:
+    model = LinearModel(
+        "y", (-1.0, 1.0), candidates()[1]._task(LearningData.of(session())).features, np.array([0.1, 0.5]), (1, 1)
+    )
+    sums = []
+    for rows in (ROWS, ROWS.filter(pl.col("who") != 7)):
+        with session(rows) as s:
+            task = _ScoreTask(Ground.of(LearningData.of(s), {"mu": 1}, 1, None), gain(model), "y")
+            (asked,) = task.known()
+            sums.append(Revealing().release(mechanism_of(s).engine.vectors(asked)).astype(float))
+            assert np.linalg.norm(sums[0] - sums[-1]) <= asked.bound
+    expected = 1 - (0.1 + 0.5 * X - ROWS["y"].to_numpy()) ** 2 / 4
+    pairs = expected.reshape(-1, 2).sum(axis=1), np.full(3000, 2.0)
+    shorter = np.minimum(1, np.sqrt(2) / np.hypot(*pairs))  # one row's worth of each person
+    assert sums[0] / 1024 == pytest.approx([(pairs[0] * shorter).sum(), (pairs[1] * shorter).sum()], rel=0.002)
+
+
+def test_what_cannot_be_chosen_among_is_refused_at_no_cost() -> None:
+    with session() as s:
+        with pytest.raises(Unprovable, match="secret number of trials"):
+            select(s, candidates(), mu=1, clip=2, trials="secret")
+        with pytest.raises(InvalidParameter, match="candidates"):
+            select(s, [], mu=1, clip=2)
+        with pytest.raises(InvalidParameter, match="trials"):
+            select(s, candidates(), mu=1, clip=2, trials="free")  # type: ignore[arg-type]
+        with pytest.raises(InvalidParameter, match="held_out"):
+            select(s, candidates(), mu=1, clip=2, held_out=1)
+        with pytest.raises(InvalidParameter, match="epsilon"):
+            select(s, candidates(), clip=2)
+        with pytest.raises(QueryRefused, match="computed behind a session"):
+            gain(object())
+        assert not [each for each in s.history() if each.kind == "reserved"]
+        with pytest.raises(BudgetExceeded):
+            select(s, [Ridge("y", ["x"], penalty=1, mu=5, clip=2)], mu=1, clip=2)
+    with session(unit=gt.ROW) as s, pytest.raises(QueryRefused, match="no names"):
+        select(s, [LinearRegression("y", ["x"], mu=1)], mu=1)

@@ -1,0 +1,154 @@
+"""Linear regression: what it learns, what it costs, what it refuses, and that its intervals hold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.errors import InvalidParameter, NotFitted, QueryRefused
+from giveortake.learn import LinearRegression, Ridge
+from giveortake.session import Session
+from giveortake.session.session import mechanism_of
+from giveortake.session.vector_run import LearningData
+from replay import Revealing
+
+RANDOM = np.random.default_rng(11)
+N = 20_000
+X = RANDOM.normal(0, 1, N)
+Z = 0.6 * X + 0.8 * RANDOM.normal(0, 1, N)
+KIND = RANDOM.integers(0, 3, N)
+Y = 3 + 2 * X - Z + 1.5 * (KIND == 1) + RANDOM.normal(0, 1, N) * (0.5 + 0.5 * np.abs(X))
+ROWS = pl.DataFrame({"x": X, "z": Z, "kind": np.array(["a", "b", "c"])[KIND], "y": Y, "who": np.arange(N) // 2})
+DOMAINS: dict[str, Any] = {"x": (-4, 4), "z": (-4, 4), "kind": ["a", "b", "c"], "y": (-12, 20)}
+
+
+def session(rows: Any = ROWS, **more: Any) -> Session:
+    usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.GaussianDP(9), "domains": DOMAINS, "name": "t"}
+    return gt.protect(rows.drop("who") if "unit" not in more else rows, **usual | more)
+
+
+def test_a_regression_predicts_nearly_as_well_as_least_squares_and_is_one_charge() -> None:
+    with session() as s:
+        model = LinearRegression("y", mu=1)
+        quote = model.quote(s, n=N)
+        assert not s.spent
+        assert 0 < (quote.noise_to_signal or 0) < 0.01
+        assert model.fit(s) is model
+        assert s.spent == 1
+        design = np.column_stack([np.ones(N), X, Z, KIND == 1, KIND == 2]).astype(float)
+        best = 1 - np.var(Y - design @ np.linalg.lstsq(design, Y, rcond=None)[0]) / np.var(Y)
+        assert model.score(ROWS, Y) > best - 0.01
+        assert model.coef_ == pytest.approx([2, -1, 1.5, 0], abs=0.25)
+        assert model.intercept_ == pytest.approx(3, abs=0.25)
+        assert model.model_.names == ["x", "z", "kind=b", "kind=c"]
+        tuned = Ridge("y", mu=1, penalty=0).fit(s)
+        stiff = Ridge("y", mu=1, penalty=10**7).fit(s)
+        assert s.spent == 1  # the penalty decides nothing that is measured
+        assert tuned.coef_ == pytest.approx(model.coef_, abs=0.05)
+        assert np.abs(stiff.coef_).max() < 0.05
+        assert "nothing was charged" in str(tuned.card())
+        assert "passes" not in repr(model)
+        assert "5 of 5" in model.card().to_markdown()
+
+
+@pytest.mark.parametrize("learner", [LinearRegression("y", mu=1, intervals=True), Ridge("y", mu=1, penalty=2)])
+def test_a_fitted_regression_reads_back_from_json(learner: Any) -> None:
+    with session() as s:
+        fitted = learner.fit(s)
+    again = type(learner).from_json(fitted.to_json())
+    assert np.array_equal(again.predict(ROWS), fitted.predict(ROWS))
+    assert again.provenance_ == fitted.provenance_
+    if isinstance(learner, LinearRegression):
+        assert again.coefficients() == fitted.coefficients()
+        assert gt.answers.Answer.from_json(again.coefficients().to_json()) == again.coefficients()
+
+
+def test_coefficients_have_intervals_where_they_were_paid_for_and_none_elsewhere() -> None:
+    with session() as s:
+        fitted = LinearRegression("y", mu=3, intervals=True).fit(s)
+        table = fitted.coefficients().to_dict()
+        assert table["column"] == ["(intercept)", "x", "z", "kind=b", "kind=c"]
+        wide: Any = fitted.coefficients(confidence="0.999999").to_dict()
+        low, high = (np.array(wide[f"coefficient_{end}"]) for end in ("low", "high"))
+        truth = np.array([3, 2, -1, 1.5, 0])
+        assert ((low < truth) & (truth < high)).all()
+        assert (low < np.array(table["coefficient_low"])).all()
+        assert fitted.model_.evidence is not None
+        assert fitted.model_.evidence.shortened < 0.01
+        plain = LinearRegression("y", mu=1).fit(s)
+        with pytest.raises(InvalidParameter, match="intervals=True"):
+            plain.coefficients()
+        few = LinearRegression("y", mu="1/1000", intervals=True).fit(s)
+        assert {row["coefficient_high"] for row in few.coefficients().rows()} == {math.inf}
+        assert few.model_.followed[0] < 5
+        assert few.predict(ROWS).std() < 3 * Y.std()
+    with session(unit="who", rows_per_person=2) as s:
+        with pytest.raises(QueryRefused, match="one row a person"):
+            LinearRegression("y", mu=1, intervals=True).fit(s)
+        assert not s.spent
+        assert LinearRegression("y", mu=2).fit(s).score(ROWS, Y) > 0.7
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
+@pytest.mark.parametrize("unit", ["who", gt.ROW])
+def test_no_unit_moves_a_pass_of_a_regression_by_more_than_it_is_priced_for(unit: Any, neighbours: Any) -> None:
+    """Means, products and, of rows, errors; a unit is taken out, or becomes one far on the other side."""
+    who = pl.Series("who", [1, 1, 1, 2, 3, 3, 3, 3] if unit == "who" else range(8))
+    few = ROWS.head(8).drop("who").with_columns(who).select("who", "x", "z", "y")
+    few = few.with_columns(pl.when(pl.col("who") == 1).then(4.0).otherwise(name).alias(name) for name in ("x", "z"))
+    far = pl.DataFrame({"x": [4.0, -4.0], "z": [-4.0, 4.0], "y": [20.0, -12.0]}).head(1 + (unit == "who"))
+    base = _integers(few, unit, neighbours)
+    closest = 0.0
+    for left_out in (1, 2, 3):
+        rest = few.filter(pl.col("who") != left_out)
+        other = rest if neighbours == "add-remove" else pl.concat([rest, _named(far, left_out)])
+        for (one, weights, moved), (two, *_) in zip(base, _integers(other, unit, neighbours), strict=True):
+            length = int((weights * (one - two) ** 2).sum())
+            assert length <= moved
+            closest = max(closest, length / moved)
+    assert closest > 0.3
+
+
+def _named(rows: pl.DataFrame, who: int) -> pl.DataFrame:
+    return rows.select(pl.lit(who, dtype=pl.Int64).alias("who"), "x", "z", "y")
+
+
+def _integers(rows: pl.DataFrame, unit: Any, neighbours: Any) -> list[tuple[Any, Any, int]]:
+    more: dict[str, Any] = {"neighbours": neighbours, "domains": {name: DOMAINS[name] for name in ("x", "z", "y")}}
+    with session(rows, unit=unit, **more) as s:
+        by_row = unit is gt.ROW
+        learner = LinearRegression("y", ["x", "z"], mu=1, reach=1, intervals=by_row, clip=None if by_row else 1)
+        found = []
+        for asked in learner._task(LearningData.of(s)).known():
+            sums = np.array(Revealing().release(mechanism_of(s).engine.vectors(asked)), dtype=object)
+            weights = np.array([each.weight for each in asked.components], dtype=object)
+            found.append((sums, weights, asked.moved_squared(changed=neighbours == "change-one")))
+    return found
+
+
+def test_what_cannot_be_learned_is_refused_at_no_cost() -> None:
+    with session() as s:
+        for learner, match in [
+            (LinearRegression(mu=1), "target"),
+            (LinearRegression("kind", mu=1), "no number"),
+            (LinearRegression("y", ["y"], mu=1), "without the target"),
+            (LinearRegression("y", ["nothing"], mu=1), "no column"),
+            (LinearRegression("y"), "say what the model may cost"),
+            (LinearRegression("y", epsilon=1), "pure"),
+            (LinearRegression("y", mu=1, reach=0), "reach"),
+            (Ridge("y", mu=1, penalty=-1), "penalty"),
+        ]:
+            with pytest.raises(InvalidParameter, match=match):
+                learner.fit(s)
+        with pytest.raises(NotFitted):
+            LinearRegression("y").predict(ROWS)
+        assert not s.spent
+    with session(domains=DOMAINS | {"x": (1, 1)}) as s, pytest.raises(InvalidParameter, match="constant"):
+        LinearRegression("y", ["x"], mu=1).fit(s)
+    with session(domains={"y": (-12, 20)}) as s, pytest.raises(InvalidParameter, match="no declared bounds"):
+        LinearRegression("y", ["x"], mu=1).fit(s)
