@@ -19,6 +19,8 @@ from recorded_entropy import RecordedEntropy
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from demo_service import Running
+
 ENGINES = "how-to-engines.md"
 collect_ignore_glob = ["tests/ledger/frozen_*"]  # what older versions left behind
 SERVERS = {"postgres", "postgresql"}  # what parameters call a place on a server
@@ -66,6 +68,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
         for need in needed:
             item.add_marker(need)
         group = needed[0] if needed else _common_draws(item)
+        if "service" in getattr(item, "fixturenames", ()):
+            group = group or "service"
         if group is not None and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(group))
     yield
@@ -108,6 +112,15 @@ def server() -> Iterator[str]:
 
     with one_server() as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The one `giveortake serve --demo` of this run, with a second analyst, and patience for a second."""
+    from demo_service import running_demo  # noqa: PLC0415 (heavy)
+
+    with running_demo(tmp_path_factory.mktemp("service")) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

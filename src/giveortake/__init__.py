@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         accounting,
         answers,
         audit,
+        client,
         frame,
         learn,
         ledger,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         workload,
     )
     from giveortake.accounting import compose
+    from giveortake.client import connect
     from giveortake.frame import (
         col,
         corr,
@@ -81,8 +83,10 @@ __all__ = [
     "accounting",
     "answers",
     "audit",
+    "client",
     "col",
     "compose",
+    "connect",
     "corr",
     "count",
     "count_distinct",
@@ -133,6 +137,7 @@ _ROOMS = frozenset(
         "accounting",
         "answers",
         "audit",
+        "client",
         "frame",
         "learn",
         "ledger",
@@ -147,6 +152,7 @@ _ROOMS = frozenset(
 )
 _ROOM_OF = {
     "compose": "accounting",
+    "connect": "client",
     "exponential": "mechanisms",
     "gaussian": "mechanisms",
     "histogram": "mechanisms",

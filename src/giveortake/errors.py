@@ -41,6 +41,7 @@ __all__ = [
     "QueryRefused",
     "SameTable",
     "SensitiveValue",
+    "Unavailable",
     "Unpriced",
     "Unprovable",
 ]
@@ -164,6 +165,10 @@ class BudgetExceeded(GiveOrTakeError):
 
 class Unpriced(BudgetExceeded):
     """What ran has no price in the currency of a budget, however large that is. Nothing has changed."""
+
+
+class Unavailable(GiveOrTakeError, ConnectionError):
+    """A service cannot be reached, or did not answer in time. With the same key the same request is charged once."""
 
 
 class LedgerError(GiveOrTakeError):

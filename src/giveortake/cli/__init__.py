@@ -18,7 +18,21 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "main"]
 
 COMMANDS = Commands(
-    ("demo", "init", "query", "quote", "profile", "ledger", "admin", "explain", "verify", "audit", "survey", "bench")
+    (
+        "demo",
+        "init",
+        "query",
+        "quote",
+        "profile",
+        "ledger",
+        "admin",
+        "serve",
+        "explain",
+        "verify",
+        "audit",
+        "survey",
+        "bench",
+    )
 )
 
 _UNREAD = 1

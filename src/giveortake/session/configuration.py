@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from giveortake.session.session import Session
 
 FILL_IN = "FILL IN"  # what a draft says where its owner has to say something
+SERVER = "server"  # the section about the service, which describes no session
 _REQUIRED = ("source", "unit", "budget")
 _PEOPLE = ("population", "new_population", "analyst", "owner_confirms")
 _TEXTS = ("unit", "neighbours", "caps", "ledger", "mark", "table", *_PEOPLE, "memory", "spool")
@@ -98,9 +99,10 @@ def configurations(path: str | Path) -> dict[str, Configuration]:
         raise NotFound(f"{file} cannot be read: {error.strerror}", hint="pass the path of a TOML file") from None
     except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
         raise InvalidParameter("file", file.name, f"is not TOML: {error}", hint=_EXAMPLE) from None
-    if not content:
+    sections = {name: section for name, section in content.items() if name != SERVER}
+    if not sections:
         raise InvalidParameter("file", file.name, "describes no session", hint=_EXAMPLE)
-    return {name: _configuration(file, name, section) for name, section in content.items()}
+    return {name: _configuration(file, name, section) for name, section in sections.items()}
 
 
 def _configuration(file: Path, name: str, section: object) -> Configuration:

@@ -50,6 +50,11 @@ class Profile:
         """The scale of the Laplace noise in every bin, in persons."""
         return self._scale
 
+    @property
+    def counts(self) -> tuple[tuple[int, ...], ...]:
+        """What was released: how many persons fall into every bin, with noise, one dimension after the other."""
+        return self._counts
+
     # -- suggestions --------------------------------------------------------------------------------------------
 
     def caps(self, share: Number = _USUAL_SHARE) -> dict[str, int]:

@@ -1,0 +1,67 @@
+"""`giveortake serve`: analysts ask over HTTP; this process and those it starts stay beside the data."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from giveortake.cli.command import Command, terminal
+from giveortake.errors import GiveOrTakeError, NotFound
+
+if TYPE_CHECKING:
+    import argparse
+
+    from rich.console import Console
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve what a TOML file describes, or the bundled table, until Ctrl-C."""
+    try:
+        from giveortake.server import running, settings  # noqa: PLC0415 (an extra, which may not be installed)
+    except ImportError as error:
+        raise NotFound(f"a service needs {error.name}", hint='pip install "giveortake[server]"') from None
+    out = terminal()
+    if arguments.demo == (arguments.file is not None):
+        raise GiveOrTakeError("either a TOML file or --demo is served", hint="giveortake serve --demo")
+    if arguments.demo:
+        return _demo(arguments, out)
+    found = settings.Settings.read(arguments.file, **_instead(arguments))
+    running.serve(found, announce=lambda address: out.print(f"serving {', '.join(found.datasets)} at {address}"))
+    return 0
+
+
+def _demo(arguments: argparse.Namespace, out: Console) -> int:
+    from giveortake.server import demo, running  # noqa: PLC0415 (as above)
+
+    with tempfile.TemporaryDirectory(prefix="giveortake-demo-") as folder:
+        ready = demo.prepared(Path(folder), **_instead(arguments))
+
+        def announce(address: str) -> None:
+            out.print(f"[bold]{address}[/]  serves the bundled table `visits` until Ctrl-C; then all of it is gone")
+            for role, token in ((f"analyst {demo.ANALYST}", ready.analyst), ("custodian", ready.custodian)):
+                out.print(f"  {role:<12} {token}", soft_wrap=True, markup=False)
+
+        running.serve(ready.settings, announce=announce)
+    return 0
+
+
+def _instead(arguments: argparse.Namespace) -> dict[str, Any]:
+    said = {"host": arguments.host, "port": arguments.port}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", metavar="TOML", help="the data sets, and perhaps a section [server]")
+    parser.add_argument("--demo", action="store_true", help="serve the bundled table, with a token for each role")
+    parser.add_argument("--host", metavar="H", help="the address to listen at; 127.0.0.1 unless stated")
+    parser.add_argument("--port", metavar="P", type=int, help="the port; 8431 unless stated, 0 for a free one")
+
+
+COMMAND = Command(
+    summary="answer many analysts over HTTP, within one budget",
+    description="Serve data sets over HTTP: tokens say who asks, and nobody sees a row.",
+    examples=("giveortake serve --demo", "giveortake serve giveortake.toml --port 8431"),
+    add_arguments=_add_arguments,
+    run=run,
+)

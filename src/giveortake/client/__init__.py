@@ -1,0 +1,8 @@
+"""The client of a service: the face of a local session, and no row on this side.
+
+`gt.connect(url, token=…)` gives a session whose questions are answered elsewhere.
+"""
+
+from giveortake.client.session import RemoteSession, connect
+
+__all__ = ["RemoteSession", "connect"]

@@ -1,0 +1,124 @@
+"""Requests to a service: a key for each that costs something, kept through retries, and errors as they are locally."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, final
+from urllib.parse import quote, urlencode, urlsplit
+
+from giveortake.errors import HIDDEN, InvalidParameter, Unavailable
+from giveortake.wire.causes import error_of
+
+_PAUSES = (0.2, 1.0, 3.0)  # seconds before a request is sent once more
+_MOST = 1 << 30  # bytes of a reply
+
+
+@final
+class Connection:
+    """A service at an address, and a token. Threads may share it; each has a connection of its own."""
+
+    def __init__(self, url: str, token: str, timeout: float) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or parts.hostname is None:
+            raise InvalidParameter("url", HIDDEN, "is not the address of a service", hint="https://data.example.org")
+        if not token or not token.isascii() or not token.isprintable():
+            raise InvalidParameter("token", HIDDEN, "is not a token", hint="the custodian issues them")
+        if not 0 < timeout < float("inf"):
+            raise InvalidParameter("timeout", timeout, "is not a positive number of seconds")
+        self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
+        self._prefix = parts.path.rstrip("/")
+        self._token, self._timeout = token, float(timeout)
+        self._own = threading.local()
+
+    def get(self, *path: str, **query: Any) -> dict[str, Any]:
+        """What the service tells."""
+        return self._sent("GET", path, {name: value for name, value in query.items() if value is not None}, None)
+
+    def post(self, *path: str, body: dict[str, Any], **query: Any) -> dict[str, Any]:
+        """What it answers. The body has a key if it costs something, so that sending it again is safe."""
+        said = {name: value for name, value in query.items() if value is not None}
+        return self._sent("POST", path, said, json.dumps(written(body)).encode())
+
+    def close(self) -> None:
+        """Let go of this thread's connection."""
+        found = getattr(self._own, "connection", None)
+        if found is not None:
+            found.close()
+            self._own.connection = None
+
+    def _sent(self, method: str, path: tuple[str, ...], query: dict[str, Any], body: bytes | None) -> dict[str, Any]:
+        target = f"{self._prefix}/v1/" + "/".join(quote(part, safe="") for part in path)
+        if query:
+            target += f"?{urlencode(query)}"
+        for pause in (*_PAUSES, None):
+            try:
+                status, content = self._once(method, target, body)
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                if pause is None:
+                    raise Unavailable(
+                        f"the service at {self._host} cannot be reached: {type(error).__name__}",
+                        hint="is its address right, and is it running?",
+                    ) from None
+            else:
+                document = _read(content)
+                if status == 200:
+                    return document
+                refusal, again = error_of(document)
+                if not again or pause is None:
+                    raise refusal
+            time.sleep(pause)
+        raise AssertionError  # the last turn returns or raises
+
+    def _once(self, method: str, target: str, body: bytes | None) -> tuple[int, bytes]:
+        connection = self._connection()
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        connection.request(method, target, body=body, headers=headers)
+        reply = connection.getresponse()
+        return reply.status, reply.read(_MOST)
+
+    def _connection(self) -> http.client.HTTPConnection:
+        found: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
+        if found is None:
+            kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+            found = self._own.connection = kind(self._host, self._port, timeout=self._timeout)
+        return found
+
+    def __repr__(self) -> str:
+        return f"<Connection to {self._host}>"
+
+
+def written(value: Any) -> Any:
+    """A value as JSON keeps it exactly: fractions and decimals are texts.
+
+    >>> written({"epsilon": Fraction(1, 3), "margin": Decimal("0.5"), "n": 3})
+    {'epsilon': '1/3', 'margin': '0.5', 'n': 3}
+    """
+    match value:
+        case Fraction() | Decimal():
+            return str(value)
+        case dict():
+            return {name: written(each) for name, each in value.items()}
+        case list() | tuple():
+            return [written(each) for each in value]
+        case None | bool() | int() | float() | str():
+            return value
+    item = getattr(value, "item", None)  # a number of numpy
+    if callable(item):
+        return written(item())
+    raise InvalidParameter("terms", value, f"hold a {type(value).__name__}, which cannot be sent")
+
+
+def _read(content: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(content)
+    except ValueError:
+        document = None
+    return document if isinstance(document, dict) else {}

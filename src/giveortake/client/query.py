@@ -1,0 +1,82 @@
+"""Questions that a service answers: the face of `session.Query`."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import TYPE_CHECKING, Any, Unpack, final
+
+from giveortake.answers import Answer, Stream, documents
+from giveortake.answers.cap_terms import CAP_TERMS
+from giveortake.answers.spend_terms import TERMS
+from giveortake.errors import InvalidParameter, meant
+from giveortake.wire.quote_documents import quote_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from giveortake.answers.cap_terms import AskTerms
+    from giveortake.client.session import RemoteSession
+    from giveortake.plan import Question
+    from giveortake.session import Quote
+
+
+def new_key() -> str:
+    """A key that nobody else has: it makes a retry safe."""
+    return secrets.token_hex(16)
+
+
+def said_terms(terms: Mapping[str, Any]) -> dict[str, Any]:
+    """The terms that are stated; a name that is none is refused here, as locally."""
+    known = (*TERMS, *CAP_TERMS)
+    for name, value in terms.items():
+        if name not in known:
+            raise InvalidParameter(name, value, "is unknown", hint=f"{meant(name, known)}known: {', '.join(known)}")
+    return {name: value for name, value in terms.items() if value is not None}
+
+
+@final
+class RemoteQuery:
+    """A question that can be answered. It is a value: asking it twice asks the same. Terms are those of `Query`."""
+
+    def __init__(self, session: RemoteSession, question: Question, said: dict[str, Any]) -> None:
+        self.session = session
+        self.question = question
+        self.said = said
+
+    def quote(self, **terms: Unpack[AskTerms]) -> Quote:
+        """What an answer would cost and how sure it would be. No data is touched, and nothing spent."""
+        return quote_of(self.session.post("quote", {**self.said, "terms": said_terms(terms)}))
+
+    def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Answer:
+        """The answer. `key` makes a retry safe beyond this call; within it, retries have one in any case."""
+        body = {**self.said, "terms": said_terms(terms), "key": new_key() if key is None else key}
+        return self.session.answered(self.session.post("answer", body))
+
+    def stream(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Stream:
+        """The answer as a stream of answers about some keys each, for tables that are too large to be held at once."""
+        body = {**self.said, "terms": said_terms(terms), "key": new_key() if key is None else key}
+
+        def parts() -> Iterator[Answer]:
+            part, last = 0, False
+            while not last:
+                document = self.session.post("stream", {**body, "part": part})
+                yield self.session.answered(document["answer"])
+                part, last = part + 1, document["last"]
+
+        return Stream(parts)
+
+    @property
+    def finds_keys(self) -> bool:
+        """Whether some keys are not known beforehand."""
+        return self.question.finds_keys
+
+    def __repr__(self) -> str:
+        columns = ", ".join([*(name for name, _ in self.question.keys), *(name for name, _ in self.question.outputs)])
+        return f"<RemoteQuery of {self.session.name}: {columns}>"
+
+
+def answer_of(document: dict[str, Any], refine: Any) -> Answer:
+    """The answer that a document speaks of, which can be refined there."""
+    columns, provenance = documents.from_json(json.dumps(document), "answer")
+    return Answer(columns, refine=refine, **provenance)

@@ -1,0 +1,228 @@
+"""A session with a service: the face of `gt.protect(…)`'s, for somebody who has a token and no data."""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Self, Unpack, final
+
+from giveortake import frame, sql
+from giveortake.client.connection import Connection
+from giveortake.client.query import RemoteQuery, answer_of, new_key, said_terms
+from giveortake.client.workload import RemoteWorkload
+from giveortake.errors import InvalidParameter
+from giveortake.plan import Catalog, PublicTable
+from giveortake.plan.documents import question_to_json
+from giveortake.privacy.documents import fraction, promise_from_json
+from giveortake.wire.profile_documents import profile_of
+from giveortake.wire.release_documents import entry_of, release_of
+from giveortake.wire.schema_documents import origin_of
+from giveortake.wire.standing_documents import amount_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+    from types import TracebackType
+
+    from giveortake.answers import Answer
+    from giveortake.answers.cap_terms import AskTerms
+    from giveortake.answers.spend_terms import SpendTerms
+    from giveortake.exact import Number
+    from giveortake.ledger import Entry, ReleaseRecord
+    from giveortake.plan import Question
+    from giveortake.privacy import Guarantee
+    from giveortake.session.profile import Profile
+    from giveortake.workload import Workload
+
+_PAGE = 1000
+
+
+def connect(url: str, *, token: str, timeout: float = 60, dataset: str | None = None) -> RemoteSession:
+    """A session with the service at an address, for whoever has the token.
+
+    If the token may ask several data sets, `dataset` says which is meant. Nothing but questions goes there and nothing
+    but answers comes back; use https wherever the way is not this machine's own.
+    """
+    connection = Connection(url, token, timeout)
+    names = connection.get("me")["datasets"]
+    if dataset is None and len(names) == 1:
+        dataset = names[0]
+    if dataset is None or dataset not in names:
+        problem = "is missing, and there are several" if dataset is None else "is not among those you may ask"
+        raise InvalidParameter("dataset", dataset, problem, hint=f"one of {', '.join(names) or 'none'}")
+    return RemoteSession(connection, dataset)
+
+
+@final
+class RemoteSession:
+    """Tables behind a budget, elsewhere; made by `gt.connect`. It has the face of a local session.
+
+    Questions are read here, by what the custodian has declared, so that most mistakes are told without a request; the
+    service reads them again.
+    """
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self.name = name
+        self._connection = connection
+        self._described = connection.get("datasets", name)
+        self._origin = origin_of(self._described)
+
+    @property
+    def population(self) -> str:
+        """The people in it."""
+        return str(self._described["population"])
+
+    @property
+    def budget(self) -> Guarantee:
+        """What the asker may spend."""
+        return promise_from_json(self._described["promise"])
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The tables that may be asked about."""
+        return Catalog(self._origin.relations, self._origin.public)
+
+    # -- asking -------------------------------------------------------------------------------------------------
+
+    def sql(self, text: str) -> RemoteQuery:
+        """A question in SQL; refused here, at no cost, if it cannot be answered."""
+        read = sql.read(text, self.catalog)
+        return RemoteQuery(self, read.question, {"sql": text})
+
+    def table(self, name: str | None = None) -> frame.Table:
+        """A question in Python, starting from a table; the only one if no name is given."""
+        found = self.catalog.find(self._named(name))
+        if isinstance(found, PublicTable):
+            raise InvalidParameter("table", name, "is public: nothing protects it", hint="join it to a private one")
+        return frame.Table(found, self.catalog, self._ask)
+
+    def _ask(self, question: Question) -> RemoteQuery:
+        return RemoteQuery(self, question, {"plan": question_to_json(question, self._origin)})
+
+    def _named(self, name: str | None) -> str:
+        tables = list(self.catalog.private)
+        if name is None and len(tables) > 1:
+            raise InvalidParameter("table", None, "is not named, and there are several", hint=", ".join(tables))
+        return tables[0] if name is None else name
+
+    def batch(
+        self, queries: Sequence[RemoteQuery | str], *, key: str | None = None, **terms: Unpack[AskTerms]
+    ) -> list[Answer]:
+        """Answers to questions that are declared together: one charge for the whole batch."""
+        asked = [self.sql(query) if isinstance(query, str) else query for query in queries]
+        for query in asked:
+            if query.session is not self:
+                raise InvalidParameter("batch", query, "holds a question to another session or part")
+        if not asked:
+            raise InvalidParameter("batch", 0, "needs questions and a spend", hint='s.batch([q1, q2], epsilon="1")')
+        body = {"questions": [query.said for query in asked], "terms": said_terms(terms), "key": key or new_key()}
+        found = self.post("batch", body)["answers"]
+        return [self.answered(document, place) for place, document in enumerate(found)]
+
+    def workload(self, workload: Workload | str, *, table: str | None = None, minimise: str = "rms") -> RemoteWorkload:
+        """Many tables of one private table, declared together and answered under one charge: see `gt.workload`."""
+        return RemoteWorkload(self, workload, table, minimise)
+
+    def profile(
+        self,
+        table: str | None = None,
+        *,
+        epsilon: Number,
+        by: Sequence[str] = (),
+        columns: Sequence[str] = (),
+        most_rows: Number | None = None,
+        key: str | None = None,
+    ) -> Profile:
+        """How many rows people have, found privately: this costs ε, once; the ledger keeps it."""
+        said = {"table": self._named(table), "epsilon": epsilon, "by": list(by), "columns": list(columns)}
+        more = {} if most_rows is None else {"most_rows": most_rows}
+        document = self.post("profile", {**said, **more, "key": key or new_key()})
+        return profile_of(document, self._origin.uncapped[document["table"]])
+
+    # -- the budget ---------------------------------------------------------------------------------------------
+
+    @property
+    def spent(self) -> Any:
+        """How much of the budget is used."""
+        return amount_of(self.get("budget")["spent"])
+
+    @property
+    def remaining(self) -> Any:
+        """How much of it is left."""
+        return amount_of(self.get("budget")["remaining"])
+
+    @property
+    def affordable(self) -> Fraction | None:
+        """The greatest pure ε, up to rounding, that would be admitted now."""
+        found = self.get("budget")["affordable_exactly"]
+        return None if found is None else fraction(found)
+
+    # -- what was asked -----------------------------------------------------------------------------------------
+
+    def history(self) -> list[Entry]:
+        """What the ledger says of the asker, in order."""
+        found: list[Entry] = []
+        more = True
+        while more:
+            after = found[-1].number if found else 0
+            page = self.get("history", after=after, limit=_PAGE)
+            found += map(entry_of, page["entries"])
+            more = page["more"]
+        return found
+
+    def releases(
+        self, after: str | None = None, limit: int = 100, *, newest_first: bool = False
+    ) -> list[ReleaseRecord]:
+        """What was asked and paid for, the oldest first; `after` is the id of the last one that was seen."""
+        order = "newest" if newest_first else None
+        found: list[ReleaseRecord] = []
+        while len(found) < limit:
+            page = self.get("releases", after=after, limit=min(limit - len(found), _PAGE), order=order)
+            found += map(release_of, page["releases"])
+            if not page["more"]:
+                break
+            after = found[-1].id
+        return found
+
+    def release(self, release_id: str, *, place: int | None = None) -> Answer:
+        """The answer that was released under an id, as it was; free however often. It can be refined."""
+        return self.answered(self.get("releases", release_id, place=place), place)
+
+    def refine(
+        self, release_id: str, *, place: int | None = None, key: str | None = None, **terms: Unpack[SpendTerms]
+    ) -> Answer:
+        """Ask once more what was released under an id, and combine all answers."""
+        body = {"terms": said_terms(terms), "key": key or new_key()}
+        path = ("datasets", self.name, "releases", release_id, "refine")
+        return self.answered(self._connection.post(*path, body=body, place=place), place)
+
+    # -- the way there ------------------------------------------------------------------------------------------
+
+    def get(self, *path: str, **query: Any) -> dict[str, Any]:
+        """What the service tells about this data set."""
+        return self._connection.get("datasets", self.name, *path, **query)
+
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """What it answers."""
+        return self._connection.post("datasets", self.name, *path.split("/"), body=body)
+
+    def answered(self, document: dict[str, Any], place: int | None = None) -> Answer:
+        """An answer that can be refined by its id, if it has one."""
+        release = document["release_id"]
+        return answer_of(document, None if release is None else partial(self.refine, release, place=place))
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        tables = [f"  {name}({', '.join(relation.schema)})" for name, relation in self.catalog.private.items()]
+        caps = self._described["caps_in_words"]
+        return "\n".join([f"<RemoteSession {self.name}: {self.budget!r}", *tables, f"  {caps}"]) + ">"

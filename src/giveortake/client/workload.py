@@ -1,0 +1,95 @@
+"""Workloads that a service answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack, final
+
+from giveortake.answers.caps import Caps
+from giveortake.answers.confidence import Confidence
+from giveortake.client.query import new_key, said_terms
+from giveortake.errors import NotFound
+from giveortake.session.workload_quotes import WorkloadQuote
+from giveortake.wire.quote_documents import cost_of, share_of
+from giveortake.wire.standing_documents import amount_of
+from giveortake.wire.workload_documents import workload_document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from giveortake.answers import Answer
+    from giveortake.answers.cap_terms import AskTerms
+    from giveortake.client.session import RemoteSession
+    from giveortake.workload import Workload
+
+
+@final
+class RemoteWorkload:
+    """Tables that are asked for together: quoted for free, answered under one charge."""
+
+    def __init__(self, session: RemoteSession, workload: Workload | str, table: str | None, minimise: str) -> None:
+        self.workload = workload
+        self._session = session
+        self._said = {
+            **workload_document(workload),
+            "minimise": minimise,
+            **({} if table is None else {"table": table}),
+        }
+
+    def quote(self, **terms: Unpack[AskTerms]) -> WorkloadQuote:
+        """What an answer would cost, and how sure every table would be."""
+        found = self._session.post("workload/quote", {"workload": self._said, "terms": said_terms(terms)})
+        cost = cost_of(found)
+        assert cost is not None  # noqa: S101 (a workload always asks rows)
+        return WorkloadQuote(
+            found["spend"],
+            cost,
+            found["strategy"],
+            tuple({**line, "table": tuple(line["table"])} for line in found["tables"]),
+            Confidence(found["confidence"], said_terms(terms).get("confidence_over")),
+            found["admitted"],
+            share=share_of(found),
+            caps=None if found["caps"] is None else Caps.of(**found["caps"]),
+            remaining=amount_of(found["standing"]["remaining"]),
+            remarks=tuple(found["notes"]),
+            advice=tuple(found["advice"]),
+        )
+
+    def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> RemoteWorkloadAnswer:
+        """All tables, under one charge."""
+        body = {"workload": self._said, "terms": said_terms(terms), "key": key or new_key()}
+        return RemoteWorkloadAnswer(self._session, self._session.post("workload", body))
+
+
+@final
+class RemoteWorkloadAnswer:
+    """The tables that were asked for, by the names of their columns: `r["age", "sex"]`, and `r[()]` for the total."""
+
+    def __init__(self, session: RemoteSession, document: dict[str, Any]) -> None:
+        self.release_id: str = document["release_id"]
+        self.notes: tuple[str, ...] = tuple(document["notes"])
+        self._tables = {
+            tuple(each["columns"]): session.answered({**each["answer"], "release_id": None})
+            for each in document["tables"]
+        }
+
+    @property
+    def tables(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of every table that was asked for."""
+        return tuple(self._tables)
+
+    def __getitem__(self, columns: str | tuple[str, ...]) -> Answer:
+        wanted = (columns,) if isinstance(columns, str) else tuple(columns)
+        for names, answer in self._tables.items():
+            if set(names) == set(wanted) and len(names) == len(wanted):
+                return answer
+        listed = ", ".join(str(each) for each in self.tables[:6])
+        raise NotFound(f"no table of {', '.join(wanted) or 'the total'} was asked for", hint=f"there are {listed}, …")
+
+    def __iter__(self) -> Iterator[Answer]:
+        return iter(self._tables.values())
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def __repr__(self) -> str:
+        return f"<RemoteWorkloadAnswer {self.release_id}: {len(self)} tables>"

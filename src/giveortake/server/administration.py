@@ -1,0 +1,166 @@
+"""Routes of custodians. Every act is in the ledger, with the token that did it."""
+
+from __future__ import annotations
+
+from giveortake.server import shapes
+from giveortake.server.refusals import Refused
+from giveortake.server.routes import Call, Result, Role, Route
+from giveortake.server.schemas import NAMES, OBJECT, TEXT, TRUTH, WHOLE, listed, of, text
+
+
+async def analysts(call: Call) -> Result:
+    """Who may ask."""
+    return await call.service.ask_clerk(call, "analysts", datasets=list(call.service.pools))
+
+
+async def add_analyst(call: Call) -> Result:
+    """Let somebody ask."""
+    return await call.service.ask_clerk(call, "add_analyst", **call.body)
+
+
+async def revoke_analyst(call: Call) -> Result:
+    """Let somebody not ask any more."""
+    return await call.service.ask_clerk(call, "revoke_analyst", name=call.path["analyst"], **call.body)
+
+
+async def readmit_analyst(call: Call) -> Result:
+    """Take that back."""
+    return await call.service.ask_clerk(call, "readmit_analyst", name=call.path["analyst"], **call.body)
+
+
+async def tokens(call: Call) -> Result:
+    """Every token, without secrets."""
+    return await call.service.ask_clerk(call, "tokens")
+
+
+async def issue_token(call: Call) -> Result:
+    """A new token."""
+    return await call.service.ask_clerk(call, "issue_token", **call.body)
+
+
+async def revoke_token(call: Call) -> Result:
+    """Revoke a token; this process believes in it no longer at once, others within a second."""
+    done = await call.service.ask_clerk(call, "revoke_token", token=call.path["token"], **call.body)
+    call.service.doubt()
+    return done
+
+
+async def levels(call: Call) -> Result:
+    """Every budget."""
+    return await call.service.ask_clerk(call, "levels")
+
+
+async def change_budget(call: Call) -> Result:
+    """A new promise."""
+    return await call.service.ask_clerk(call, "change_budget", level=_number(call, "level"), **call.body)
+
+
+async def approvals(call: Call) -> Result:
+    """Large spends."""
+    waiting = call.query.get("state", "waiting") == "waiting"
+    return await call.service.ask_clerk(call, "approvals", waiting=waiting)
+
+
+async def approve(call: Call) -> Result:
+    """Let one through."""
+    return await call.service.ask_clerk(call, "approve", request=_number(call, "request"), **call.body)
+
+
+async def deny(call: Call) -> Result:
+    """Refuse one."""
+    return await call.service.ask_clerk(call, "deny", request=_number(call, "request"), **call.body)
+
+
+async def failures(call: Call) -> Result:
+    """What failed, and what that can tell; and what the service itself has lost."""
+    found = await call.service.ask_clerk(call, "failures")
+    metrics = call.service.metrics
+    service = {"losses": metrics.losses, "last": list(metrics.lost), "overruns": dict(metrics.overruns)}
+    return {**found, "service": service}
+
+
+async def reset_failures(call: Call) -> Result:
+    """Allow as many failures again."""
+    return await call.service.ask_clerk(call, "reset_failures", level=_number(call, "level"), **call.body)
+
+
+async def entries(call: Call) -> Result:
+    """The ledger, page after page."""
+    limit, after = call.query.get("limit", 100), call.query.get("after", 0)
+    return await call.service.ask_clerk(call, "entries", slow=True, after=after, limit=limit)
+
+
+async def all_releases(call: Call) -> Result:
+    """What everybody has paid for."""
+    limit, after = call.query.get("limit", 100), call.query.get("after")
+    return await call.service.ask_clerk(call, "all_releases", slow=True, after=after, limit=limit)
+
+
+async def verify(call: Call) -> Result:
+    """Derive everything in the ledger anew."""
+    return await call.service.ask_clerk(call, "verify", slow=True)
+
+
+def _number(call: Call, name: str) -> int:
+    said = call.path[name]
+    if not (said.isascii() and said.isdigit() and len(said) < 16):
+        raise Refused("not_found")
+    return int(said)
+
+
+_BECAUSE = of("reason", reason=shapes.REASON)
+_NAME = text(200)
+_EXPIRES = text(40)
+_ANALYST = of(
+    *("name", "datasets"),
+    name=_NAME,
+    datasets=NAMES,
+    budget=shapes.BUDGET,
+    approval_above=shapes.BUDGET,
+    failures=shapes.COUNT,
+    questions=shapes.COUNT,
+)
+_TOKEN = of("role", role={"type": "string", "enum": ["analyst", "custodian"]}, name=_NAME, expires=_EXPIRES)
+_STATES = {"state": {"type": "string", "enum": ["waiting", "all"]}}
+_ENTRIES = {"after": shapes.NUMBER_OF_ENTRY, "limit": shapes.LIMIT}
+_OWNER: Role = "custodian"
+
+ROUTES = (
+    Route("GET", "/v1/analysts", _OWNER, "who may ask, and what is left to them", analysts),
+    Route("POST", "/v1/analysts", _OWNER, "let somebody ask, within an allotment", add_analyst, body=_ANALYST),
+    Route("POST", "/v1/analysts/{analyst}/revoke", _OWNER, "they are told nothing more", revoke_analyst, _BECAUSE),
+    Route("POST", "/v1/analysts/{analyst}/readmit", _OWNER, "take a revocation back", readmit_analyst, _BECAUSE),
+    Route("GET", "/v1/tokens", _OWNER, "every token, without secrets", tokens),
+    Route(
+        *("POST", "/v1/tokens", _OWNER, "a new token, whose text is told this once", issue_token, _TOKEN),
+        result=of("id", "token", id=TEXT, token=TEXT),
+    ),
+    Route("POST", "/v1/tokens/{token}/revoke", _OWNER, "a token lets nobody in any more", revoke_token, _BECAUSE),
+    Route("GET", "/v1/budgets", _OWNER, "every budget, and what is left of it", levels),
+    Route(
+        *("POST", "/v1/budgets/{level}", _OWNER, "a new promise in place of an old one", change_budget),
+        body=of("budget", "reason", budget=shapes.BUDGET, reason=shapes.REASON),
+    ),
+    Route("GET", "/v1/approvals", _OWNER, "large spends that wait, or all there were", approvals, query=_STATES),
+    Route(
+        *("POST", "/v1/approvals/{request}/approve", _OWNER, "let one large spend through, once", approve),
+        body=of("reason", reason=shapes.REASON, expires=_EXPIRES),
+    ),
+    Route("POST", "/v1/approvals/{request}/deny", _OWNER, "refuse one large spend", deny, _BECAUSE),
+    Route("GET", "/v1/failures", _OWNER, "what failed or took too long, and what that can tell", failures),
+    Route("POST", "/v1/failures/{level}/reset", _OWNER, "allow as many failures again", reset_failures, _BECAUSE),
+    Route(
+        *("GET", "/v1/ledger/entries", _OWNER, "the ledger, page after page", entries),
+        query=_ENTRIES,
+        result=of("entries", "more", entries=listed(OBJECT), more=TRUTH),
+    ),
+    Route(
+        *("GET", "/v1/ledger/releases", _OWNER, "what everybody has paid for, the newest first", all_releases),
+        query={"after": shapes.RELEASE, "limit": shapes.LIMIT},
+        result=of("releases", "more", releases=listed(shapes.RELEASED), more=TRUTH),
+    ),
+    Route(
+        *("POST", "/v1/ledger/check", _OWNER, "derive everything in the ledger anew", verify),
+        result=of("entries", entries=WHOLE, ledger=TEXT, reservations=WHOLE, answers=WHOLE, levels=WHOLE, head=TEXT),
+    ),
+)

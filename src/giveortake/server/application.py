@@ -1,0 +1,172 @@
+"""The application: guard, routing by Starlette from the table of routes, and one way out for results and refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, final
+
+from starlette.routing import Match
+from starlette.routing import Route as StarletteRoute
+
+from giveortake.server.guard import Guard
+from giveortake.server.refusals import SAFE, Refused, json_bytes, refusal_bytes
+from giveortake.server.routes import Call, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from starlette.types import Receive, Scope, Send
+
+    from giveortake.server.log import Log
+    from giveortake.server.refusals import Headers
+    from giveortake.server.routes import Principal, Result, Route
+    from giveortake.server.service import Service
+
+
+@final
+@dataclass(slots=True)
+class _Trail:
+    """What becomes known of a request on its way, for the log: no content."""
+
+    route: Route | None = None
+    principal: Principal | None = None
+    path: dict[str, str] = field(default_factory=dict)
+    dataset: str | None = None
+    status: int = 0
+    cause: str | None = None
+
+
+@final
+class Application:
+    """An ASGI application. Routes are those of the table, and nothing else is answered."""
+
+    def __init__(
+        self,
+        service: Service,
+        routes: Sequence[Route],
+        log: Log,
+        *,
+        page_refusal: Callable[[Refused, Principal | None], Reply] | None = None,
+    ) -> None:
+        self.service = service
+        self.routes = tuple(routes)
+        self._log = log
+        self._guard = Guard.of(service, service.settings)
+        self._table = [(StarletteRoute(each.path, _unused, methods=[each.method]), each) for each in routes]
+        self._page_refusal = page_refusal
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _lifespan(receive, send)
+            return
+        if scope["type"] != "http":
+            return  # no WebSockets
+        started, trail = time.monotonic(), _Trail()
+        try:
+            headers, body, trail.status = await self._handled(scope, receive, trail)
+        except Refused as refused:
+            headers, body, trail.status = self._refused(refused, trail)
+        except Exception as error:  # noqa: BLE001 (told by its class alone)
+            self.service.metrics.lose(f"front: {type(error).__name__}")
+            headers, body, trail.status = self._refused(Refused("internal"), trail)
+        await self._wait(trail, started)
+        seconds = time.monotonic() - started
+        name = "other" if trail.route is None else trail.route.name
+        self.service.metrics.count(name, trail.status, seconds)
+        self._log.request(
+            name,
+            status=trail.status,
+            cause=trail.cause,
+            token=None if trail.principal is None else trail.principal.token,
+            analyst=None if trail.principal is None else trail.principal.analyst,
+            dataset=trail.dataset,
+            seconds=seconds,
+        )
+        await send({"type": "http.response.start", "status": trail.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _handled(self, scope: Scope, receive: Receive, trail: _Trail) -> tuple[Headers, bytes, int]:
+        route, trail.path, methods = self._found(scope)
+        trail.route = route
+        guard = self._guard
+        principal = None
+        if route is None or route.role != "anybody":
+            trail.principal = principal = await guard.principal(scope)
+        if route is None:
+            raise Refused("method" if methods else "not_found")
+        if principal is None:
+            return _sent(await self._answered(route, trail, scope, receive))
+        guard.require_role(route, principal)
+        if not guard.in_flight.enters(principal.token):
+            raise Refused("too_many")
+        try:
+            return _sent(await self._answered(route, trail, scope, receive))
+        finally:
+            guard.in_flight.leaves(principal.token)
+
+    async def _answered(self, route: Route, trail: _Trail, scope: Scope, receive: Receive) -> Result:
+        path, principal = trail.path, trail.principal
+        if self.service.draining and route.path != "/health/live":
+            raise Refused("draining")
+        if path.get("dataset") in (() if principal is None else principal.datasets):
+            trail.dataset = path["dataset"]
+        query = self._guard.query(route, scope)
+        body = await self._guard.body(route, scope, receive)
+        return await route.handler(Call(self.service, principal, path, query, body))
+
+    def _found(self, scope: Scope) -> tuple[Route | None, dict[str, str], list[str]]:
+        """The route of a request; if there is none, the methods that the path knows."""
+        methods: list[str] = []
+        for matcher, route in self._table:
+            match, found = matcher.matches(scope)
+            if match is Match.FULL:
+                return route, dict(found["path_params"]), []
+            if match is Match.PARTIAL:
+                methods.append(route.method)
+        return None, {}, methods
+
+    def _refused(self, refused: Refused, trail: _Trail) -> tuple[Headers, bytes, int]:
+        trail.cause = refused.cause.name
+        if trail.route is not None and trail.route.page and self._page_refusal is not None:
+            return _sent(self._page_refusal(refused, trail.principal))
+        headers, body = refusal_bytes(refused.cause, document=refused.document)
+        return headers, body, refused.cause.status
+
+    async def _wait(self, trail: _Trail, started: float) -> None:
+        """Where a data set has a fixed time, everything about its rows leaves at a whole multiple of it.
+
+        What takes longer than once is counted: each overrun can tell one bit about rows, that it was one.
+        """
+        route = trail.route
+        fixed = None if trail.dataset is None else self.service.settings.latency.get(trail.dataset)
+        if route is None or not route.touches or fixed is None:
+            return
+        taken = time.monotonic() - started
+        turns = max(1, -(-taken // fixed))
+        if turns > 1:
+            self.service.metrics.overruns[trail.dataset or ""] += 1
+        await asyncio.sleep(max(0.0, started + turns * fixed - time.monotonic()))
+
+
+def _sent(result: Result) -> tuple[Headers, bytes, int]:
+    if isinstance(result, Reply):
+        length = (b"content-length", str(len(result.content)).encode())
+        kind = (b"content-type", result.media_type.encode())
+        return [kind, length, *SAFE, *result.headers], result.content, result.status
+    headers, body = json_bytes(result)
+    return headers, body, 200
+
+
+async def _unused(_request: Any) -> Any:
+    """Starlette matches paths here, and calls nothing."""
+    raise NotImplementedError
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return

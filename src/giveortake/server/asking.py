@@ -1,0 +1,248 @@
+"""Routes of those who ask: what there is, what it would cost, answers, and what was asked before."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from giveortake.server import shapes
+from giveortake.server.refusals import malformed
+from giveortake.server.results import MEDIA
+from giveortake.server.routes import Call, Reply, Result, Route
+from giveortake.server.schemas import NAMES, NUMBER, OBJECT, TEXT, TRUTH, listed, maybe, of
+
+
+async def me(call: Call) -> Result:
+    """Who asks."""
+    who = call.who
+    return {"role": who.role, "analyst": who.analyst, "token": who.token, "datasets": list(who.datasets)}
+
+
+async def datasets(call: Call) -> Result:
+    """Every data set that the asker may ask."""
+    calls = [_at(call, name) for name in call.who.datasets]
+    return {"datasets": list(await asyncio.gather(*(call.service.ask(each, "describe") for each in calls)))}
+
+
+async def dataset(call: Call) -> Result:
+    """One of them."""
+    return await call.service.ask(call, "describe")
+
+
+async def budget(call: Call) -> Result:
+    """What the asker has spent of it, and what is left."""
+    return await call.service.ask(call, "budget")
+
+
+async def quote(call: Call) -> Result:
+    """What an answer would cost."""
+    return await call.service.ask(call, "quote", **_question(call))
+
+
+async def curve(call: Call) -> Result:
+    """What it would cost at nine spends."""
+    return await call.service.ask(call, "curve", **_question(call))
+
+
+async def answer(call: Call) -> Result:
+    """The answer."""
+    return await _file(call, "answer", key=call.body["key"], **_question(call))
+
+
+async def stream(call: Call) -> Result:
+    """One part of a large answer."""
+    return await call.service.ask(
+        call, "stream", slow=True, key=call.body["key"], part=call.body["part"], **_question(call)
+    )
+
+
+async def batch(call: Call) -> Result:
+    """Answers to questions that are declared together."""
+    questions = [_one_question(each) for each in call.body["questions"]]
+    return await call.service.ask(
+        call, "batch", slow=True, questions=questions, terms=call.body["terms"], key=call.body["key"]
+    )
+
+
+async def quote_workload(call: Call) -> Result:
+    """What a workload would cost."""
+    return await call.service.ask(call, "quote_workload", **_workload(call))
+
+
+async def workload(call: Call) -> Result:
+    """All tables of a workload."""
+    return await _file(call, "workload", key=call.body["key"], **_workload(call))
+
+
+async def profile(call: Call) -> Result:
+    """How many rows people have, found privately."""
+    terms = {name: value for name, value in call.body.items() if name != "key"}
+    return await call.service.ask(call, "profile", slow=True, terms=terms, key=call.body["key"])
+
+
+async def history(call: Call) -> Result:
+    """What the ledger says of the asker."""
+    return await call.service.ask(call, "history", after=call.query.get("after", 0), limit=call.query.get("limit", 100))
+
+
+async def releases(call: Call) -> Result:
+    """What the asker has paid for."""
+    return await call.service.ask(
+        call,
+        "releases",
+        after=call.query.get("after"),
+        limit=call.query.get("limit", 100),
+        newest_first=call.query.get("order") == "newest",
+    )
+
+
+async def release(call: Call) -> Result:
+    """One of those answers."""
+    return await _file(call, "release", release=call.path["release"], place=call.query.get("place"))
+
+
+async def refine(call: Call) -> Result:
+    """The same, asked once more."""
+    return await _file(
+        call,
+        "refine",
+        release=call.path["release"],
+        place=call.query.get("place"),
+        terms=call.body["terms"],
+        key=call.body["key"],
+    )
+
+
+async def _file(call: Call, operation: str, **arguments: Any) -> Result:
+    """A result as JSON, or as a file in the format that is asked for."""
+    wanted = call.query.get("format", "json")
+    document, content = await call.service.ask_for_bytes(call, operation, slow=True, format=wanted, **arguments)
+    if wanted == "json":
+        return document
+    name = f'attachment; filename="{document["release_id"]}.{wanted}"'.replace("/", "-")
+    return Reply(content, MEDIA[wanted], headers=[(b"content-disposition", name.encode("latin-1", "replace"))])
+
+
+def _at(call: Call, name: str) -> Call:
+    return Call(call.service, call.principal, {"dataset": name}, call.query, call.body)
+
+
+def _question(call: Call) -> dict[str, Any]:
+    return {"question": _one_question(call.body), "terms": call.body.get("terms", {})}
+
+
+def _one_question(said: dict[str, Any]) -> dict[str, Any]:
+    """A question: exactly one of SQL and a plan."""
+    found: dict[str, Any] = {name: said[name] for name in ("sql", "plan") if name in said}
+    if len(found) != 1:
+        raise malformed("a question is exactly one of sql and plan")
+    return found
+
+
+def _workload(call: Call) -> dict[str, Any]:
+    said = call.body["workload"]
+    if ("sql" in said) == ("tables" in said or "ranges" in said):
+        raise malformed("a workload is either sql, or tables and ranges")
+    return {"workload": said, "terms": call.body["terms"]}
+
+
+_AT = "/v1/datasets/{dataset}"
+_RELEASE = f"{_AT}/releases/{{release}}"
+_ASKED = {**shapes.QUESTION, "terms": shapes.TERMS}
+_PAID = {"key": shapes.KEY, "terms": shapes.TERMS}
+_FORMATS = {"format": shapes.FORMAT}
+_PLACE = {"place": shapes.PLACE}
+_FILES = tuple(MEDIA.values())
+_ME = of("role", role=TEXT, analyst=maybe(TEXT), token=TEXT, datasets=listed(TEXT))
+_ALL = of("datasets", datasets=listed(shapes.DATASET))
+_QUESTIONS = listed(of(**shapes.QUESTION), 100)
+_PROFILE = of(
+    *("epsilon", "key"),
+    epsilon=NUMBER,
+    key=shapes.KEY,
+    table=TEXT,
+    by=NAMES,
+    columns=NAMES,
+    most_rows=NUMBER,
+)
+_PAGE = {"after": shapes.RELEASE, "limit": shapes.LIMIT, "order": {"type": "string", "enum": ["oldest", "newest"]}}
+
+ROUTES = (
+    Route("GET", "/v1/me", "analyst", "who asks, and of what", me, result=_ME),
+    Route("GET", "/v1/datasets", "analyst", "what may be asked: tables, domains and caps", datasets, result=_ALL),
+    Route("GET", _AT, "analyst", "one data set", dataset, result=shapes.DATASET),
+    Route("GET", f"{_AT}/budget", "analyst", "what is spent and what is left", budget, result=shapes.STANDING),
+    Route(
+        *("POST", f"{_AT}/quote", "analyst", "what an answer would cost, and how sure it would be; free", quote),
+        body=of("terms", **_ASKED),
+        result=shapes.QUOTE,
+    ),
+    Route(
+        *("POST", f"{_AT}/curve", "analyst", "margins at nine spends; free", curve),
+        body=of(**_ASKED),
+        result=shapes.CURVE,
+    ),
+    Route(
+        *("POST", f"{_AT}/answer", "analyst", "an answer; a retry with the same key is charged once", answer),
+        body=of("key", "terms", key=shapes.KEY, **_ASKED),
+        query=_FORMATS,
+        result=shapes.ANSWER,
+        media=_FILES,
+        touches=True,
+    ),
+    Route(
+        *("POST", f"{_AT}/stream", "analyst", "one part of a very large answer; all have one key", stream),
+        body=of("key", "terms", "part", key=shapes.KEY, part=shapes.PART, **_ASKED),
+        result=of("answer", "last", answer=shapes.ANSWER, last=TRUTH),
+        touches=True,
+    ),
+    Route(
+        *("POST", f"{_AT}/batch", "analyst", "answers to questions declared together, one charge", batch),
+        body=of("key", "terms", "questions", questions=_QUESTIONS, **_PAID),
+        result=of("answers", answers=listed(shapes.ANSWER)),
+        touches=True,
+    ),
+    Route(
+        *("POST", f"{_AT}/workload/quote", "analyst", "what a workload would cost; free", quote_workload),
+        body=of("terms", "workload", workload=shapes.WORKLOAD, terms=shapes.TERMS),
+        result=OBJECT,
+    ),
+    Route(
+        *("POST", f"{_AT}/workload", "analyst", "many tables, one charge", workload),
+        body=of("key", "terms", "workload", workload=shapes.WORKLOAD, **_PAID),
+        query=_FORMATS,
+        result=OBJECT,
+        media=_FILES,
+        touches=True,
+    ),
+    Route(
+        *("POST", f"{_AT}/profile", "analyst", "how many rows people have, found privately", profile),
+        body=_PROFILE,
+        result=OBJECT,
+        touches=True,
+    ),
+    Route(
+        *("GET", f"{_AT}/history", "analyst", "what the ledger says of the asker", history),
+        query={"after": shapes.NUMBER_OF_ENTRY, "limit": shapes.LIMIT},
+        result=of("entries", "more", entries=listed(OBJECT), more=TRUTH),
+    ),
+    Route(
+        *("GET", f"{_AT}/releases", "analyst", "what the asker has paid for", releases),
+        query=_PAGE,
+        result=of("releases", "more", releases=listed(shapes.RELEASED), more=TRUTH),
+    ),
+    Route(
+        *("GET", _RELEASE, "analyst", "an answer that was released, again; free", release),
+        query=_FORMATS | _PLACE,
+        result=shapes.ANSWER,
+        media=_FILES,
+    ),
+    Route(
+        *("POST", f"{_RELEASE}/refine", "analyst", "the same asked once more, and combined", refine),
+        body=of("key", "terms", **_PAID),
+        query=_FORMATS | _PLACE,
+        result=shapes.ANSWER,
+        media=_FILES,
+        touches=True,
+    ),
+)

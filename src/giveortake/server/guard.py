@@ -1,0 +1,203 @@
+"""In front of everything: who asks is known from the headers before a byte of the body is read.
+
+authenticate → role → content type → at most 64 KB while reading → in time → strict JSON → the shape of the route.
+Each step refuses in one shape, with words of our own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, final
+from urllib.parse import parse_qsl
+
+from giveortake.server import strict_json
+from giveortake.server.limits import InFlight, Rate
+from giveortake.server.refusals import Refused, malformed
+from giveortake.server.schemas import Misshapen, require
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.types import Receive, Scope
+
+    from giveortake.server.routes import Principal, Route
+    from giveortake.server.service import Service
+    from giveortake.server.settings import Settings
+
+MOST = 64 * 1024  # bytes of a body
+COOKIE = "giveortake"  # of pages: it holds the token, and no script can read it
+_LONGEST_TOKEN = 200
+_WRONG_TOKENS = (0.2, 20.0)  # each second, and at once, from one address
+_SAFE_METHODS = frozenset({"GET", "HEAD"})
+
+
+@final
+@dataclass(slots=True)
+class Guard:
+    """Lets in, or refuses."""
+
+    service: Service
+    tokens: Rate
+    in_flight: InFlight
+    wrong: Rate = field(default_factory=lambda: Rate(*_WRONG_TOKENS))
+    patience: float = 10.0
+
+    @classmethod
+    def of(cls, service: Service, settings: Settings) -> Guard:
+        """The guard as it is configured."""
+        rate = Rate(settings.requests_per_second, settings.burst)
+        return cls(service, rate, InFlight(settings.in_flight), patience=settings.patience)
+
+    # -- who --------------------------------------------------------------------------------------------------------
+
+    async def principal(self, scope: Scope) -> Principal:
+        """Whoever asks, by headers alone.
+
+        Who sends wrong tokens is soon not listened to any more; somebody at the same address whose token was valid
+        just now is.
+        """
+        headers = headers_of(scope)
+        address = (scope.get("client") or ("?", 0))[0]
+        token, is_cookie = token_of(headers)
+        if token is None:
+            raise Refused("unauthenticated")
+        if self.wrong.is_empty(address) and not self.service.was_let_in(token):
+            self.service.metrics.denied += 1
+            raise Refused("too_many")
+        found = await self.service.authenticate(token)
+        if found is None:
+            self.wrong.takes(address)
+            self.service.metrics.denied += 1
+            raise Refused("unauthenticated")
+        if is_cookie and scope["method"] not in _SAFE_METHODS and not _own_page(headers):
+            raise Refused("foreign_page")
+        if not self.tokens.takes(found.token):
+            raise Refused("too_many")
+        return found
+
+    @staticmethod
+    def require_role(route: Route, principal: Principal) -> None:
+        """Refuse a route that is for another role; custodians may what analysts may."""
+        if route.role == "custodian" and principal.role != "custodian":
+            raise Refused("role")
+
+    # -- what -------------------------------------------------------------------------------------------------------
+
+    async def body(self, route: Route, scope: Scope, receive: Receive) -> dict[str, Any]:
+        """The body of a request, read in small parts, in time, and in the shape of its route."""
+        if route.body is None:
+            return {}
+        headers = headers_of(scope)
+        wanted = b"application/x-www-form-urlencoded" if route.page else b"application/json"
+        if headers.get(b"content-type", b"").split(b";")[0].strip().lower() != wanted:
+            raise Refused("media_type")
+        length = headers.get(b"content-length", b"0")
+        if len(length) > 10 or not length.isdigit() or int(length) > MOST:
+            raise Refused("too_large")
+        try:
+            async with asyncio.timeout(self.patience):
+                content = await _read(receive)
+        except TimeoutError:
+            raise Refused("slow") from None
+        value = _form(content) if route.page else _json(content)
+        shaped(value, route.body)
+        found: dict[str, Any] = value
+        return found
+
+    @staticmethod
+    def query(route: Route, scope: Scope) -> dict[str, Any]:
+        """What the address says after its question mark: each name once, and only names of the route."""
+        try:
+            pairs = parse_qsl(
+                scope["query_string"].decode("ascii"), keep_blank_values=True, max_num_fields=20, errors="strict"
+            )
+        except ValueError:
+            raise malformed("the query cannot be read") from None
+        found: dict[str, Any] = dict(pairs)
+        if len(found) != len(pairs) or not set(found) <= set(route.query):
+            raise malformed(f"the query has a name twice, or one that is not known; known: {', '.join(route.query)}")
+        for name, value in found.items():
+            kinds = route.query[name].get("type")
+            if kinds == "integer" and value.isascii() and value.isdigit() and len(value) < 16:
+                found[name] = int(value)
+        shaped(found, {"type": "object", "properties": route.query})
+        return found
+
+
+def shaped(value: Any, schema: Mapping[str, Any]) -> None:
+    """Refuse another shape, in our own words."""
+    try:
+        require(value, dict(schema))
+    except Misshapen as wrong:
+        raise malformed(wrong.problem) from None
+
+
+def headers_of(scope: Scope) -> dict[bytes, bytes]:
+    """Headers by name. Of one that occurs twice nobody knows which is meant, and the request is refused."""
+    found: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        if name in found and name in {b"authorization", b"cookie", b"content-type", b"content-length", b"origin"}:
+            raise malformed("a header occurs twice")
+        found[name] = value
+    return found
+
+
+def token_of(headers: Mapping[bytes, bytes]) -> tuple[str | None, bool]:
+    """The token of a request, and whether a browser sent it by itself."""
+    given = headers.get(b"authorization")
+    if given is not None:
+        scheme, _, token = given.partition(b" ")
+        return _plain(token) if scheme.lower() == b"bearer" else None, False
+    for part in headers.get(b"cookie", b"").split(b";"):
+        name, _, value = part.strip().partition(b"=")
+        if name.decode("latin-1") in {COOKIE, f"__Host-{COOKIE}"}:
+            return _plain(value), True
+    return None, False
+
+
+def _plain(token: bytes) -> str | None:
+    text = token.strip()
+    return text.decode("ascii") if 0 < len(text) <= _LONGEST_TOKEN and text.isascii() else None
+
+
+def _own_page(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a page of ours sent this, by what browsers say of their own accord."""
+    site = headers.get(b"sec-fetch-site")
+    if site is not None:
+        return site == b"same-origin"
+    origin = headers.get(b"origin")
+    return origin is not None and origin.partition(b"://")[2] == headers.get(b"host")
+
+
+async def _read(receive: Receive) -> bytes:
+    parts, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise Refused("slow")  # gone; nobody will read it
+        part = message.get("body", b"")
+        size += len(part)
+        if size > MOST:
+            raise Refused("too_large")
+        parts.append(part)
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def _json(content: bytes) -> Any:
+    try:
+        return strict_json.read(content)
+    except strict_json.NotStrict:
+        raise Refused("not_json") from None
+
+
+def _form(content: bytes) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(content.decode("ascii"), keep_blank_values=True, max_num_fields=100, errors="strict")
+    except ValueError:
+        raise malformed("the form cannot be read") from None
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise malformed("the form has a name twice")
+    return found

@@ -1,0 +1,205 @@
+"""What a clerk is asked: who somebody is, and what the custodian decides. A clerk has the ledger, and no table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from giveortake import ledger as ledgers
+from giveortake.errors import AccessDenied, NotFound
+from giveortake.session.configuration import budget_said
+from giveortake.wire.release_documents import asked_document, entry_document, release_document
+from giveortake.wire.standing_documents import level_document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from giveortake.ledger import Ledger, Standing
+    from giveortake.privacy import Guarantee
+    from giveortake.server.worker import Operation
+
+Request: TypeAlias = "dict[str, Any]"
+
+
+def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
+    """Open the ledger, which has to be there."""
+    book = ledgers.open(task["ledger"], mark=task["mark"], create=False)
+    return {name: partial(operation, book) for name, operation in OPERATIONS.items()}
+
+
+# -- who speaks -------------------------------------------------------------------------------------------------------
+
+
+def authenticate(book: Ledger, request: Request) -> dict[str, Any]:
+    """Whom a token lets in, and which data sets they may ask."""
+    found = book.authenticate(request["token"])
+    if found is None:
+        return {"principal": None}
+    names = [name for name in request["datasets"] if _may_ask(book, found.analyst, name)]
+    return {"principal": {**asdict(found), "datasets": names}}
+
+
+def _may_ask(book: Ledger, analyst: str | None, dataset: str) -> bool:
+    """Whether somebody was granted a data set. Who was revoked is told so by whatever they ask of it."""
+    try:
+        book.levels(analyst=analyst, dataset=dataset)
+    except NotFound:
+        return False
+    except AccessDenied:
+        pass
+    return True
+
+
+def tokens(book: Ledger, _request: Request) -> dict[str, Any]:
+    """Every token, without secrets."""
+    return {"tokens": [{**asdict(each), "valid": each.is_valid} for each in book.tokens()]}
+
+
+def issue_token(book: Ledger, request: Request) -> dict[str, Any]:
+    """A new token, whose text is told this once."""
+    name, text = book.issue_token(
+        role=request["role"], analyst=request.get("name"), expires=request.get("expires"), by=request["by"]
+    )
+    return {"id": name, "token": text}
+
+
+def revoke_token(book: Ledger, request: Request) -> dict[str, Any]:
+    """From now on nobody is let in by it."""
+    book.revoke_token(request["token"], reason=request["reason"], by=request["by"])
+    return {"revoked": request["token"]}
+
+
+# -- who may ask ------------------------------------------------------------------------------------------------------
+
+
+def levels(book: Ledger, _request: Request) -> dict[str, Any]:
+    """Every budget and what is left of it; of analysts also what they may ask."""
+    return {"levels": [level_document(book, each) for each in book.levels()]}
+
+
+def analysts(book: Ledger, request: Request) -> dict[str, Any]:
+    """Everybody who may ask or might, with their budgets."""
+    names = dict.fromkeys(each.name for each in book.levels() if each.kind == "analyst")
+    return {"analysts": [_analyst(book, name, request["datasets"]) for name in names]}
+
+
+def _analyst(book: Ledger, name: str, known: list[str]) -> dict[str, Any]:
+    found = [level_document(book, each) for each in book.levels() if (each.kind, each.name) == ("analyst", name)]
+    held = [each for each in known if _may_ask(book, name, each)]
+    return {"name": name, "datasets": held, "levels": found, "revoked": _is_revoked(book, name, held)}
+
+
+def _is_revoked(book: Ledger, name: str, held: list[str]) -> bool:
+    try:
+        for each in held:
+            book.levels(analyst=name, dataset=each)
+    except AccessDenied:
+        return True
+    return False
+
+
+def add_analyst(book: Ledger, request: Request) -> dict[str, Any]:
+    """Let somebody ask, within an allotment."""
+    standing = book.analyst(
+        request["name"],
+        datasets=request["datasets"],
+        budget=_budget(request.get("budget")),
+        approval_above=_budget(request.get("approval_above")),
+        failures=request.get("failures"),
+        questions=request.get("questions"),
+        by=request["by"],
+    )
+    return level_document(book, standing)
+
+
+def revoke_analyst(book: Ledger, request: Request) -> dict[str, Any]:
+    """From now on they are told nothing."""
+    book.revoke(request["name"], reason=request["reason"], by=request["by"])
+    return {"name": request["name"], "revoked": True}
+
+
+def readmit_analyst(book: Ledger, request: Request) -> dict[str, Any]:
+    """Take that back."""
+    book.readmit(request["name"], reason=request["reason"], by=request["by"])
+    return {"name": request["name"], "revoked": False}
+
+
+def change_budget(book: Ledger, request: Request) -> dict[str, Any]:
+    """A new promise in place of an old one."""
+    budget = _budget(request["budget"])
+    assert budget is not None  # noqa: S101 (the route demands one)
+    level = _level(book, request["level"])
+    return level_document(book, book.change_budget(level, budget, reason=request["reason"], by=request["by"]))
+
+
+# -- what waits, what failed, and whether all is well -----------------------------------------------------------------
+
+
+def approvals(book: Ledger, request: Request) -> dict[str, Any]:
+    """Large spends, with what they would ask."""
+    found = book.approvals(waiting=request["waiting"])
+    return {"approvals": [asked_document(each) for each in found]}
+
+
+def approve(book: Ledger, request: Request) -> dict[str, Any]:
+    """Let one of them through, once."""
+    book.approve(request["request"], reason=request["reason"], expires=request.get("expires"), by=request["by"])
+    return {"request": request["request"], "state": "approved"}
+
+
+def deny(book: Ledger, request: Request) -> dict[str, Any]:
+    """Refuse one of them."""
+    book.deny(request["request"], reason=request["reason"], by=request["by"])
+    return {"request": request["request"], "state": "denied"}
+
+
+def failures(book: Ledger, _request: Request) -> dict[str, Any]:
+    """Who has observed how many failures, and what that can tell."""
+    return {"failures": [{**asdict(each), "bits": float(each.bits)} for each in book.failures()]}
+
+
+def reset_failures(book: Ledger, request: Request) -> dict[str, Any]:
+    """Allow as many again."""
+    book.reset_failures(_level(book, request["level"]), reason=request["reason"], by=request["by"])
+    return {"level": request["level"]}
+
+
+def entries(book: Ledger, request: Request) -> dict[str, Any]:
+    """The whole ledger, a page of it."""
+    limit = request["limit"]
+    found = book.entries(after=request["after"], limit=limit + 1)
+    return {"entries": [entry_document(each) for each in found[:limit]], "more": len(found) > limit}
+
+
+def all_releases(book: Ledger, request: Request) -> dict[str, Any]:
+    """What everybody has paid for, the newest first."""
+    limit = request["limit"]
+    found = book.releases(after=request["after"], limit=limit + 1, newest_first=True)
+    return {"releases": [release_document(each) for each in found[:limit]], "more": len(found) > limit}
+
+
+def verify(book: Ledger, _request: Request) -> dict[str, Any]:
+    """Everything read again and derived anew."""
+    return asdict(book.verify())
+
+
+def _budget(said: dict[str, Any] | None) -> Guarantee | None:
+    return None if said is None else budget_said(said)
+
+
+def _level(book: Ledger, number: int) -> Standing:
+    for each in book.levels():
+        if each.number == number:
+            return each
+    raise NotFound(f"there is no level {number}")
+
+
+OPERATIONS: dict[str, Callable[[Ledger, Request], dict[str, Any]]] = {
+    each.__name__: each
+    for each in (
+        *(authenticate, tokens, issue_token, revoke_token),
+        *(levels, analysts, add_analyst, revoke_analyst, readmit_analyst, change_budget),
+        *(approvals, approve, deny, failures, reset_failures, entries, all_releases, verify),
+    )
+}

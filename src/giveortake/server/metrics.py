@@ -1,0 +1,49 @@
+"""What the custodian can see of the service's own health: numbers of requests and losses, never a value or a name."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import final
+
+_KEPT = 100  # losses that are told one by one
+
+
+@final
+@dataclass(slots=True)
+class Metrics:
+    """Counters since the service was started."""
+
+    requests: Counter[tuple[str, int]] = field(default_factory=Counter)
+    seconds: Counter[str] = field(default_factory=Counter)
+    losses: int = 0
+    lost: deque[str] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    overruns: Counter[str] = field(default_factory=Counter)
+    denied: int = 0
+
+    def count(self, route: str, status: int, seconds: float) -> None:
+        """One request is done."""
+        self.requests[route, status] += 1
+        self.seconds[route] += seconds  # type: ignore[assignment]  # (counters count in any numbers)
+
+    def lose(self, why: str) -> None:
+        """A worker was lost, or failed in a way that is ours to mend."""
+        self.losses += 1
+        self.lost.append(why)
+
+    def exposition(self) -> str:
+        """All of them in the text format of Prometheus."""
+        lines = ["# TYPE giveortake_requests_total counter"]
+        for (route, status), count in sorted(self.requests.items()):
+            lines.append(f'giveortake_requests_total{{route="{route}",status="{status}"}} {count}')
+        lines.append("# TYPE giveortake_request_seconds_total counter")
+        lines.extend(
+            f'giveortake_request_seconds_total{{route="{route}"}} {seconds:.6f}'
+            for route, seconds in sorted(self.seconds.items())
+        )
+        for name, value in (("worker_losses", self.losses), ("denied", self.denied)):
+            lines += [f"# TYPE giveortake_{name}_total counter", f"giveortake_{name}_total {value}"]
+        lines.append("# TYPE giveortake_latency_overruns_total counter")
+        for dataset, count in sorted(self.overruns.items()):
+            lines.append(f'giveortake_latency_overruns_total{{dataset="{dataset}"}} {count}')
+        return "\n".join(lines) + "\n"

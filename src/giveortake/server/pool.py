@@ -1,0 +1,213 @@
+"""Processes that answer for one data set, or for the ledger: they have a deadline, are killed, and are replaced.
+
+Guarantee: whatever becomes of a worker, a question that was charged stays charged, and its answer, if one was drawn,
+is found under its key by the next worker: reserve, draw and settle are all done in the worker, by the ledger's rules.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self, final
+
+from giveortake.errors import GiveOrTakeError
+from giveortake.server import pipes
+from giveortake.server.refusals import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_STARTED_IN = 600.0  # seconds, for loading a large table
+_LONGEST_PAUSE = 30.0  # seconds between attempts to start one
+
+
+@final
+class WorkerFailed(GiveOrTakeError):
+    """A worker could not be started; the words are those of what it refused."""
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Worker:
+    """The front's end of one process."""
+
+    process: asyncio.subprocess.Process
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    @classmethod
+    async def start(cls, task: dict[str, Any]) -> Self:
+        """A process that is ready; no thread, lock or memory of the front process is copied into it."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "giveortake.server.worker"),
+                stdin=theirs.fileno(),
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+            )
+        reader, writer = await asyncio.open_connection(sock=ours)
+        worker = cls(process, reader, writer)
+        try:
+            async with asyncio.timeout(_STARTED_IN):
+                document = await worker._exchange(task)
+        except (EOFError, OSError, TimeoutError):
+            await worker.end()
+            raise WorkerFailed("a worker did not start", hint="is its memory enough for the table?") from None
+        except BaseException:
+            await worker.end()
+            raise
+        if "failed" in document[0]:
+            await worker.end()
+            raise WorkerFailed(document[0]["failed"]["message"], hint=document[0]["failed"]["hint"])
+        return worker
+
+    async def ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        """What the worker replies; EOFError if it is gone."""
+        return await self._exchange(request)
+
+    async def _exchange(self, document: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        self.writer.write(pipes.packed(document))
+        await self.writer.drain()
+        return await pipes.read(self.reader)
+
+    async def end(self) -> None:
+        """Kill it; nothing is asked for, since nothing could be lost."""
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        self.writer.close()
+        await self.process.wait()
+
+
+@final
+@dataclass(slots=True)
+class Pool:
+    """Workers that do the same, one of which is warm and waits for another's death."""
+
+    name: str
+    task: dict[str, Any]
+    workers: int
+    spares: int
+    deadline: float
+    waiting: int = 64
+    on_loss: Callable[[str], None] = lambda _why: None
+    _idle: asyncio.Queue[Worker] = field(default_factory=asyncio.Queue, repr=False)
+    _warm: list[Worker] = field(default_factory=list, repr=False)
+    _all: set[Worker] = field(default_factory=set, repr=False)
+    _starting: set[asyncio.Task[None]] = field(default_factory=set, repr=False)
+    _slow: asyncio.Semaphore = field(init=False, repr=False)
+    _queued: int = 0
+    _closed: bool = False
+
+    def __post_init__(self) -> None:
+        self._slow = asyncio.Semaphore(max(1, self.workers - 1))
+
+    async def open(self) -> None:
+        """Start the first worker, whose refusal is told, and then the others, meanwhile."""
+        self._add(await Worker.start(self.task))
+        for _ in range(self.workers - 1 + self.spares):
+            self._start_one()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is a worker, free or not."""
+        return len(self._all) > len(self._warm)
+
+    async def ask(self, operation: str, *, slow: bool = False, **arguments: Any) -> tuple[dict[str, Any], bytes]:
+        """The reply of a free worker. What is slow leaves one worker, if there are several, to what is quick."""
+        if self._queued >= self.waiting:
+            raise Refused("overloaded")
+        self._queued += 1
+        try:
+            if slow:
+                async with asyncio.timeout(self.deadline):
+                    await self._slow.acquire()
+            worker = await self._free()
+        except TimeoutError:
+            raise Refused("overloaded") from None
+        finally:
+            self._queued -= 1
+        try:
+            document, content = await self._asked(worker, {"operation": operation, **arguments})
+        finally:
+            if slow:
+                self._slow.release()
+        if "refused" in document:
+            if document["refused"] == "internal":
+                self.on_loss(f"{self.name}: {operation}: {document['kind']}")
+            raise Refused(document["refused"], document["document"])
+        return document["result"], content
+
+    async def _free(self) -> Worker:
+        """A worker that is alive; one that died while nobody asked is replaced without a word to whoever asks."""
+        async with asyncio.timeout(self.deadline):
+            while True:
+                worker = await self._idle.get()
+                if worker.process.returncode is None and not worker.reader.at_eof():
+                    return worker
+                await self._lose(worker, "was gone")
+
+    async def _asked(self, worker: Worker, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        try:
+            async with asyncio.timeout(self.deadline):
+                reply = await worker.ask(request)
+        except TimeoutError:
+            await self._lose(worker, f"{request['operation']}: deadline")
+            raise Refused("deadline") from None
+        except (EOFError, OSError):
+            await self._lose(worker, f"{request['operation']}: lost")
+            raise Refused("worker_lost") from None
+        except BaseException:  # cancelled: what it is doing now is nobody's any more
+            await self._lose(worker, "cancelled")
+            raise
+        self._idle.put_nowait(worker)
+        return reply
+
+    async def _lose(self, worker: Worker, why: str) -> None:
+        self._all.discard(worker)
+        self.on_loss(f"{self.name}: {why}")
+        if self._warm:
+            self._idle.put_nowait(self._warm.pop())
+        self._start_one()
+        await worker.end()
+
+    def _start_one(self) -> None:
+        if not self._closed:
+            started = asyncio.get_running_loop().create_task(self._started())
+            self._starting.add(started)
+            started.add_done_callback(self._starting.discard)
+
+    async def _started(self) -> None:
+        pause = 0.5
+        while not self._closed:
+            try:
+                worker = await Worker.start(self.task)
+            except (WorkerFailed, OSError) as error:
+                self.on_loss(f"{self.name}: start: {type(error).__name__}")
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                continue
+            if self._closed:
+                await worker.end()
+                return
+            self._add(worker)
+            return
+
+    def _add(self, worker: Worker) -> None:
+        self._all.add(worker)
+        if len(self._all) - len(self._warm) > self.workers:
+            self._warm.append(worker)
+        else:
+            self._idle.put_nowait(worker)
+
+    async def close(self) -> None:
+        """End all of them."""
+        self._closed = True
+        for started in list(self._starting):
+            started.cancel()
+        await asyncio.gather(*self._starting, return_exceptions=True)
+        await asyncio.gather(*(worker.end() for worker in self._all))
+        self._all.clear()

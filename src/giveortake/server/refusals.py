@@ -1,0 +1,55 @@
+"""Refusals as they leave: one shape, lengths that tell nothing, and headers that let nobody keep them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from giveortake.wire.causes import BY_NAME, document_of
+
+if TYPE_CHECKING:
+    from giveortake.wire.causes import Cause
+
+Headers = list[tuple[bytes, bytes]]
+
+_LENGTH = 1024  # bytes; every refusal is a multiple of it long
+SAFE: Headers = [
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+_JSON: Headers = [(b"content-type", b"application/json"), *SAFE]
+
+
+class Refused(Exception):
+    """A request goes no further: the cause, and what may be said of it."""
+
+    def __init__(self, cause: Cause | str, document: dict[str, Any] | None = None) -> None:
+        self.cause = BY_NAME[cause] if isinstance(cause, str) else cause
+        self.document = document_of(self.cause) if document is None else document
+        super().__init__(self.cause.name)
+
+
+def refusal_bytes(
+    cause: Cause, message: str | None = None, hint: str | None = None, document: dict[str, Any] | None = None
+) -> tuple[Headers, bytes]:
+    """Headers and body of a refusal."""
+    told = document_of(cause, message, hint) if document is None else document
+    body = json.dumps(told, ensure_ascii=False).encode()
+    body = body.ljust(-(-len(body) // _LENGTH) * _LENGTH)
+    more: Headers = [(b"www-authenticate", b"Bearer")] if cause.status == 401 else []
+    return [*_JSON, *more, (b"content-length", str(len(body)).encode())], body
+
+
+def json_bytes(document: Any) -> tuple[Headers, bytes]:
+    """Headers and body of a result."""
+    body = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return [*_JSON, (b"content-length", str(len(body)).encode())], body
+
+
+def malformed(problem: str) -> Refused:
+    """A request whose shape is wrong, in words of our own."""
+    cause = BY_NAME["malformed"]
+    return Refused(cause, document_of(cause, problem))

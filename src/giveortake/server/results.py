@@ -1,0 +1,58 @@
+"""Results in the format that was asked for: JSON, Arrow IPC, Parquet, or CSV without formulas."""
+
+from __future__ import annotations
+
+import io
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from giveortake.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from giveortake.answers import Answer
+
+    Result = dict[str, Any] | tuple[dict[str, Any], bytes]
+
+MEDIA = {
+    "json": "application/json",
+    "arrow": "application/vnd.apache.arrow.stream",
+    "parquet": "application/vnd.apache.parquet",
+    "csv": "text/csv; charset=utf-8",
+}
+
+
+def formatted(answer: Answer, wanted: str) -> Result:
+    """An answer as a document, or as the bytes of a file with the id of its release."""
+    if wanted == "json":
+        document: dict[str, Any] = json.loads(answer.to_json())
+        return document
+    return {"release_id": answer.release_id}, _WRITERS[wanted](answer)
+
+
+def _arrow(answer: Answer) -> bytes:
+    try:
+        import pyarrow  # noqa: PLC0415 (heavy, and optional)
+    except ImportError:
+        raise InvalidParameter(
+            "format", "arrow", "is not available here: pyarrow is not installed", hint="format=parquet"
+        ) from None
+    out, table = io.BytesIO(), answer.to_arrow()
+    with pyarrow.ipc.new_stream(out, table.schema) as writer:
+        writer.write_table(table)
+    return out.getvalue()
+
+
+def _parquet(answer: Answer) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "answer.parquet"
+        answer.to_parquet(path)
+        return path.read_bytes()
+
+
+def _csv(answer: Answer) -> bytes:
+    return (answer.to_csv() or "").encode()
+
+
+_WRITERS = {"arrow": _arrow, "parquet": _parquet, "csv": _csv}

@@ -1,0 +1,89 @@
+"""What a route is: one line of the table from which routing, authorisation, documents and tests are made."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from giveortake.server.refusals import Headers
+    from giveortake.server.schemas import Schema
+    from giveortake.server.service import Service
+
+Role: TypeAlias = Literal["anybody", "analyst", "custodian"]  # an analyst's routes are open to custodians too
+Result: TypeAlias = "dict[str, Any] | Reply"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who asks, as a clerk has found: a custodian, or an analyst of that name, and the data sets they may ask."""
+
+    token: str
+    role: Literal["analyst", "custodian"]
+    analyst: str | None
+    datasets: tuple[str, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A result that is no JSON: a page or a file."""
+
+    content: bytes
+    media_type: str
+    status: int = 200
+    headers: Headers = field(default_factory=list)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, after the guard: who asks for what. `service` leads to the workers."""
+
+    service: Service
+    principal: Principal | None
+    path: dict[str, str]
+    query: dict[str, Any]
+    body: dict[str, Any]
+
+    @property
+    def who(self) -> Principal:
+        """Whoever asks; a route for anybody has nobody."""
+        assert self.principal is not None  # noqa: S101 (the guard has let them in)
+        return self.principal
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A method and a path, who may use them, and what is taken and given.
+
+    `handler` gives a plain dictionary, or a `Reply`; so a page can be made of what the same handler gives. Routes of
+    `page` take forms, answer with pages, and send whoever has no token to the page where one is given.
+    """
+
+    method: Literal["GET", "POST", "DELETE"]
+    path: str
+    role: Role
+    summary: str
+    handler: Callable[[Call], Awaitable[Result]]
+    body: Schema | None = None
+    query: dict[str, Schema] = field(default_factory=dict)
+    result: Schema = field(default_factory=dict)
+    media: tuple[str, ...] = ("application/json",)
+    page: bool = False
+    touches: bool = False  # rows: takes a fixed time where the data set has one
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names in its path."""
+        return re.findall(r"{(\w+)}", self.path)
+
+    @property
+    def name(self) -> str:
+        """What logs and metrics call it: nothing of a request is in it."""
+        return f"{self.method} {self.path}"

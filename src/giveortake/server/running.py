@@ -1,0 +1,109 @@
+"""Running a service: workers first, then the address; at the end no request is cut off."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from giveortake.errors import NotFound
+from giveortake.server.application import Application
+from giveortake.server.connections import protocol
+from giveortake.server.log import Log
+from giveortake.server.service import Service
+from giveortake.server.table import ROUTES
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from giveortake.server.settings import Settings
+
+_DRAINED_IN = 30  # seconds for requests under way when the service is asked to stop
+_LONGEST_HEAD = 16 * 1024  # bytes of a request line and its headers
+
+
+def serve(settings: Settings, *, announce: Callable[[str], None]) -> None:
+    """Serve until somebody sends SIGTERM or presses Ctrl-C; `announce` is told the address once questions can come."""
+    asyncio.run(_until_stopped(settings, announce))
+
+
+async def _until_stopped(settings: Settings, announce: Callable[[str], None]) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(each, stop.set)
+    async with running(settings) as (address, _):
+        announce(address)
+        await stop.wait()
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncIterator[tuple[str, Service]]:
+    """A service and its address, as long as the block lasts."""
+    listening = _listening(settings)
+    service, log = Service.of(settings), Log(settings.log)
+    try:
+        await service.open()
+        server = _Server(_config(settings, Application(service, ROUTES, log)))
+        serving = asyncio.ensure_future(server.serve(sockets=[listening]))
+        try:
+            while not server.started and not serving.done():
+                await asyncio.sleep(0.01)
+            host, port = listening.getsockname()[:2]
+            log.say("started", datasets=list(settings.datasets))
+            yield f"http://{f'[{host}]' if ':' in host else host}:{port}", service
+        finally:
+            log.say("stopping")
+            service.draining = True
+            server.should_exit = True
+            await serving
+    finally:
+        await service.close()
+        log.close()
+        listening.close()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its own way with signals: those are handled above."""
+
+    def capture_signals(self) -> object:  # type: ignore[override]  # (a context that does nothing)
+        from contextlib import nullcontext  # noqa: PLC0415 (here alone)
+
+        return nullcontext()
+
+
+def _config(settings: Settings, application: Application) -> uvicorn.Config:
+    return uvicorn.Config(
+        application,
+        http=protocol(settings.patience),
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=list(settings.proxies),
+        h11_max_incomplete_event_size=_LONGEST_HEAD,
+        timeout_keep_alive=max(1, int(settings.patience)),
+        timeout_graceful_shutdown=_DRAINED_IN,
+        limit_concurrency=None,
+    )
+
+
+def _listening(settings: Settings) -> socket.socket:
+    """The socket, bound before anything is loaded: an address that is taken is told at once."""
+    try:
+        family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family[0], socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(family[4])
+    except OSError as error:
+        raise NotFound(
+            f"cannot listen at {settings.host}:{settings.port}: {error.strerror}", hint="--port 0 takes a free one"
+        ) from None
+    return listening

@@ -1,0 +1,133 @@
+"""The service behind the routes: pools of workers by data set, clerks, and who asks."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.server.metrics import Metrics
+from giveortake.server.pool import Pool
+from giveortake.server.refusals import Refused
+from giveortake.server.routes import Principal
+
+if TYPE_CHECKING:
+    from giveortake.server.routes import Call
+    from giveortake.server.settings import Settings
+
+BELIEVED = 0.5  # seconds for which a token that was let in is not looked up again: it is revoked within a second
+_REMEMBERED = 3600.0  # seconds for which an address that sends wrong tokens does not disturb one that was let in
+
+
+@final
+@dataclass(slots=True)
+class Service:
+    """Everything that routes need. It holds no row, no ledger and no secret but the hashes of tokens just used."""
+
+    settings: Settings
+    clerks: Pool
+    pools: dict[str, Pool]
+    metrics: Metrics = field(default_factory=Metrics)
+    draining: bool = False
+    _believed: dict[str, tuple[Principal, float]] = field(default_factory=dict, repr=False)
+    _looking: dict[str, asyncio.Future[Principal | None]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, settings: Settings) -> Service:
+        """A service as it is configured; nothing is started yet."""
+        metrics = Metrics()
+        clerks = Pool("ledger", settings.ledger_task, settings.clerks, 0, settings.seconds, on_loss=metrics.lose)
+        pools = {
+            name: Pool(
+                name,
+                settings.session_task(name),
+                settings.workers,
+                settings.spares,
+                settings.seconds,
+                settings.waiting,
+                on_loss=metrics.lose,
+            )
+            for name in settings.datasets
+        }
+        return cls(settings, clerks, pools, metrics)
+
+    async def open(self) -> None:
+        """Start the workers, which register the data sets, and then the clerks, whose ledger is there then."""
+        for pool in self.pools.values():  # one after the other: who is first registers
+            await pool.open()
+        await self.clerks.open()
+
+    async def close(self) -> None:
+        """End all of them."""
+        await asyncio.gather(*(pool.close() for pool in (self.clerks, *self.pools.values())))
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether every data set has a worker, and the ledger a clerk."""
+        return not self.draining and all(pool.is_ready for pool in (self.clerks, *self.pools.values()))
+
+    # -- who asks -----------------------------------------------------------------------------------------------
+
+    async def authenticate(self, token: str) -> Principal | None:
+        """Whom a token lets in; believed for half a second, so that a revocation is known within one."""
+        name = hashlib.sha256(token.encode()).hexdigest()
+        found = self._believed.get(name)
+        if found is not None and time.monotonic() < found[1] + BELIEVED:
+            return found[0]
+        looking = self._looking.get(name)
+        if looking is None:
+            looking = self._looking[name] = asyncio.ensure_future(self._look(token))
+            looking.add_done_callback(lambda _: self._looking.pop(name))
+        principal = await asyncio.shield(looking)
+        if principal is None:
+            self._believed.pop(name, None)
+        else:
+            self._believed[name] = (principal, time.monotonic())
+            self._forget()
+        return principal
+
+    def was_let_in(self, token: str) -> bool:
+        """Whether a token was valid within the last hour."""
+        found = self._believed.get(hashlib.sha256(token.encode()).hexdigest())
+        return found is not None and time.monotonic() < found[1] + _REMEMBERED
+
+    def doubt(self) -> None:
+        """Look up every token anew: one of them was revoked."""
+        self._believed = {name: (each, at - BELIEVED) for name, (each, at) in self._believed.items()}
+
+    async def _look(self, token: str) -> Principal | None:
+        document, _ = await self.clerks.ask("authenticate", token=token, datasets=list(self.pools))
+        found = document["principal"]
+        if found is None:
+            return None
+        return Principal(found["token"], found["role"], found["analyst"], tuple(found["datasets"]))
+
+    def _forget(self) -> None:
+        if len(self._believed) > 10_000:
+            now = time.monotonic()
+            self._believed = {name: each for name, each in self._believed.items() if now < each[1] + BELIEVED}
+
+    # -- asking workers -----------------------------------------------------------------------------------------
+
+    async def ask(self, call: Call, operation: str, *, slow: bool = False, **arguments: Any) -> dict[str, Any]:
+        """What the worker of the data set in the path replies to whoever asks."""
+        document, _ = await self.ask_for_bytes(call, operation, slow=slow, **arguments)
+        return document
+
+    async def ask_for_bytes(
+        self, call: Call, operation: str, *, slow: bool = False, **arguments: Any
+    ) -> tuple[dict[str, Any], bytes]:
+        """The same with the file that comes with it, if one does."""
+        name = call.path["dataset"]
+        if name not in call.who.datasets:  # absent and forbidden are one and the same, however long one looks
+            raise Refused("not_found")
+        return await self.pools[name].ask(operation, slow=slow, analyst=call.who.analyst, **arguments)
+
+    async def ask_clerk(self, call: Call, operation: str, *, slow: bool = False, **arguments: Any) -> dict[str, Any]:
+        """What a clerk replies; the act is written down with who did it."""
+        document, _ = await self.clerks.ask(
+            operation, slow=slow, by=f"token {call.who.token}", analyst=call.who.analyst, **arguments
+        )
+        return document

@@ -1,0 +1,175 @@
+"""What a worker with a session is asked: by name, with plain values, for one analyst or for the custodian."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+from giveortake.errors import NotFound, QueryRefused
+from giveortake.server.curves import curve_of
+from giveortake.server.results import formatted
+from giveortake.session.configuration import chosen, configurations
+from giveortake.wire import workload_documents
+from giveortake.wire.profile_documents import profile_document
+from giveortake.wire.quote_documents import quote_document, workload_quote_document
+from giveortake.wire.release_documents import entry_document, release_document
+from giveortake.wire.schema_documents import described
+from giveortake.wire.standing_documents import standing_document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from giveortake.answers import Answer
+    from giveortake.server.results import Result
+    from giveortake.server.worker import Operation
+    from giveortake.session import Query, Session
+
+Request: TypeAlias = "dict[str, Any]"
+_DESCRIBED = 64  # sessions of analysts that are kept
+
+
+def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
+    """Open the session that the task describes, and say what can be asked of it."""
+    desk = SessionDesk(chosen(configurations(task["toml"]), task["name"]).open())
+    return {name: partial(desk.do, operation) for name, operation in OPERATIONS.items()}
+
+
+@final
+@dataclass(slots=True)
+class SessionDesk:
+    """One engine, and a session for each analyst who has asked."""
+
+    session: Session
+    _sessions: dict[str, Session] = field(default_factory=dict)
+
+    def do(self, operation: Callable[[Session, Request], Any], request: Request) -> Any:
+        """One operation, for whoever asks."""
+        return operation(self.of(request["analyst"]), request)
+
+    def of(self, analyst: str | None) -> Session:
+        """The session of an analyst, or the custodian's own. Whether they may still ask, the ledger says each time."""
+        if analyst is None:
+            return self.session
+        if analyst not in self._sessions:
+            if len(self._sessions) >= _DESCRIBED:
+                self._sessions.clear()
+            self._sessions[analyst] = self.session.as_analyst(analyst)
+        return self._sessions[analyst]
+
+
+# -- before asking ----------------------------------------------------------------------------------------------------
+
+
+def describe(session: Session, _request: Request) -> Result:
+    """What may be asked, and what is left."""
+    return {**described(session), "standing": standing_document(session)}
+
+
+def budget(session: Session, _request: Request) -> Result:
+    """What is left."""
+    return standing_document(session)
+
+
+def quote(session: Session, request: Request) -> Result:
+    """What an answer would cost."""
+    found = _query(session, request["question"]).quote(**request["terms"])
+    return quote_document(found, standing_document(session))
+
+
+def curve(session: Session, request: Request) -> Result:
+    """What it would cost at nine spends."""
+    return curve_of(session, _query(session, request["question"]), request["terms"])
+
+
+# -- asking -----------------------------------------------------------------------------------------------------------
+
+
+def answer(session: Session, request: Request) -> Result:
+    """One answer."""
+    found = _query(session, request["question"]).answer(key=request["key"], **request["terms"])
+    return formatted(found, request["format"])
+
+
+def stream(session: Session, request: Request) -> Result:
+    """One part of a large answer, and whether it is the last: all of them have one price and one key."""
+    parts: Iterator[Answer] = iter(_query(session, request["question"]).stream(key=request["key"], **request["terms"]))
+    for _ in range(request["part"]):
+        if next(parts, None) is None:
+            raise NotFound("the stream has fewer parts")
+    found, after = next(parts, None), next(parts, None)
+    if found is None:
+        raise NotFound("the stream has fewer parts")
+    return {"answer": json.loads(found.to_json()), "last": after is None}
+
+
+def batch(session: Session, request: Request) -> Result:
+    """Answers that are declared together."""
+    queries = [_query(session, each) for each in request["questions"]]
+    found = session.batch(queries, key=request["key"], **request["terms"])
+    return {"answers": [json.loads(each.to_json()) for each in found]}
+
+
+def quote_workload(session: Session, request: Request) -> Result:
+    """What a workload would cost."""
+    found = workload_documents.asked(session, request["workload"]).quote(**request["terms"])
+    return workload_quote_document(found, standing_document(session))
+
+
+def workload(session: Session, request: Request) -> Result:
+    """All tables of a workload, under one charge; as one table, unless it is JSON."""
+    found = workload_documents.asked(session, request["workload"]).answer(key=request["key"], **request["terms"])
+    if request["format"] != "json":
+        return formatted(found.stacked(), request["format"])
+    return workload_documents.answer_document(found)
+
+
+def profile(session: Session, request: Request) -> Result:
+    """How many rows people have, found privately."""
+    return profile_document(session.profile(key=request["key"], **request["terms"]))
+
+
+# -- what was asked ---------------------------------------------------------------------------------------------------
+
+
+def history(session: Session, request: Request) -> Result:
+    """What the ledger says, from one number on."""
+    after, limit = request["after"], request["limit"]
+    entries = [each for each in session.history() if each.number > after]
+    return {"entries": [entry_document(each) for each in entries[:limit]], "more": len(entries) > limit}
+
+
+def releases(session: Session, request: Request) -> Result:
+    """What was paid for."""
+    limit = request["limit"]
+    found = session.releases(request["after"], limit + 1, newest_first=request["newest_first"])
+    return {"releases": [release_document(each) for each in found[:limit]], "more": len(found) > limit}
+
+
+def release(session: Session, request: Request) -> Result:
+    """An answer that was released."""
+    return formatted(session.release(request["release"], place=request["place"]), request["format"])
+
+
+def refine(session: Session, request: Request) -> Result:
+    """The same asked once more, and combined."""
+    found = session.refine(request["release"], place=request["place"], key=request["key"], **request["terms"])
+    return formatted(found, request["format"])
+
+
+def _query(session: Session, question: dict[str, Any]) -> Query:
+    """A question: SQL, or the plan of a frame."""
+    try:
+        return session.sql(question["sql"]) if "sql" in question else session.from_plan(question["plan"])
+    except RecursionError:
+        raise QueryRefused("the question nests too deeply", hint="say it in fewer steps") from None
+
+
+OPERATIONS: dict[str, Callable[[Session, Request], Result]] = {
+    each.__name__: each
+    for each in (
+        *(describe, budget, quote, curve, answer, stream, batch, quote_workload, workload, profile),
+        *(history, releases, release, refine),
+    )
+}

@@ -1,0 +1,123 @@
+"""The section `[server]` of a configuration: where the service listens, and how much it may take."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self, final
+
+from giveortake.errors import InvalidParameter, meant
+from giveortake.session.configuration import configurations
+from giveortake.session.ledgers_beside import MEMORY, beside
+
+_SIZE = re.compile(r"([0-9]+)\s*(MB|GB)")
+_BYTES = {"MB": 1 << 20, "GB": 1 << 30}
+_KNOWN = (
+    *("host", "port", "workers", "spares", "clerks", "address_space", "seconds", "patience", "waiting", "latency"),
+    *("requests_per_second", "burst", "in_flight", "proxies", "log", "secure_cookies"),
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What `[server]` says, checked, and the data sets of the same file."""
+
+    toml: Path
+    datasets: tuple[str, ...]
+    ledger: str
+    mark: str | None = None
+    host: str = "127.0.0.1"
+    port: int = 8431
+    workers: int = 2
+    spares: int = 1
+    clerks: int = 2
+    address_space: int | None = 8 << 30
+    seconds: float = 60.0
+    patience: float = 10.0
+    waiting: int = 64
+    requests_per_second: float = 20.0
+    burst: float = 60.0
+    in_flight: int = 8
+    latency: dict[str, float] = field(default_factory=dict)
+    proxies: tuple[str, ...] = ()
+    log: Path | None = None
+    secure_cookies: bool = True
+
+    @classmethod
+    def read(cls, path: str | Path, **instead: Any) -> Self:
+        """The settings of a file; `instead` says something else than the file does."""
+        file = Path(path)
+        sections = configurations(file)
+        if not sections:
+            raise InvalidParameter("file", file.name, "describes no data set", hint="docs/how-to-configure.md")
+        ledgers = {(each.ledger, each.mark) for each in sections.values()}
+        if len(ledgers) > 1 or next(iter(ledgers))[0] in {None, MEMORY}:
+            raise InvalidParameter(
+                "ledger",
+                sorted(str(ledger) for ledger, _ in ledgers),
+                "is not one lasting ledger of all data sets: tokens belong to one",
+                hint='ledger = "trips.ledger" in every section; one service for each ledger',
+            )
+        for name, section in sections.items():
+            if "analyst" in section.said:
+                raise InvalidParameter(
+                    f"[{name}] analyst", section.said["analyst"], "is said by tokens", hint="leave it out"
+                )
+        ((ledger, mark),) = ledgers
+        said = tomllib.loads(file.read_text(encoding="utf-8")).get("server", {})
+        return cls(file.absolute(), tuple(sections), str(ledger), mark, **{**_checked(file, said, sections), **instead})
+
+    @property
+    def ledger_task(self) -> dict[str, Any]:
+        """What a clerk is told."""
+        return {"kind": "ledger", "ledger": self.ledger, "mark": self.mark, "address_space": self.address_space}
+
+    def session_task(self, name: str) -> dict[str, Any]:
+        """What a worker of a data set is told."""
+        return {"kind": "session", "toml": str(self.toml), "name": name, "address_space": self.address_space}
+
+
+def _checked(file: Path, said: dict[str, Any], datasets: Any) -> dict[str, Any]:
+    for name, value in said.items():
+        if name not in _KNOWN:
+            raise InvalidParameter(
+                f"[server] {name}", value, "is unknown", hint=f"{meant(name, _KNOWN)}known: {', '.join(_KNOWN)}"
+            )
+    found = dict(said)
+    for name in ("port", "workers", "spares", "clerks", "waiting", "in_flight"):
+        if name in said:
+            found[name] = _number(name, said[name], whole=True, least=0 if name in {"spares", "port"} else 1)
+    for name in ("seconds", "patience", "requests_per_second", "burst"):
+        if name in said:
+            found[name] = float(_number(name, said[name]))
+    if "address_space" in said:
+        found["address_space"] = _size(said["address_space"])
+    if "log" in said:
+        found["log"] = Path(beside(file, str(said["log"])))
+    if "proxies" in said:
+        found["proxies"] = tuple(map(str, said["proxies"]))
+    for name in said.get("latency", {}):
+        if name not in datasets:
+            raise InvalidParameter("[server.latency]", name, "is no data set", hint=f"known: {', '.join(datasets)}")
+    found["latency"] = {name: float(_number("latency", each)) for name, each in said.get("latency", {}).items()}
+    return found
+
+
+def _number(name: str, value: Any, *, whole: bool = False, least: float = 0.0) -> Any:
+    kinds = (int,) if whole else (int, float)
+    if not isinstance(value, kinds) or isinstance(value, bool) or not math.isfinite(value) or value < least:
+        raise InvalidParameter(f"[server] {name}", value, "is no such number", hint=f"{name} = 4")
+    return value
+
+
+def _size(value: Any) -> int | None:
+    if value == "unlimited":
+        return None
+    match = _SIZE.fullmatch(str(value))
+    if match is None:
+        raise InvalidParameter("[server] address_space", value, "is no size", hint='address_space = "8GB"')
+    return int(match[1]) * _BYTES[match[2]]

@@ -1,0 +1,8 @@
+"""All routes of the service, in one table."""
+
+from __future__ import annotations
+
+from giveortake.server import administration, asking, health, openapi
+
+_OWN = (*health.ROUTES, *asking.ROUTES, *administration.ROUTES)
+ROUTES = (*_OWN, openapi.route_of(_OWN))

@@ -1,0 +1,92 @@
+"""A worker: a process that can be killed at any moment, and holds either a session with its engine, or the ledger.
+
+It reads one request after the other from the socket that is its standard input, and ends when the front process does.
+What was begun is finished first: the charge stands, and the answer is kept for whoever asks again with the same key.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from giveortake.errors import GiveOrTakeError
+from giveortake.server.pipes import packed, receive
+from giveortake.wire.causes import BY_NAME, document_of, refusal_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Operation: TypeAlias = "Callable[[dict[str, Any]], dict[str, Any] | tuple[dict[str, Any], bytes]]"
+
+_DESKS = {"session": "giveortake.server.session_desk", "ledger": "giveortake.server.ledger_desk"}
+_LOST = 70  # the exit code of a worker whose state cannot be trusted any more
+
+
+def main() -> int:
+    """Serve one front process until it is gone."""
+    connection = socket.socket(fileno=os.dup(sys.stdin.fileno()))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the front process, which drains first
+    task, _ = receive(connection)
+    try:
+        _limit(task)
+        desk: dict[str, Operation] = import_module(_DESKS[task["kind"]]).open_desk(task)
+    except GiveOrTakeError as error:
+        connection.sendall(packed({"failed": {"message": error.message, "hint": error.hint}}))
+        return 1
+    connection.sendall(packed({"ready": True}))
+    while True:
+        try:
+            request, _ = receive(connection)
+        except (EOFError, OSError):
+            return 0
+        reply, trusted = _done(desk, request)
+        connection.sendall(reply)
+        if not trusted:
+            return _LOST
+
+
+def _limit(task: dict[str, Any]) -> None:
+    """Bound the address space: what an engine's own limit does not count ends this process, and not the machine."""
+    space = task.get("address_space")
+    if space is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (space, space))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a picture of the memory would hold rows
+
+
+def _done(desk: dict[str, Operation], request: dict[str, Any]) -> tuple[bytes, bool]:
+    """The reply to a request, as it is sent, and whether this process may go on.
+
+    Of an error that is none of ours the class is told, to the custodian's log: what it says may quote rows.
+    """
+    try:
+        found = desk[request["operation"]](request)
+        document, content = found if isinstance(found, tuple) else (found, b"")
+        return packed({"result": document}, content), True
+    except GiveOrTakeError as error:
+        cause, document = refusal_of(error)
+        return packed({"refused": cause.name, "document": document, "kind": type(error).__name__}), True
+    except MemoryError:
+        return _internal("MemoryError"), False
+    except Exception as error:  # noqa: BLE001 (told by its class alone)
+        return _internal(f"{type(error).__name__} at {_place(error)}"), True
+
+
+def _internal(kind: str) -> bytes:
+    return packed({"refused": "internal", "document": document_of(BY_NAME["internal"]), "kind": kind})
+
+
+def _place(error: BaseException) -> str:
+    """File and line, which say enough to find the mistake."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "?" if trace is None else f"{trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

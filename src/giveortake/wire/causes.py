@@ -1,0 +1,127 @@
+"""Why a request was refused: a fixed list of causes, each with its status over HTTP and its error in Python.
+
+A server turns an error into a cause and a client turns the cause into the same error, so that code which handles
+`gt.errors.BudgetExceeded` of a local session handles that of a service too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+from giveortake import errors
+from giveortake.errors import GiveOrTakeError
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A reason for a refusal: its status, and the error that a client raises; the first error of a name is that one."""
+
+    name: str
+    status: int
+    error: type[GiveOrTakeError]
+    message: str | None = None  # said instead of the error's own words, which could tell what is not for the asker
+    hint: str | None = None
+    again: bool = False  # whether the same request, with the same key, may simply be sent again
+
+
+_KEY = "send the same request with the same key: it is charged once, and gives one answer"
+
+CAUSES = (
+    # -- the guard: nothing of what was sent is told back
+    Cause("unauthenticated", 401, errors.AccessDenied, "a valid token is needed", "Authorization: Bearer got_…"),
+    Cause("role", 403, errors.AccessDenied, "this is for another role"),
+    Cause("foreign_page", 403, errors.AccessDenied, "a page of another site asked for this"),
+    Cause("revoked", 403, errors.AccessDenied, "the analyst was revoked", "the custodian can readmit them"),
+    Cause("not_found", 404, errors.NotFound, "there is nothing here, or nothing for you"),
+    Cause("method", 405, errors.InvalidParameter, "this method is not known here"),
+    Cause("slow", 408, errors.Unavailable, "the request did not arrive in time", again=True),
+    Cause("too_large", 413, errors.InvalidParameter, "the request is larger than 64 KB"),
+    Cause("media_type", 415, errors.InvalidParameter, "the content type is not the expected one", "application/json"),
+    Cause("not_json", 400, errors.InvalidParameter, "the body is not strict JSON"),
+    Cause("malformed", 400, errors.InvalidParameter),
+    Cause("too_many", 429, errors.Unavailable, "too many requests", "wait a moment", again=True),
+    # -- the session: the words of the error, which depend on question, schema and budget, never on rows
+    Cause("refused", 422, errors.QueryRefused),
+    Cause("invalid", 422, errors.InvalidParameter),
+    Cause("unprovable", 422, errors.Unprovable),
+    Cause("mismatched_promises", 422, errors.MismatchedPromises),
+    Cause("unpriced", 402, errors.Unpriced),
+    Cause("budget", 402, errors.BudgetExceeded),
+    Cause("allowance", 402, errors.AllowanceExceeded),
+    Cause("approval_required", 409, errors.ApprovalRequired),
+    Cause("approval_denied", 409, errors.ApprovalDenied),
+    Cause("key_conflict", 409, errors.IdempotencyConflict),
+    Cause("table_changed", 409, errors.LedgerMismatch),
+    Cause("closed", 409, errors.PopulationClosed),
+    Cause("same_table", 409, errors.SameTable),
+    Cause("spent", 409, errors.MechanismSpent),
+    # -- what went wrong here
+    Cause("failed", 500, errors.QueryFailed),
+    Cause("busy", 503, errors.LedgerBusy, "the ledger is busy", again=True),
+    Cause("ledger", 503, errors.LedgerError, "the ledger cannot be used now", "the custodian's log says why"),
+    Cause("overloaded", 503, errors.Unavailable, "no worker is free", "try again in a moment", again=True),
+    Cause("worker_lost", 503, errors.Unavailable, "the worker was lost before it could answer", _KEY, again=True),
+    Cause("draining", 503, errors.Unavailable, "the service is stopping", "try again in a moment", again=True),
+    Cause("deadline", 504, errors.Unavailable, "the question took too long, and was ended", _KEY),
+    Cause("internal", 500, GiveOrTakeError, "something went wrong here", "the custodian's log says what kind of error"),
+)
+BY_NAME = {cause.name: cause for cause in CAUSES}
+_FIELDS = {  # what else an error tells to programs
+    "approval_required": {"request": "request"},
+    "approval_denied": {"request": "request", "reason": "reason"},
+    "failed": {"failure": "cause"},
+}
+
+
+def cause_of(error: GiveOrTakeError) -> Cause:
+    """The cause that stands for an error: that of the nearest class which has one."""
+    for kind in type(error).__mro__:
+        for cause in CAUSES:
+            if cause.error is kind and kind is not GiveOrTakeError:
+                return _SPOKEN.get(cause.name, cause)
+    return BY_NAME["internal"]
+
+
+_SPOKEN = {  # the first cause of these errors is the guard's; raised by a session they mean another
+    "unauthenticated": BY_NAME["revoked"],
+    "method": BY_NAME["invalid"],
+    "slow": BY_NAME["overloaded"],
+}
+
+
+def document_of(cause: Cause, message: str | None = None, hint: str | None = None, **more: Any) -> dict[str, Any]:
+    """The one shape of every refusal. Where a cause has words of its own, those of the error are not told."""
+    words = (message or cause.name, hint) if cause.message is None else (cause.message, cause.hint)
+    return {"error": {"cause": cause.name, "message": words[0], "hint": words[1]} | more}
+
+
+def refusal_of(error: GiveOrTakeError) -> tuple[Cause, dict[str, Any]]:
+    """The cause of an error and what is told of it."""
+    cause = cause_of(error)
+    more = {told: getattr(error, name) for told, name in _FIELDS.get(cause.name, {}).items()}
+    return cause, document_of(cause, error.message, error.hint, **more)
+
+
+def error_of(content: Any) -> tuple[GiveOrTakeError, bool]:
+    """The error that a refusal stands for, and whether the same request may simply be sent again."""
+    told = content.get("error") if isinstance(content, dict) else None
+    if not isinstance(told, dict):
+        return errors.Unavailable("the service answered with something else than giveortake does"), False
+    cause = BY_NAME.get(str(told.get("cause")), BY_NAME["internal"])
+    hint = told.get("hint")
+    error = cause.error.__new__(cause.error)
+    GiveOrTakeError.__init__(error, str(told.get("message")), hint=None if hint is None else str(hint))
+    for name, value in _blank(cause, told).items():
+        setattr(error, name, value)
+    return error, cause.again
+
+
+def _blank(cause: Cause, told: dict[str, Any]) -> dict[str, Any]:
+    """The further fields of an error, of which a refusal tells only some."""
+    if issubclass(cause.error, errors.InvalidParameter):
+        return {"name": "request", "value": errors.HIDDEN}
+    if issubclass(cause.error, errors.BudgetExceeded):
+        return {"cost": None, "remaining": None}
+    return {name: told.get(said) for said, name in _FIELDS.get(cause.name, {}).items()}

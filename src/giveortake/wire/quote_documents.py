@@ -1,0 +1,62 @@
+"""Quotes as documents and back."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from giveortake.answers.caps import LeftOut
+from giveortake.privacy.documents import fraction, promise_from_json, promise_to_json, written
+from giveortake.session.quote import Quote
+from giveortake.wire.standing_documents import amount_of
+
+if TYPE_CHECKING:
+    from giveortake.privacy import Guarantee
+    from giveortake.session.workload_quotes import WorkloadQuote
+
+
+def quote_document(quote: Quote | WorkloadQuote, standing: dict[str, Any]) -> dict[str, Any]:
+    """A quote, with its promise as numbers and how the asker's budget stands."""
+    return {
+        **json.loads(quote.to_json()),
+        "promise": None if quote.cost is None else promise_to_json(quote.cost),
+        "share_exactly": None if quote.share is None else written(Fraction(quote.share)),
+        "standing": standing,
+    }
+
+
+def workload_quote_document(quote: WorkloadQuote, standing: dict[str, Any]) -> dict[str, Any]:
+    """The same of a workload, with its caps as numbers."""
+    return quote_document(quote, standing) | {"caps": None if quote.caps is None else quote.caps.to_json()}
+
+
+def quote_of(document: dict[str, Any]) -> Quote:
+    """The quote that a document speaks of."""
+    left = document["left_out"]
+    return Quote(
+        cost=cost_of(document),
+        spend=document["spend"],
+        share=share_of(document),
+        margins=document["margins"],
+        noise=document["noise"],
+        contributions=document["contributions"],
+        keys=document["keys"],
+        remaining=amount_of(document["standing"]["remaining"]),
+        admitted=document["admitted"],
+        confidence=Fraction(document["confidence"]),
+        advice=tuple(document["advice"]),
+        remarks=tuple(document["notes"]),
+        left_out=None if left is None else LeftOut.from_json(left),
+        worthless=document["worthless"],
+    )
+
+
+def cost_of(document: dict[str, Any]) -> Guarantee | None:
+    """What an answer would promise."""
+    return None if document["promise"] is None else promise_from_json(document["promise"])
+
+
+def share_of(document: dict[str, Any]) -> Fraction | None:
+    """How much of a fresh budget it would take."""
+    return None if document["share_exactly"] is None else fraction(document["share_exactly"])

@@ -1,0 +1,111 @@
+"""A real service on loopback for tests: the bundled table, an analyst, a custodian, and workers that can be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import httpx
+
+import giveortake as gt
+from giveortake.server import demo, running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from giveortake.server.service import Service
+
+COUNT = "SELECT region, COUNT(*) AS n FROM visits GROUP BY region"
+
+
+@dataclass
+class Running:
+    """A service, its address, and tokens by who has them."""
+
+    address: str
+    service: Service
+    tokens: dict[str, str]
+    folder: Path
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def place(self) -> tuple[str, int]:
+        parts = urlsplit(self.address)
+        assert parts.hostname is not None
+        assert parts.port is not None
+        return parts.hostname, parts.port
+
+    def call(self, who: str | None, method: str, path: str, body: Any = None, **more: Any) -> httpx.Response:
+        headers = {} if who is None else {"authorization": f"Bearer {self.tokens[who]}"}
+        if body is not None:
+            more |= {"content": json.dumps(body)}
+            headers["content-type"] = "application/json"
+        headers |= more.pop("headers", {})
+        return httpx.request(method, f"{self.address}{path}", headers=headers, timeout=30, **more)
+
+    def answer(self, who: str, sql: str, key: str, **terms: Any) -> httpx.Response:
+        body = {"sql": sql, "terms": terms, "key": key}
+        return self.call(who, "POST", "/v1/datasets/visits/answer", body)
+
+    def book(self) -> gt.ledger.Ledger:
+        return gt.ledger.open(self.folder / "visits.ledger", mark=self.folder / "visits.mark")
+
+
+@contextmanager
+def running_demo(folder: Path, **settings: Any) -> Iterator[Running]:
+    """The service of `serve --demo` with one worker and one spare, and a second analyst."""
+    ready = demo.prepared(folder)
+    tokens = {"ann": ready.analyst, "custodian": ready.custodian}
+    with gt.ledger.open(folder / "visits.ledger", mark=folder / "visits.mark") as book:
+        book.analyst("bob", datasets=["visits"], budget=gt.PureDP("1"), failures=100)
+        tokens["bob"] = book.issue_token(role="analyst", analyst="bob")[1]
+    usual = {
+        "workers": 1,
+        "spares": 0,
+        "clerks": 1,
+        "patience": 1.0,
+        "requests_per_second": 10_000.0,
+        "burst": 10_000.0,
+    }
+    chosen = replace(ready.settings, **{**usual, **settings})
+    with _in_a_thread(chosen) as (address, service, loop):
+        yield Running(address, service, tokens, folder, loop)
+
+
+@contextmanager
+def _in_a_thread(settings: Any) -> Iterator[tuple[str, Service, asyncio.AbstractEventLoop]]:
+    up = threading.Event()
+    found: dict[str, Any] = {}
+
+    async def run() -> None:
+        found["stop"], found["loop"] = asyncio.Event(), asyncio.get_running_loop()
+        async with running.running(settings) as (address, service):
+            found["address"], found["service"] = address, service
+            up.set()
+            await found["stop"].wait()
+
+    def work() -> None:
+        try:
+            asyncio.run(run())
+        except BaseException as error:  # noqa: BLE001 (told below)
+            found["error"] = error
+            up.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    up.wait(120)
+    if "error" in found:
+        raise found["error"]
+    try:
+        yield found["address"], found["service"], found["loop"]
+    finally:
+        found["loop"].call_soon_threadsafe(found["stop"].set)
+        thread.join(60)
+        if "error" in found:
+            raise found["error"]

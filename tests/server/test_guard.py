@@ -1,0 +1,212 @@
+"""In front of everything: what is refused before anybody looks at it, and what that costs."""
+
+from __future__ import annotations
+
+import json
+import resource
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from demo_service import COUNT
+from giveortake.server import strict_json
+from giveortake.server.limits import InFlight, Rate
+
+if TYPE_CHECKING:
+    from demo_service import Running
+
+QUOTE = "/v1/datasets/visits/quote"
+BODY = {"sql": COUNT, "terms": {"epsilon": "0.1"}}
+
+
+def cause(response: Any) -> str:
+    return str(response.json()["error"]["cause"])
+
+
+class Raw:
+    """A client that says what it likes."""
+
+    def __init__(self, service: Running) -> None:
+        self.socket = socket.create_connection(service.place, timeout=20)
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def rest(self) -> bytes:
+        found = b""
+        try:
+            while part := self.socket.recv(1 << 16):
+                found += part
+        except ConnectionError:
+            pass
+        finally:
+            self.socket.close()
+        return found
+
+
+def head(service: Running, who: str | None, **headers: str) -> bytes:
+    token = "" if who is None else f"Authorization: Bearer {service.tokens[who]}\r\n"
+    more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+    return f"POST {QUOTE} HTTP/1.1\r\nHost: here\r\n{token}{more}\r\n".encode()
+
+
+def resident() -> int:
+    """The bytes of this process, in which the front runs too."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize()
+
+
+def test_who_has_no_token_is_refused_before_a_byte_of_the_body_is_read(service: Running) -> None:
+    raw = Raw(service)
+    raw.send(head(service, None, Content_Type="application/json", Content_Length="60000"))  # and no body at all
+    assert raw.socket.recv(1 << 16).startswith(b"HTTP/1.1 401")
+    raw.socket.close()
+
+
+def test_a_role_is_refused_before_a_byte_of_the_body_is_read(service: Running) -> None:
+    raw = Raw(service)
+    request = head(service, "ann", Content_Type="application/json", Content_Length="60000")
+    raw.send(request.replace(QUOTE.encode(), b"/v1/tokens"))
+    assert raw.socket.recv(1 << 16).startswith(b"HTTP/1.1 403")
+    raw.socket.close()
+
+
+@pytest.mark.parametrize("who", [None, "ann"])
+def test_an_endless_body_is_refused_and_takes_no_memory(service: Running, who: str | None) -> None:
+    raw = Raw(service)
+    raw.send(head(service, who, Content_Type="application/json", Transfer_Encoding="chunked"))
+    chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+    before, most, sent = resident(), 0, 0
+    try:
+        for _ in range(16_384):  # 1 GB, if anybody wanted it
+            raw.send(chunk)
+            sent += len(chunk)
+            most = max(most, resident() - before)
+    except OSError:
+        pass  # cut
+    assert most < 20_000_000
+    assert sent < 200_000_000
+    raw.socket.close()
+    assert service.call(who or "ann", "GET", "/v1/me").status_code == 200
+
+
+def test_a_body_that_says_it_is_large_is_refused_unread(service: Running) -> None:
+    response = service.call("ann", "POST", QUOTE, {**BODY, "sql": "x" * 70_000})
+    assert (response.status_code, cause(response)) == (413, "too_large")
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"GET /v1/me HTTP/1.1\r\nHost: here\r\nX-Slow: ", id="half a header"),
+    ],
+)
+def test_a_request_that_never_ends_its_headers_is_cut(service: Running, begun: bytes) -> None:
+    raw = Raw(service)
+    raw.send(begun)
+    assert raw.rest() == b""  # which returns, because the other side closes
+
+
+def test_a_body_that_never_ends_is_refused_in_time(service: Running) -> None:
+    raw = Raw(service)
+    raw.send(head(service, "ann", Content_Type="application/json", Content_Length="50") + b'{"sql"')
+    assert b'"cause": "slow"' in raw.rest()
+
+
+def test_what_is_no_http_is_refused_in_our_own_shape(service: Running) -> None:
+    raw = Raw(service)
+    raw.send(b"\x16\x03\x01 hello\r\n\r\n")
+    said = raw.rest()
+    assert said.startswith(b"HTTP/1.1 400")
+    assert json.loads(said.partition(b"\r\n\r\n")[2])["error"]["cause"] == "malformed"
+
+
+STRICT = [
+    b'{"sql": "a", "sql": "b", "terms": {}}',
+    b'{"sql": "a", "terms": {"epsilon": NaN}}',
+    b'{"sql": "a", "terms": {"epsilon": 1e999}}',
+    b'{"sql": "\\ud800", "terms": {}}',
+    b'{"\\udfff": 1}',
+    b'{"sql": "\xff"}',
+    b"[" * 30_000,
+    b'{"n": ' + b"[" * 17 + b"]" * 17 + b"}",
+    b'{"n": ' + b"9" * 65 + b"}",
+    b'{"sql": "a"} x',
+    b"",
+    b"{",
+]
+
+
+@pytest.mark.parametrize("body", STRICT, ids=range(len(STRICT)))
+def test_what_two_readers_could_read_differently_is_refused(body: bytes) -> None:
+    with pytest.raises(strict_json.NotStrict):
+        strict_json.read(body)
+
+
+def test_refusals_tell_nothing_back_and_have_one_length(service: Running) -> None:
+    secret = "Zx9" * 4
+    sent = [
+        ("POST", QUOTE, {"content": f'{{"sql": "{secret}", "sql": 1}}'}),
+        ("POST", QUOTE, {"content": json.dumps({secret: 1})}),
+        ("POST", QUOTE, {"content": json.dumps({"sql": [secret], "terms": {}})}),
+        ("POST", QUOTE, {"content": json.dumps({"sql": "a", "terms": {secret: 1}})}),
+        ("GET", f"/v1/{secret}", {}),
+        ("GET", f"/v1/datasets/{secret}", {}),
+        ("GET", f"/v1/datasets/visits/releases?{secret}=1", {}),
+    ]
+    for method, path, more in sent:
+        response = service.call("ann", method, path, headers={"content-type": "application/json"}, **more)
+        assert response.status_code in {400, 404}
+        assert secret not in response.text
+        assert len(response.content) == 1024
+        assert response.headers["cache-control"] == "no-store"
+        assert "etag" not in response.headers
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", ""])
+def test_other_content_types_are_refused(service: Running, kind: str) -> None:
+    response = service.call("ann", "POST", QUOTE, headers={"content-type": kind}, content=json.dumps(BODY))
+    assert (response.status_code, cause(response)) == (415, "media_type")
+
+
+def test_a_name_or_a_header_that_occurs_twice_is_refused(service: Running) -> None:
+    assert service.call("ann", "GET", "/v1/datasets/visits/releases?limit=1&limit=2").status_code == 400
+    raw = Raw(service)
+    raw.send(head(service, "ann", Authorization="Bearer got_other", Connection="close", Content_Length="0"))
+    assert b" 400 " in raw.rest().partition(b"\r\n")[0]
+
+
+def test_a_known_path_with_another_method_is_told(service: Running) -> None:
+    assert cause(service.call("ann", "DELETE", QUOTE)) == "method"
+    assert service.call(None, "DELETE", QUOTE).status_code == 401
+
+
+def test_a_page_of_another_site_cannot_act_by_a_cookie(service: Running) -> None:
+    cookie = {"cookie": f"giveortake={service.tokens['ann']}", "content-type": "application/json"}
+    body = json.dumps(BODY)
+    for site, status in (("same-origin", 200), ("cross-site", 403), ("same-site", 403), ("none", 403)):
+        response = service.call(None, "POST", QUOTE, headers={**cookie, "sec-fetch-site": site}, content=body)
+        assert response.status_code == status
+    assert service.call(None, "POST", QUOTE, headers=cookie, content=body).status_code == 403
+    assert service.call(None, "GET", "/v1/me", headers=cookie).status_code == 200
+
+
+def test_rates_refill_and_are_kept_by_name() -> None:
+    now = [0.0]
+    rate = Rate(2.0, 3.0, clock=lambda: now[0])
+    assert [rate.takes("ann") for _ in range(4)] == [True, True, True, False]
+    assert rate.takes("bob")
+    assert rate.is_empty("ann")
+    now[0] = 0.5
+    assert rate.takes("ann")
+    assert not rate.takes("ann")
+
+
+def test_as_many_are_under_way_as_may_be() -> None:
+    under_way = InFlight(2)
+    assert [under_way.enters("ann") for _ in range(3)] == [True, True, False]
+    under_way.leaves("ann")
+    assert under_way.enters("ann")
