@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ledger_places import Place, place
 
 from giveortake.errors import GiveOrTakeError, LedgerDamaged, LedgerError, LedgerRolledBack
-from giveortake.ledger import Ledger, restore
+from giveortake.ledger import Ledger, reindex, restore
 from giveortake.ledger import open as open_ledger
 from giveortake.ledger.book import Book, asked_of, entries_of
 from giveortake.ledger.checkpoints import advance, checkpoint_of
@@ -335,15 +335,18 @@ def test_a_chunk_that_was_changed_is_refused(attacked: Place, array: str) -> Non
         ledger.reserve(TENTH, dataset="d", key="0", question="how many 0?")
 
 
-def test_the_owner_has_indexes_derived_anew_from_the_entries(attacked: Place) -> None:
-    with attacked.open() as ledger:
-        expected = told(ledger)
-    attacked.sql("DELETE FROM finds")
-    attacked.sql("UPDATE used SET share = '0'")
-    attacked.sql("DELETE FROM about WHERE name = 'indexed'")
-    with attacked.open(every=10**9) as ledger:
-        assert told(ledger) == expected
-        ledger.verify()
+def test_the_owner_has_indexes_derived_anew_while_others_have_it_open(attacked: Place) -> None:
+    with attacked.open(every=10**9) as other:
+        expected = told(other)
+        attacked.sql("DELETE FROM finds")
+        attacked.sql("UPDATE used SET share = '0'")
+        attacked.sql("UPDATE checkpoints SET content = 'nothing'")
+        with pytest.raises(LedgerDamaged):
+            attacked.open()
+        assert reindex(attacked.where, mark=attacked.mark).number == len(expected[-1])
+        with attacked.open(every=10**9) as ledger:
+            assert told(ledger) == told(other) == expected
+            ledger.verify()
 
 
 # -- reading ---------------------------------------------------------------------------------------------------

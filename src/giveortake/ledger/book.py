@@ -117,8 +117,9 @@ class Book:
 
     def apply(self, entry: Entry) -> None:
         """Take one more entry into account."""
-        if entry.number != self.head.number + 1 or entry.previous != self.head.hash:
-            raise LedgerDamaged(f"entry {entry.number} does not follow entry {self.head.number}", hint=RESTORE)
+        head = self.hashes.head
+        if entry.number != head + 1 or entry.previous != self.hash_of(head):
+            raise LedgerDamaged(f"entry {entry.number} does not follow entry {head}", hint=RESTORE)
         if (entry.number == 1) != (entry.kind == "ledger"):
             raise LedgerDamaged(f"entry {entry.number} cannot be of kind {entry.kind!r}", hint=RESTORE)
         handler = getattr(self, f"_{entry.kind}", None)
@@ -168,7 +169,8 @@ class Book:
         if entry.kind in _OF_ANALYSTS:
             return None if content.get("analyst") is None else str(content["analyst"])
         if entry.kind in OF_RESERVATIONS:
-            return self.reservations[content["reservation"]].analyst
+            found = self._as_reserved(content["reservation"])
+            return None if found is None else found.analyst
         if entry.kind in {"budget", "forgiven"}:
             level = self.levels[content["level"]]
             return level.name if level.kind == "analyst" else None
@@ -238,16 +240,17 @@ class Book:
     def _note(self, number: int, kind: str, *parts: Json) -> None:
         self.rows.finds.append(self.finds.add(number, name_of(kind, *parts)))
 
-    def _reservation(self, number: int) -> Reserved | None:
+    def _as_reserved(self, number: int) -> Reserved | None:
+        """A reservation as its own entry says it, whatever came later."""
         found = self._recent.get(number)
-        if found is None:
-            if not 0 < number <= self.hashes.base:
-                return None
-            entry = self.hashes.entry(number, self.reader)
-            if entry.kind != "reserved":
-                return None
-            found = self._reserved_as(number, dict(entry.content))
-        if found.answer is not None:
+        if found is not None or not 0 < number <= self.hashes.base:
+            return found
+        entry = self.hashes.entry(number, self.reader)
+        return self._reserved_as(number, dict(entry.content)) if entry.kind == "reserved" else None
+
+    def _reservation(self, number: int) -> Reserved | None:
+        found = self._as_reserved(number)
+        if found is None or found.answer is not None:
             return found
         answer, failed = self._first("settled", number), self._first("failed", number) is not None
         return replace(found, answer=answer, failed=failed, lost=self.restored if self.restored > number else None)

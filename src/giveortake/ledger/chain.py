@@ -256,6 +256,11 @@ class Chain:
         with self._held(), self.store.reading() as transaction:
             return transaction.schema()
 
+    def is_indexed(self) -> bool:
+        """Whether what follows from the entries is kept beside them."""
+        with self._held(), self.store.reading() as transaction:
+            return transaction.indexed()
+
     def close(self) -> None:
         """Let go of the database. Everything is safe already."""
         with self.lock:
@@ -416,7 +421,10 @@ class Chain:
         The mark is compared after the entries from there on were read: it vouches for the checkpoint through them.
         """
         found = transaction.checkpoint(mark.number) if transaction.indexed() else None
-        if found is None or found[0] <= self._book.hashes.base + 1:
+        begun = self._book.hashes.base + 1
+        if begun > 1 and (found is None or found[0] < begun):
+            self._book, begun = Book(), 1  # indexes were derived anew meanwhile
+        if found is None or found[0] <= begun:
             return
         number, text = found
         if is_known(transaction.entry(number)):

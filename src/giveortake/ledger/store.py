@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
 
 from giveortake.errors import LedgerDamaged, LedgerTooNew
@@ -91,7 +92,7 @@ class Transaction:
         types: Mapping[str, str],
     ) -> None:
         self._execute = execute
-        self._words = {"s": prefix, **types}  # what stands for the names of tables and types
+        self._words = prefix, types["bytes"], types["packed"]  # what stands for the names of tables and types
         self._migrations = migrations
 
     def create_tables(self, extras: Sequence[str] = ()) -> None:
@@ -251,7 +252,12 @@ class Transaction:
         return max([SCHEMA, *(version + 1 for version in self._migrations)])
 
     def _run(self, statement: str, *values: object) -> Iterable[tuple[Any, ...]]:
-        return self._execute(statement.format(**self._words), values)
+        return self._execute(_spelled(statement, *self._words), values)
+
+
+@lru_cache(maxsize=256)
+def _spelled(statement: str, prefix: str, bytes_type: str, packed: str) -> str:
+    return statement.format(s=prefix, bytes=bytes_type, packed=packed)
 
 
 def _text(value: object) -> str:
