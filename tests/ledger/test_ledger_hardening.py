@@ -134,7 +134,7 @@ def test_a_connection_in_the_middle_of_a_transaction_is_not_used(server: str) ->
     with place.open() as ledger:
         begin(ledger)
         store: Any = ledger.chain.store
-        store._connected().execute("BEGIN")
+        store.connected().execute("BEGIN")
         with pytest.raises(LedgerUnavailable, match="middle of another transaction"):
             ledger.levels()
         assert len(ledger.levels()) == 2

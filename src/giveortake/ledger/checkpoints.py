@@ -152,7 +152,7 @@ def _written(value: Any, kind: Any) -> Any:
     if kind is Guarantee:
         return promise_to_json(value)
     if kind is Unit:
-        return value.column
+        return [value.column]  # a row has none
     if kind in _WHOLE:
         return value.number if kind is Level else value.id
     if kind in _PARTS:
@@ -176,7 +176,7 @@ def _read(value: Any, kind: Any, known: Known) -> Any:
     if kind is Guarantee:
         return promise_from_json(value)
     if kind is Unit:
-        return Unit(value)
+        return Unit(*value)
     return known[kind][value] if kind in known else _made(kind, value, known)
 
 

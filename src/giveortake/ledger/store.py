@@ -39,6 +39,7 @@ INDEXES = (
 )
 _INDEXED = "indexed"
 _BUCKETS, _AT_ONCE = 1 << 16, 20_000
+_ROWS = 32  # that one statement inserts
 
 
 def silent(_label: str) -> None:
@@ -182,12 +183,17 @@ class Transaction:
 
     def keep(self, rows: Rows) -> None:
         """Keep what follows from new entries."""
-        for row in rows.finds:
-            self._run("INSERT INTO {s}finds VALUES (?, ?, ?)", *row)
-        for listed in rows.lists:
-            self._run("INSERT INTO {s}lists VALUES (?, ?, ?)", *listed)
-        for used in rows.used:
-            self._run("INSERT INTO {s}used VALUES (?, ?, ?)", *used)
+        self._insert("finds", rows.finds)
+        self._insert("lists", rows.lists)
+        self._insert("used", rows.used)
+
+    def _insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Several rows by one statement, since each has its price."""
+        for first in range(0, len(rows), _ROWS):
+            some = rows[first : first + _ROWS]
+            places = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
+            statement = f"INSERT INTO {{s}}{table} VALUES {places}"  # noqa: S608 (our own names)
+            self._run(statement, *(value for row in some for value in row))
 
     def finds(self, bucket: int, until: int) -> list[tuple[int, bytes]]:
         """The pairs of a bucket, up to an entry."""
@@ -245,8 +251,7 @@ class Transaction:
         )
         self._run("INSERT INTO {s}checkpoints VALUES (?, ?)", number, content)
         for name, changed in chunks.items():
-            for place, chunk in changed.items():
-                self._run("INSERT INTO {s}chunks VALUES (?, ?, ?, ?)", name, place, number, chunk)
+            self._insert("chunks", [(name, place, number, chunk) for place, chunk in changed.items()])
 
     def _newest(self) -> int:
         return max([SCHEMA, *(version + 1 for version in self._migrations)])
