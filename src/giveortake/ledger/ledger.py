@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self, final
 
 from giveortake.errors import ApprovalRequired, InvalidParameter, LedgerUnavailable, NotFound
 from giveortake.exact import whole
-from giveortake.ledger import approvals, draws, registering, releases, spending, tokens
+from giveortake.ledger import approvals, draws, outlooks, registering, releases, spending, tokens
 from giveortake.ledger.book import entries_of as entries_by
 from giveortake.ledger.budgets import change_budget
 from giveortake.ledger.entries import canonical, digest, plain
@@ -23,6 +22,7 @@ from giveortake.mechanisms.mechanism import Sensitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from fractions import Fraction
     from types import TracebackType
 
     from giveortake.ledger.approvals import Approval
@@ -208,11 +208,7 @@ class Ledger:
     def affordable(self, level: Standing) -> Fraction | None:
         """The greatest ε, up to rounding, of a pure release that a level would admit now; None if it has no cap."""
         with self.chain.looking() as draft:
-            asked = meant(draft.book, level)
-            if asked.closed is not None:
-                return Fraction(0)
-            guard = draft.filter_of(asked)
-            return None if guard is None else guard.affordable()
+            return outlooks.affordable(draft, meant(draft.book, level))
 
     def trial(self, level: Standing, *, dataset: str, analyst: str | None = None) -> Trial | None:
         """A copy of a level's filter, on which charges to a data set can be tried; None if the level has no cap."""
@@ -222,14 +218,17 @@ class Ledger:
     def admits(self, event: Event, *, dataset: str, analyst: str | None = None) -> bool:
         """Whether every level would admit an event now; nothing is charged, and the next charge may change it."""
         with self.chain.looking() as draft:
-            asked = draft.book.dataset_for(dataset, analyst)
-            return all(
-                level.closed is None
-                and (
-                    (guard := draft.filter_of(level)) is None or guard.admits(spending.level_event(event, level, asked))
-                )
-                for level in spending.levels_of(draft.book, asked, analyst)
-            )
+            return outlooks.admits(draft, event, dataset=dataset, analyst=analyst)
+
+    def deciding(self, dataset: str, *, analyst: str | None = None) -> Standing:
+        """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
+        with self.chain.looking() as draft:
+            return standing_of(draft, outlooks.deciding(draft, dataset, analyst))
+
+    def outlook(self, event: Event, *, dataset: str, version: str, analyst: str | None = None) -> outlooks.Outlook:
+        """All that a quote asks: the level that decides, whether every level admits an event, and paid profiles."""
+        with self.chain.looking() as draft:
+            return outlooks.outlook(draft, event, dataset=dataset, analyst=analyst, version=version)
 
     # -- spending ---------------------------------------------------------------------------------------------
 
