@@ -21,6 +21,7 @@ most C. What is summed is a product of integers then.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -115,16 +116,18 @@ class VectorSum:
 
     def offsets(self) -> list[int]:
         """Where the cells of each component begin."""
-        return [sum(self.sizes[:place]) for place in range(len(self.sizes))]
+        return list(itertools.accumulate(self.sizes, initial=0))[:-1]
 
     def reach(self, component: Component) -> int:
         """How far from zero one row can move a cell of a component, at most."""
-        return math.prod(self._reach_of(place) for place in component.factors)
+        return math.prod(self._reaches[place] for place in component.factors)
 
-    def _reach_of(self, place: int) -> int:
-        quantum = self.values[place].quantum
-        assert quantum is not None  # noqa: S101 (values have one)
-        return quantum.reach
+    @cached_property
+    def _reaches(self) -> tuple[int, ...]:
+        """How far from zero each value can be."""
+        quanta = [each.quantum for each in self.values]
+        assert None not in quanta  # noqa: S101 (values have one)
+        return tuple(quantum.reach for quantum in quanta if quantum is not None)
 
     @property
     def is_dense(self) -> bool:

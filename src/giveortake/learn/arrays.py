@@ -103,6 +103,13 @@ def _checked(learner: Learner, rows: Any, target: Any) -> tuple[dict[str, Any], 
     return columns, names
 
 
+def checked_again(learner: Learner, rows: Any) -> Any:
+    """Rows for a model that was fitted to arrays, as scikit-learn checks them."""
+    from sklearn.utils.validation import validate_data  # noqa: PLC0415 (it was there when the model was fitted)
+
+    return validate_data(learner, rows, dtype=np.float64, reset=False)
+
+
 def _plain(values: Any) -> Any:
     if values.dtype.kind in "OUS":
         return values.astype(str).astype(object)

@@ -7,13 +7,14 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from giveortake.errors import InvalidParameter, NotFitted
+from giveortake.exact import whole
 from giveortake.learn.arrays import Held
 from giveortake.learn.card import Card, FitQuote
-from giveortake.learn.features import complete, public_columns
+from giveortake.learn.features import complete, encoded, public_columns
 from giveortake.learn.model import Model, Pass, Provenance, read, written
 from giveortake.learn.passes import noise_of, passes
 from giveortake.learn.task import Ground
-from giveortake.session.vector_run import LearningData
+from giveortake.session.vector_run import LearningData, RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,14 @@ if TYPE_CHECKING:
     from giveortake.learn.task import Task
     from giveortake.session import Session
 
-_KEPT = ("target", "features", "clip")  # parameters that JSON keeps: the others are about the rows
+MOST_NOISE = 2.0  # of a sum, as a part of all rows: more than that is no model
+_KEPT = (
+    "target",
+    "features",
+    "clip",
+    "bins",
+    "n_clusters",
+)  # parameters that JSON keeps: the others are about the rows
 
 
 class Learner(ABC):
@@ -83,7 +91,9 @@ class Learner(ABC):
     def quote(self, source: Session | frame.Table | LearningData, *, n: int | None = None) -> FitQuote:
         """What a fit would cost. No row is read, and nothing charged; `n` is a public number of rows, if known."""
         task = self._task(LearningData.of(source))
-        request = task.request()
+        return self._quoted(task, task.request(), getattr(self, "n", None) if n is None else n)
+
+    def _quoted(self, task: Task, request: RunRequest, n: int | None) -> FitQuote:
         known = list(zip(task.shares.items(), task.known(), strict=False))
         noises: list[tuple[str, Fraction, float | None]]
         noises = [(name, share, noise_of(asked, request, share)) for (name, share), asked in known]
@@ -97,6 +107,20 @@ class Learner(ABC):
             n,
             request.is_admitted,
         )
+
+    def _require_signal(self, task: Task, request: RunRequest) -> None:
+        """Refuse what would be noise, where a public number of rows is stated that tells."""
+        n = getattr(self, "n", None)
+        if n is None:
+            return
+        noise = self._quoted(task, request, whole("n", n)).noise_to_signal
+        if noise is not None and noise > MOST_NOISE:
+            raise InvalidParameter(
+                "n",
+                n,
+                f"is too small: the noise in each sum would be {noise:.3g} times as large as all rows together",
+                hint="spend more, name fewer features, or take gt.learn.ClassMeans; nothing was charged",
+            )
 
     def fit(self, source: Session | frame.Table | LearningData, y: object = None, *, key: str | None = None) -> Self:
         """Fit to the rows behind a session, or to a table of one. `key` makes a retry safe; the same again is free.
@@ -114,6 +138,7 @@ class Learner(ABC):
     def _fit(self, data: LearningData, key: str | None) -> Self:
         task = self._task(data)
         request = task.request()
+        self._require_signal(task, request)
         with passes(request, key) as drawn:
             model = task.learn(drawn)
         self.model_ = model
@@ -166,12 +191,17 @@ class Learner(ABC):
         found.provenance_ = Provenance.from_dict(content["provenance"])
         return found
 
+    def _public(self, rows: Any, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+        """Columns of public rows by name; whoever fitted to arrays is held to arrays of the same form."""
+        if hasattr(self, "n_features_in_"):
+            from giveortake.learn.arrays import checked_again  # noqa: PLC0415 (scikit-learn, when it was asked for)
+
+            rows = checked_again(self, rows)
+        return public_columns(rows, names)
+
     def _encoded(self, rows: Any, features: Sequence[Feature]) -> npt.NDArray[np.float64]:
         """Public rows as the model's columns between -1 and 1."""
-        import numpy as np  # noqa: PLC0415 (as heavy as the rows)
-
-        found = public_columns(rows, [feature.name for feature in features])
-        return np.hstack([feature.encode(found[feature.name]) for feature in features])
+        return encoded(self._public(rows, [feature.name for feature in features]), features)
 
     # -- scikit-learn -------------------------------------------------------------------------------------------
 

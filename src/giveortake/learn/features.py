@@ -80,9 +80,7 @@ class Category:
 
     def is_value(self, value: Value) -> Expression:
         """1 where the column has a value, else 0."""
-        column = Column(self.name)
-        same = Call("is_null", (column,)) if value is None else Call("eq", (column, Literal(value)))
-        return Call("case", (same, Literal(1), Literal(0)))
+        return Call("case", (matches(Column(self.name), value), Literal(1), Literal(0)))
 
     def places(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """The places of public values among the categories; -1 where they are none of them."""
@@ -99,6 +97,11 @@ class Category:
 
 
 Feature: TypeAlias = "ScaledNumber | Category"
+
+
+def matches(column: Column, value: Value) -> Expression:
+    """The condition that a column has a value."""
+    return Call("is_null", (column,)) if value is None else Call("eq", (column, Literal(value)))
 
 
 def _plain(value: Any) -> Any:
@@ -216,3 +219,42 @@ def public_columns(rows: Any, names: Sequence[str]) -> dict[str, npt.NDArray[Any
             "X", table.shape, f"is no table of {len(names)} columns", hint=f"columns: {', '.join(names)}"
         )
     return {name: table[:, place] for place, name in enumerate(names)}
+
+
+def encoded(columns: Mapping[str, npt.NDArray[Any]], features: Sequence[Feature]) -> Reals:
+    """Public columns as the design columns of features, between -1 and 1."""
+    return np.hstack([feature.encode(columns[feature.name]) for feature in features])
+
+
+def weighted(features: Sequence[Feature], coefficients: Reals) -> Expression:
+    """θ·(1, x) of a row's design columns, as the engine computes it."""
+    constant, place = Fraction(float(coefficients[0])), 1
+    terms: list[Expression] = []
+    for feature in features:
+        if isinstance(feature, ScaledNumber):
+            slope = Fraction(float(coefficients[place])) * 2 / (feature.high - feature.low)
+            terms.append(Call("multiply", (Column(feature.name), Literal(Fraction(float(slope))))))
+            constant -= slope * (feature.low + feature.high) / 2
+            place += 1
+        else:
+            count = len(feature.values)
+            terms.append(looked_up(feature, [0.0, *coefficients[place : place + count - 1].tolist()]))
+            place += count - 1
+    return added([Literal(Fraction(float(constant))), *terms])
+
+
+def looked_up(category: Category, effects: Sequence[float]) -> Expression:
+    """The number that belongs to a row's category, or 0 for what is not declared."""
+    branches: list[Expression] = []
+    for value, effect in zip(category.values, effects, strict=True):
+        if effect:
+            branches += [matches(Column(category.name), value), Literal(Fraction(effect))]
+    return Call("case", (*branches, Literal(Fraction(0)))) if branches else Literal(Fraction(0))
+
+
+def added(terms: Sequence[Expression]) -> Expression:
+    """A sum, half by half: engines and their printer take deep sums ill."""
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return Call("add", (added(terms[:half]), added(terms[half:])))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from giveortake.engines import Component, Quantum, Summand, VectorSum
 from giveortake.engines.vector_sums import LONGEST
 from giveortake.errors import QueryRefused
-from giveortake.plan import Literal
+from giveortake.plan import Call, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,9 @@ STEPS = 1 << 10  # of 1
 _FEWEST_STEPS = 1 << 6  # of 1, where vectors are long
 
 
-def value(expression: Expression, low: float = -1, high: float = 1, steps: int = STEPS) -> Summand:
+def value(
+    expression: Expression, low: float | Fraction = -1, high: float | Fraction = 1, steps: int = STEPS
+) -> Summand:
     """A number between two bounds, in so many steps of 1. What is outside is moved to the bounds."""
     return Summand("sum", expression, Quantum(Fraction(1, steps), Fraction(low), Fraction(high)))
 
@@ -29,6 +31,14 @@ def value(expression: Expression, low: float = -1, high: float = 1, steps: int =
 def one(weight: float = 1, steps: int = STEPS) -> Summand:
     """The same number for each row: what counts rows, and what an intercept belongs to."""
     return value(Literal(Fraction(weight)), 0, weight, steps)
+
+
+def added(terms: Sequence[Expression]) -> Expression:
+    """The sum of some expressions, nested as little as can be: what nests too deep is refused."""
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return Call("add", (added(terms[:half]), added(terms[half:])))
 
 
 def gram(count: int) -> tuple[Component, ...]:
@@ -68,11 +78,17 @@ def gram_sum(
 
     Values have as many steps as fit: fewer where much of a unit counts, because a vector's length is bounded.
     """
-    steps = STEPS
-    while steps > _FEWEST_STEPS and math.ceil(longest * steps**2) * rows > LONGEST:
-        steps //= 2
+    steps = steps_for(longest, rows, factors=2)
     summands = [value(expression, low, high, steps) for expression, low, high in values]
     return vector_sum(relation, summands, gram(len(summands)), rows, longest=longest)
+
+
+def steps_for(longest: float, rows: int, *, factors: int) -> int:
+    """How many steps 1 has in values, so that products of so many are no longer than engines take, in `rows` rows."""
+    steps = STEPS
+    while steps > _FEWEST_STEPS and math.ceil(longest * steps**factors) * rows > LONGEST:
+        steps //= 2
+    return steps
 
 
 def _steps_of(asked: VectorSum, component: Component) -> Fraction:

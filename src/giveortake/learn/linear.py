@@ -15,7 +15,7 @@ from giveortake.exact import non_negative, open_probability, positive, shown
 from giveortake.learn.coefficient_intervals import Evidence
 from giveortake.learn.estimator import Regressor
 from giveortake.learn.features import ScaledNumber, feature_of, features_of
-from giveortake.learn.lattice import gram_sum
+from giveortake.learn.lattice import added, gram_sum
 from giveortake.learn.linear_model import LinearModel, affine
 from giveortake.learn.noise_aware import followed, wiener
 from giveortake.learn.noise_aware import positive as positive_part
@@ -76,7 +76,7 @@ class LinearTask(Task):
 
     def known(self) -> list[VectorSum]:
         raw = [each.expression for each in self.columns]
-        sums = [standardisation_sum(self.ground, (*self.features, self.target)), self._products(raw)]
+        sums = [self._standardisation(), self._products(raw)]
         return [*sums, self._errors(raw, np.ones(len(raw)), 1.0)] if self.intervals else sums
 
     def names(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class LinearTask(Task):
         return f"a linear regression of {self.target.name}"
 
     def learn(self, passes: Passes) -> LinearModel:
-        first = passes.add_up("standardisation", self.known()[0], self.shares["standardisation"])
+        first = passes.add_up("standardisation", self._standardisation(), self.shares["standardisation"])
         standard = standardisation_of(first, self.columns)
         columns = standard.expressions([each.expression for each in self.columns])
         made = passes.add_up("products", self._products(columns), self.shares["products"])
@@ -114,6 +114,9 @@ class LinearTask(Task):
         bounds = (float(self.target.low), float(self.target.high))
         return LinearModel(self.target.name, bounds, self.features, weights, followed(gram, floor), evidence)
 
+    def _standardisation(self) -> VectorSum:
+        return standardisation_sum(self.ground, (*self.features, self.target))
+
     def _products(self, columns: Sequence[Expression]) -> VectorSum:
         """All products of 1 and the columns, the target last."""
         values = [(Literal(Fraction(1)), 0.0, 1.0), *((each, -FARTHEST, FARTHEST) for each in columns)]
@@ -121,12 +124,10 @@ class LinearTask(Task):
 
     def _errors(self, columns: Sequence[Expression], theta: Reals, error: float) -> VectorSum:
         """All products of (y − xᵀθ)/error · x with each other; last, a number that rows have that are made shorter."""
-        weights = [Literal(Fraction(each)) for each in theta.tolist()]
-        left: Expression = Call("subtract", (columns[-1], weights[0]))
-        square: Expression = Call("multiply", (columns[-1], columns[-1]))
-        for column, weight in zip(columns[:-1], weights[1:], strict=True):
-            left = Call("subtract", (left, Call("multiply", (column, weight))))
-            square = Call("add", (square, Call("multiply", (column, column))))
+        weights = [Literal(Fraction(-each)) for each in theta.tolist()]
+        expected = [Call("multiply", pair) for pair in zip(columns[:-1], weights[1:], strict=True)]
+        left: Expression = added([columns[-1], weights[0], *expected])
+        square = added([Call("multiply", (each, each)) for each in columns])
         left = Call("multiply", (left, Literal(Fraction(1 / error))))
         mark = self._mark()
         is_long = Call("gt", (square, Literal(Fraction(self.longest - 1))))

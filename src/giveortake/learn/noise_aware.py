@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
 
@@ -10,6 +11,32 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Reals: TypeAlias = npt.NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Curvature:
+    """A symmetric matrix that was released with noise, by its directions and their sizes."""
+
+    sizes: Reals
+    directions: Reals
+
+    @classmethod
+    def of(cls, matrix: Reals) -> Curvature:
+        """The directions of a matrix; nothing else here takes long."""
+        return cls(*np.linalg.eigh((matrix + matrix.T) / 2))
+
+    def inverse(
+        self, noise: float, prior: float, floor: float, *, penalty: float | None = None, scale: float = 1.0
+    ) -> Reals:
+        """What `wiener` says of `scale` times the matrix."""
+        kept = np.maximum(scale * self.sizes, floor)
+        pulled = noise / prior + kept * (1 / prior if penalty is None else penalty)
+        return np.asarray((self.directions * (kept / (kept**2 + pulled))) @ self.directions.T)
+
+    def positive(self) -> Reals:
+        """The nearest matrix without negative sizes."""
+        return np.asarray((self.directions * np.maximum(self.sizes, 0)) @ self.directions.T)
 
 
 def wiener(curvature: Reals, noise: float, prior: float, floor: float, penalty: float | None = None) -> Reals:
@@ -24,16 +51,12 @@ def wiener(curvature: Reals, noise: float, prior: float, floor: float, penalty: 
     >>> wiener(np.diag([100.0, 1.0]), noise=1.0, prior=100.0, floor=0.5).round(3).tolist()
     [[0.01, 0.0], [0.0, 0.98]]
     """
-    sizes, directions = np.linalg.eigh((curvature + curvature.T) / 2)
-    kept = np.maximum(sizes, floor)
-    pulled = noise / prior + kept * (1 / prior if penalty is None else penalty)
-    return np.asarray((directions * (kept / (kept**2 + pulled))) @ directions.T)
+    return Curvature.of(curvature).inverse(noise, prior, floor, penalty=penalty)
 
 
 def positive(matrix: Reals) -> Reals:
     """The nearest symmetric matrix without negative eigenvalues."""
-    sizes, directions = np.linalg.eigh((matrix + matrix.T) / 2)
-    return np.asarray((directions * np.maximum(sizes, 0)) @ directions.T)
+    return Curvature.of(matrix).positive()
 
 
 def followed(curvature: Reals, floor: float) -> tuple[int, int]:

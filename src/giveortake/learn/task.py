@@ -102,7 +102,7 @@ class Task(ABC):
 
     def request(self) -> RunRequest:
         """What is charged."""
-        for each in self.known():
+        for each in dict.fromkeys(self.known()):
             self.ground.data.require(each)
         said = {"learner": type(self).__name__, "rows": self.ground.rows, **self.names()}
         said |= {

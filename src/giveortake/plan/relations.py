@@ -11,7 +11,7 @@ to an aggregate is what its own rows can do: the stability that `compile` turns 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import QueryRefused
@@ -182,25 +182,26 @@ class Derive(Unary):
     """
 
     named: Named
+    _schema: dict[str, Domain] = field(init=False, repr=False, compare=False)  # asked for by everything above
 
     def __post_init__(self) -> None:
         _require_names_apart([name for name, _ in self.named])
         inside, person = self.source.schema, self.source.person
+        found = {}
         for name, expression in self.named:
             require_shallow(expression)
-            expression.domain(inside)
+            found[name] = expression.domain(inside)
             if person is not None and _same(name, person) and (name, expression) != (person, Column(person)):
                 raise QueryRefused(
                     f"`{name}` says whose row it is and cannot be redefined", hint="give the new column another name"
                 )
+        if person is not None and person not in found:
+            found[person] = inside[person]
+        object.__setattr__(self, "_schema", found)
 
     @property
     def schema(self) -> dict[str, Domain]:
-        inside = self.source.schema
-        found = {name: expression.domain(inside) for name, expression in self.named}
-        if self.person is not None and self.person not in found:
-            found[self.person] = inside[self.person]
-        return found
+        return dict(self._schema)
 
     def computed(self) -> tuple[Expression, ...]:
         return tuple(expression for _, expression in self.named)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
@@ -11,6 +12,7 @@ from giveortake.engines.vector_sums import SAMPLED_OF
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan import Aggregate, AggregateKind, Measured, Question
 from giveortake.session.adaptive_run import AdaptiveRun
+from giveortake.session.best_caps import paid_profiles, profiled_table
 from giveortake.session.query import mechanism_of_query
 from giveortake.session.run_requests import RunRequest
 from giveortake.session.session import Session, mechanism_of
@@ -89,6 +91,17 @@ class LearningData:
     def name(self) -> str:
         """What the data set is called."""
         return self._mechanism.dataset
+
+    def rows_at_least(self, confidence: Fraction) -> int | None:
+        """As many rows as a profile that the asker's own levels paid for makes sure of; None without one.
+
+        Every person has one, as long as nothing was left out of the table.
+        """
+        table, changed = profiled_table(self.relation)
+        if table is None or changed:
+            return None
+        known = [each for each in paid_profiles(self._mechanism, table) if each.rows is not None]
+        return max((math.floor(each.persons(confidence)[0]) for each in known[:1]), default=None)
 
     def request(self, asked: Iterable[VectorSum], spend: Spend, said: dict[str, Any], words: str) -> RunRequest:
         """A run of such sums at the cost of a spend in all; what the session or its engine could not answer is refused.

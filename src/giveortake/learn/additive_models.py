@@ -1,0 +1,146 @@
+"""Additive classifiers and regressors: sums of one shape for each feature, which can be looked at."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from giveortake.errors import InvalidParameter
+from giveortake.learn.additive import AdditiveTask
+from giveortake.learn.bins import binned, is_stated
+from giveortake.learn.classifier import Classifier, planned, required_target
+from giveortake.learn.estimator import Learner, Regressor
+from giveortake.learn.features import ScaledNumber, feature_of, features_of
+from giveortake.learn.shapes import AdditiveModel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from giveortake.exact import Number
+    from giveortake.learn.features import Category, Feature
+    from giveortake.learn.model import Model
+    from giveortake.learn.task import Ground
+    from giveortake.privacy import Guarantee
+    from giveortake.session.vector_run import LearningData
+
+    Reals: TypeAlias = npt.NDArray[np.float64]
+
+    Bins: TypeAlias = "int | Mapping[str, int | Sequence[Number]] | None"
+
+_USUAL_BINS = 32  # fine ones, where no public number of rows is known
+
+
+class _Additive(Learner):
+    """What classifiers and regressors of shapes have in common."""
+
+    made: ClassVar[type[Model]] = AdditiveModel
+
+    def __init__(
+        self,
+        target: str | None = None,
+        features: Sequence[str] | None = None,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        mu: Number | None = None,
+        clip: int | None = None,
+        n: int | None = None,
+        bins: Bins = None,
+        domains: Mapping[str, Any] | None = None,
+        budget: Guarantee | None = None,
+    ) -> None:
+        self.target, self.features = target, features
+        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
+        self.clip, self.n, self.bins = clip, n, bins
+        self.domains, self.budget = domains, budget
+
+    def _additive(self, ground: Ground, features: tuple[Feature, ...], target: Category | ScaledNumber) -> AdditiveTask:
+        usual = _USUAL_BINS if self.n is None else fine_bins(self.n / ground.rows, len(features), float(ground.mu))
+        fine = tuple(binned(each, self.bins, usual) for each in features)
+        stated = frozenset(each.name for each in features if is_stated(each, self.bins))
+        return AdditiveTask(ground, fine, target, stated)
+
+    def shapes(self) -> dict[str, list[tuple[str, float, float]]]:
+        """Of each feature, for each bin, its name, what it adds, and one deviation of that."""
+        model: AdditiveModel = self._require_fitted()
+        return {
+            each.bins.name: list(
+                zip(
+                    each.bins.labels(),
+                    (each.effects * model.unit).tolist(),
+                    (each.deviations * model.unit).tolist(),
+                    strict=True,
+                )
+            )
+            for each in model.shapes
+        }
+
+    def plot(self, title: str | None = None) -> Any:
+        """Each feature's shape with a band of two deviations; needs the extra `[plot]`."""
+        from giveortake.plot.shapes import shapes  # noqa: PLC0415 (heavy)
+
+        return shapes(self._drawn(), *self._axis(), title=title)
+
+    def _drawn(self) -> list[tuple[str, list[tuple[Any, float, float]]]]:
+        """Features with their bins, as numbers from and to, or as names, what they add, and two deviations."""
+        model: AdditiveModel = self._require_fitted()
+        found = []
+        for each in model.shapes:
+            bins = each.bins
+            ends: list[Any] = list(bins.ends()) if hasattr(bins, "ends") else bins.labels()
+            effects, doubts = (each.effects * model.unit).tolist(), (2 * each.deviations * model.unit).tolist()
+            found.append((bins.name, list(zip(ends, effects, doubts, strict=True))))
+        return found
+
+    def _axis(self) -> tuple[str, str]:
+        raise NotImplementedError
+
+    def _described(self) -> tuple[tuple[str, str], ...]:
+        bins = ", ".join(f"{each.bins.name} {each.bins.size}" for each in self.model_.shapes)
+        return (("bins", bins),)
+
+
+class AdditiveClassifier(_Additive, Classifier):
+    """Two declared classes, told by the sum of one shape for each feature.
+
+    `bins` is how many fine bins each number is cut into before they are merged, or by name a number or a list of edges,
+    which are taken as they are. The other parameters are those of every classifier.
+    """
+
+    def _task(self, data: LearningData) -> AdditiveTask:
+        return self._additive(*planned(self, data, most=2))
+
+    def _axis(self) -> tuple[str, str]:
+        first, second = self.model_.target.values
+        return f"log-odds of {self.model_.target.name} = {second}", f"{second} rather than {first}"
+
+
+class AdditiveRegressor(_Additive, Regressor):
+    """A bounded number, told by the sum of one shape for each feature. Parameters are those of `AdditiveClassifier`."""
+
+    def _task(self, data: LearningData) -> AdditiveTask:
+        target = required_target(self.target)
+        features = features_of(data.schema, self.features, target)
+        wanted = feature_of(data.schema, target)
+        if not isinstance(wanted, ScaledNumber):
+            raise InvalidParameter("target", target, "is no bounded number", hint="AdditiveClassifier learns classes")
+        ground = self._ground(data, [target, *(each.name for each in features)])
+        return self._additive(ground, features, wanted)
+
+    def predict(self, rows: Any) -> Reals:
+        """The expected number of each public row, within the declared bounds."""
+        model: AdditiveModel = self._require_fitted()
+        return model.numbers(self._public(rows, [each.name for each in model.features]))
+
+    def _axis(self) -> tuple[str, str]:
+        return self.model_.target.name, f"what each adds to {self.model_.target.name}"
+
+
+def fine_bins(rows: float, features: int, mu: float) -> int:
+    """So many that the noise is about a third of an even share of the rows, between 8 and 64; of public numbers."""
+    fits = max(rows * mu / (3 * math.sqrt(features)), 1.0)
+    return 1 << min(max(math.floor(math.log2(fits)), 3), 6)

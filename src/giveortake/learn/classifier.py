@@ -1,0 +1,159 @@
+"""The face of classifiers: classes that are declared, and what is said of public rows by a fitted model."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from giveortake.errors import InvalidParameter
+from giveortake.learn.estimator import Learner
+from giveortake.learn.features import Category, Feature, classes_of, complete, feature_from_json, features_of
+from giveortake.learn.model import Model
+from giveortake.learn.task import Ground
+from giveortake.plan import Call, Column, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from giveortake.exact import Number
+    from giveortake.plan import Domain, Expression
+    from giveortake.privacy import Guarantee
+    from giveortake.session.vector_run import LearningData
+
+    Reals: TypeAlias = npt.NDArray[np.float64]
+
+STEEPEST = 30  # beyond which the logistic function is 0 or 1
+
+
+class ClassModel(Model):
+    """Released numbers by which public rows get chances of the declared classes."""
+
+    features: tuple[Feature, ...]
+    target: Category
+
+    @abstractmethod
+    def scores(self, columns: dict[str, npt.NDArray[Any]]) -> Reals:
+        """Of each row, for each class, a number whose exponential is in proportion to its chance."""
+
+    def described(self) -> dict[str, Any]:
+        """Features and classes: the part of `to_dict` that all models have."""
+        return {"features": [each.to_json() for each in self.features], "target": self.target.to_json()}
+
+
+def features_and_classes(content: dict[str, Any]) -> tuple[tuple[Feature, ...], Category]:
+    """What `described` wrote."""
+    target = feature_from_json(content["target"])
+    assert isinstance(target, Category)  # noqa: S101 (so it was written)
+    return tuple(feature_from_json(each) for each in content["features"]), target
+
+
+class Classifier(Learner):
+    """A model of declared classes. Parameters are those of every learner.
+
+    `target` names the column of classes and `features` those that it is told from, all declared ones if none are named.
+    `epsilon` and `delta`, or `rho`, or `mu`, is what one fit may cost. `clip` is how many rows' worth of one person
+    count. `n` is a public number of rows, if one is known: then a fit that would be noise is refused before it is paid.
+    `domains` and `budget` are for rows that you hold yourself, as scikit-learn hands them over.
+    """
+
+    kind: ClassVar[str] = "classifier"
+
+    def __init__(
+        self,
+        target: str | None = None,
+        features: Sequence[str] | None = None,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        mu: Number | None = None,
+        clip: int | None = None,
+        n: int | None = None,
+        domains: Mapping[str, Any] | None = None,
+        budget: Guarantee | None = None,
+    ) -> None:
+        self.target, self.features = target, features
+        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
+        self.clip, self.n = clip, n
+        self.domains, self.budget = domains, budget
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The declared classes, in their declared order."""
+        return _alike(self._require_fitted().target.values)
+
+    def predict_proba(self, rows: Any) -> Reals:
+        """The chance of each declared class, of public rows."""
+        scores = self._scores(rows)
+        likely = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(likely / likely.sum(axis=1, keepdims=True))
+
+    def predict_log_proba(self, rows: Any) -> Reals:
+        """The logarithm of the chances."""
+        return np.asarray(np.log(self.predict_proba(rows)))
+
+    def decision_function(self, rows: Any) -> Reals:
+        """Of two classes how much speaks for the second; of more, a column for each."""
+        scores = self._scores(rows)
+        return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores
+
+    def predict(self, rows: Any) -> npt.NDArray[Any]:
+        """The most probable class of each public row."""
+        return np.asarray(self.classes_[self._scores(rows).argmax(axis=1)])
+
+    def score(self, rows: Any, y: Any) -> float:
+        """The part of public rows whose class is found."""
+        return float(np.mean(self.predict(rows) == np.asarray(y)))
+
+    def _scores(self, rows: Any) -> Reals:
+        model: ClassModel = self._require_fitted()
+        return model.scores(self._public(rows, [each.name for each in model.features]))
+
+
+def _alike(values: Sequence[Any]) -> npt.NDArray[Any]:
+    """Classes as an array of their own kind where they have one."""
+    kinds = {type(each) for each in values}
+    return np.array(values) if len(kinds) == 1 and kinds <= {int, bool, str} else np.array(values, dtype=object)
+
+
+def required_target(target: str | None) -> str:
+    """The target, which has to be named."""
+    if target is None:
+        raise InvalidParameter("target", None, "is missing: name the column to be told", hint='target="…"')
+    return target
+
+
+def planned(
+    learner: Classifier, data: LearningData, *, most: int | None = None
+) -> tuple[Ground, tuple[Feature, ...], Category]:
+    """What a classifier learns from: rows of a declared class without missing numbers, features and classes."""
+    target = required_target(learner.target)
+    features = features_of(data.schema, learner.features, target)
+    classes = classes_of(data.schema, target)
+    if most is not None and len(classes.values) > most:
+        raise InvalidParameter(
+            "target",
+            target,
+            f"has {len(classes.values)} declared classes, and {type(learner).__name__} tells {most} apart",
+            hint='gt.learn.NaiveBayes tells many apart; or derive one against the rest: gt.col("…") == "…"',
+        )
+    said = {name: getattr(learner, name) for name in ("epsilon", "delta", "rho", "mu")}
+    condition = of_a_class(classes, data.schema)
+    there = complete(data.schema, [each.name for each in features])
+    ground = Ground.of(data, said, learner.clip, condition if there is None else Call("and", (there, condition)))
+    return ground, features, classes
+
+
+def of_a_class(classes: Category, schema: Mapping[str, Domain]) -> Expression:
+    """The condition that a row is of a declared class: others are not learned from."""
+    column = Column(classes.name)
+    values = [each for each in classes.values if each is not None]
+    if schema[classes.name].kind.name == "BOOLEAN":
+        found: Expression = Call("not", (Call("is_null", (column,)),))
+    else:
+        found = Call("in", (column, *(Literal(each) for each in values)))
+    return Call("or", (Call("is_null", (column,)), found)) if None in classes.values else found

@@ -1,0 +1,276 @@
+"""Tests of hypotheses from what was released: p-values by simulation of the hypothesis, with the noise in it.
+
+Guarantee [GLRV16]: nothing here reads rows. Under the hypothesis the statistic is redrawn 9,999 times: rows as the
+hypothesis has them, at margins, means and variances that are estimated from the release, and the noise by its own law.
+The p-value is the share of draws that are as far out as what was released, which counts, too. It is uniform under the
+hypothesis as far as these estimates are near, which they are with many rows: measured, between 4 and 6 % of p-values
+are below 5 % from n·μ = 40 on, and fewer below that. A classical p-value, which takes noisy counts for counts, is too
+small. Persons with several rows are refused: their rows are not independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from giveortake.answers import html
+from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.exact import positive
+from giveortake.learn.features import Category, ScaledNumber
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from giveortake.learn.contingency import Contingency
+    from giveortake.learn.moments import Moments
+
+    Reals: TypeAlias = npt.NDArray[np.float64]
+
+_DRAWS = 9_999
+_SEED = 20_160_619  # the same release has the same p-value
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class HypothesisTest:
+    """What a hypothesis says, how far out the released numbers are, and how often they would be under it."""
+
+    hypothesis: str
+    statistic: float
+    p_value: float
+    estimate: float | None = None
+    estimate_of: str = ""
+
+    def _said(self) -> list[tuple[str, str]]:
+        least = 1 / (_DRAWS + 1)
+        p = f"below {2 * least:.1g}" if self.p_value <= least else f"{self.p_value:.4f}"
+        found = [("p", p), ("statistic", f"{self.statistic:.4g}, with the noise in its law")]
+        return found if self.estimate is None else [*found, (self.estimate_of, f"about {self.estimate:.4g}")]
+
+    def __repr__(self) -> str:
+        return "\n".join([f"hypothesis: {self.hypothesis}", *(f"  {name}: {said}" for name, said in self._said())])
+
+    def _repr_html_(self) -> str:
+        return html.card(self.hypothesis, html.facts(self._said()))
+
+
+def independence(table: Contingency) -> HypothesisTest:
+    """χ² of two columns: that one tells nothing of the other. Margins are estimated, so this holds for large n·μ."""
+    _require_one_row_each(table)
+    if table.counts.ndim != 2:
+        raise InvalidParameter("table", table.counts.ndim, "has one column: independence is of two")
+    n = _rows(table.n, table.noise)
+    first, second = (_shares(table.counts.sum(axis=axis)) for axis in (1, 0))
+    drawn = _noisy_counts(n, np.outer(first, second), table.noise)
+    found = _chi_square_of_independence(np.concatenate([table.counts[None], drawn]), table.noise)
+    names = [each.name for each in table.columns]
+    return _test(f"{names[0]} and {names[1]} are independent", found)
+
+
+def goodness_of_fit(table: Contingency, expected: Mapping[Any, Any] | Sequence[Any] | None = None) -> HypothesisTest:
+    """χ² of one column: that its categories have the expected shares, or equal ones."""
+    _require_one_row_each(table)
+    if table.counts.ndim != 1:
+        raise InvalidParameter("table", table.counts.ndim, "has two columns: a fit is of one")
+    shares = _expected(table.columns[0], expected)
+    n = _rows(table.n, table.noise)
+    counts = np.concatenate([table.counts[None], _noisy_counts(n, shares, table.noise)])
+    means = counts.sum(axis=1, keepdims=True) * shares
+    found = _squares(counts, means, table.noise, (1,))
+    return _test(f"{table.columns[0].name} has the expected shares", found)
+
+
+def difference_of_means(moments: Moments, value: str, by: str) -> HypothesisTest:
+    """That the mean of a number is the same where a column has its first value and where it has its second."""
+    column, _ = moments.feature(by)
+    if not isinstance(column, Category) or len(column.values) != 2:
+        raise InvalidParameter("by", by, "has not two declared values", hint="anova(…) compares several")
+    found = anova(moments, value, by)
+    one, other = (f"{by}={each}" for each in column.values)
+    group = _Groups.of(moments, value, by)
+    sums, counts = group.released()
+    means = sums / np.maximum(counts, group.noise)
+    number, _ = moments.feature(value)
+    half = float(number.high - number.low) / 2 if isinstance(number, ScaledNumber) else 1.0
+    return HypothesisTest(
+        f"{value} has the same mean for {one} and {other}",
+        found.statistic,
+        found.p_value,
+        float(means[1] - means[0]) * half,
+        f"mean for {other} less that for {one}",
+    )
+
+
+def anova(moments: Moments, value: str, by: str) -> HypothesisTest:
+    """That the mean of a number is the same in all groups, whose variances are taken to be equal.
+
+    Rows without a declared category count with the first. Means and variance are estimated: it holds for large n·μ.
+    """
+    _require_one_row_each(moments)
+    found = _Groups.of(moments, value, by).statistics(np.random.default_rng(_SEED))
+    return _test(f"{value} has the same mean for every {by}", found)
+
+
+def correlation(moments: Moments, first: str, second: str) -> HypothesisTest:
+    """That two numbers are not correlated, being independent. Variances are estimated: it holds for large n·μ."""
+    _require_one_row_each(moments)
+    places = [_number(moments, name) for name in (first, second)]
+    if first == second:
+        raise InvalidParameter("second", second, "is the first: nothing is to be tested")
+    random, sigma = np.random.default_rng(_SEED), moments.noise
+    n = _rows(moments.n, sigma)
+    chosen = np.ix_([0, *places], [0, *places])
+    matrix = moments.scaled[chosen]
+    means = np.clip(matrix[0, 1:] / n, -1, 1)
+    spreads = np.clip(np.diag(matrix)[1:] / n - means**2, 1e-6, 1)
+    sums = n * means + np.sqrt(n * spreads) * random.normal(size=(_DRAWS, 2))
+    squares = spreads * random.chisquare(max(n - 1, 1), (_DRAWS, 2)) + sums**2 / n
+    cross = np.sqrt(n * spreads.prod()) * random.normal(size=_DRAWS) + sums.prod(axis=1) / n
+    drawn = np.column_stack([np.full(_DRAWS, float(n)), sums, squares, cross])
+    drawn += sigma * random.normal(size=drawn.shape) * np.array([1, 0.5**0.5, 0.5**0.5, 1, 1, 0.5**0.5])
+    released = np.array([matrix[0, 0], *matrix[0, 1:], *np.diag(matrix)[1:], matrix[1, 2]])
+    found = _correlations(np.concatenate([released[None], drawn]), sigma)
+    test = _test(f"{first} and {second} are not correlated", np.abs(found))
+    names = moments.names
+    related = moments.correlations()[names.index(first), names.index(second)]
+    return HypothesisTest(test.hypothesis, test.statistic, test.p_value, float(related), "correlation")
+
+
+# -- sums of groups -----------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """Numbers of rows and sums of a number by group, as moments have them: the first group is what the others leave."""
+
+    total: Reals  # n, the sum, the sum of squares
+    counts: Reals  # of all groups but the first
+    sums: Reals
+    noise: float
+
+    @classmethod
+    def of(cls, moments: Moments, value: str, by: str) -> _Groups:
+        column, places = moments.feature(by)
+        if not isinstance(column, Category):
+            raise InvalidParameter("by", by, "has no declared categories")
+        of, matrix = _number(moments, value), moments.scaled
+        total = np.array([matrix[0, 0], matrix[0, of], matrix[of, of]])
+        return cls(total, matrix[0, places], matrix[of, places], moments.noise)
+
+    def released(self) -> tuple[Reals, Reals]:
+        """The sums and the numbers of rows of all groups."""
+        sums = np.concatenate([[self.total[1] - self.sums.sum()], self.sums])
+        return sums, np.concatenate([[self.total[0] - self.counts.sum()], self.counts])
+
+    def statistics(self, random: np.random.Generator) -> Reals:
+        """How far groups are from one mean: as it was released, then as it is redrawn under the hypothesis."""
+        sigma = self.noise
+        _, counts = self.released()
+        kept = np.maximum(np.rint(counts), 1)
+        n = _rows(self.total[0], sigma)
+        mean = float(np.clip(self.total[1] / n, -1, 1))
+        spread = float(np.clip(self.total[2] / n - mean**2, 1e-6, 1))
+        sums = kept * mean + np.sqrt(kept * spread) * random.normal(size=(_DRAWS, len(kept)))
+        within = spread * random.chisquare(max(kept.sum() - len(kept), 1), _DRAWS)
+        squares = within + (sums**2 / kept).sum(axis=1)
+        total = np.column_stack([np.full(_DRAWS, kept.sum()), sums.sum(axis=1), squares])
+        total += sigma * random.normal(size=total.shape) * np.array([1, 0.5**0.5, 1])
+        shape, beside = (_DRAWS, len(self.counts)), sigma * 0.5**0.5
+        drawn = (
+            total,
+            np.broadcast_to(kept[1:], shape) + beside * random.normal(size=shape),
+            sums[:, 1:] + beside * random.normal(size=shape),
+        )
+        found = (self.total, self.counts, self.sums)
+        totals, counts, sums = (np.concatenate([one[None], many]) for one, many in zip(found, drawn, strict=True))
+        return _distances(totals, counts, sums, sigma)
+
+
+def _distances(total: Reals, counts: Reals, sums: Reals, sigma: float) -> Reals:
+    """Σ (Sᵍ − nᵍ·m)²/(nᵍ·v + noise), over all groups."""
+    n = np.maximum(total[:, 0], max(sigma, 1))
+    mean = np.clip(total[:, 1] / n, -1, 1)
+    spread = np.clip(total[:, 2] / n - mean**2, 1e-6, 1)
+    counts = np.column_stack([total[:, 0] - counts.sum(axis=1), counts])
+    sums = np.column_stack([total[:, 1] - sums.sum(axis=1), sums])
+    others = counts.shape[1] - 1
+    noises = sigma**2 * np.array([1.5 + others / 2, *([1.0] * others)])
+    away = (sums - counts * mean[:, None]) ** 2
+    return np.asarray((away / (np.maximum(counts, 0) * spread[:, None] + noises)).sum(axis=1))
+
+
+def _correlations(drawn: Reals, sigma: float) -> Reals:
+    """Sums of products about the means, in deviations."""
+    n = np.maximum(drawn[:, 0], max(sigma, 1))
+    means = np.clip(drawn[:, 1:3] / n[:, None], -1, 1)
+    spreads = np.clip(drawn[:, 3:5] / n[:, None] - means**2, 1e-6, 1)
+    centred = drawn[:, 5] - n * means.prod(axis=1)
+    return np.asarray(centred / np.sqrt(n * spreads.prod(axis=1) + sigma**2))
+
+
+# -- tables ---------------------------------------------------------------------------------------------------------
+
+
+def _noisy_counts(n: int, shares: Reals, sigma: float) -> Reals:
+    random = np.random.default_rng(_SEED)
+    counts = random.multinomial(n, shares.ravel() / shares.sum(), _DRAWS).reshape(_DRAWS, *shares.shape)
+    return np.asarray(counts + sigma * random.normal(size=counts.shape))
+
+
+def _chi_square_of_independence(counts: Reals, sigma: float) -> Reals:
+    total = np.maximum(counts.sum(axis=(1, 2)), 1)[:, None, None]
+    means = np.maximum(counts.sum(axis=2, keepdims=True), 0) * np.maximum(counts.sum(axis=1, keepdims=True), 0) / total
+    return _squares(counts, means, sigma, (1, 2))
+
+
+def _squares(counts: Reals, means: Reals, sigma: float, axes: tuple[int, ...]) -> Reals:
+    """Σ (O − E)²/(E + σ²): cells in which noise decides weigh little."""
+    return np.asarray(((counts - means) ** 2 / (np.maximum(means, 0) + max(sigma**2, 1e-9))).sum(axis=axes))
+
+
+def _shares(margin: Reals) -> Reals:
+    kept = np.maximum(margin, 0)
+    return np.asarray(kept / kept.sum()) if kept.sum() > 0 else np.full(len(kept), 1 / len(kept))
+
+
+def _expected(column: Category, expected: Mapping[Any, Any] | Sequence[Any] | None) -> Reals:
+    if expected is None:
+        return np.full(len(column.values), 1 / len(column.values))
+    listed = [expected.get(each) for each in column.values] if isinstance(expected, Mapping) else list(expected)
+    if len(listed) != len(column.values) or any(each is None for each in listed):
+        raise InvalidParameter("expected", expected, f"has not a share for each of {len(column.values)} categories")
+    shares = np.array([float(positive("expected", each)) for each in listed if each is not None])
+    return np.asarray(shares / shares.sum())
+
+
+# -- both -----------------------------------------------------------------------------------------------------------
+
+
+def _test(hypothesis: str, found: Reals) -> HypothesisTest:
+    """The share of draws that are as far out as the first, which was released; it counts, too."""
+    return HypothesisTest(hypothesis, float(found[0]), float((found >= found[0]).mean()))
+
+
+def _rows(n: float, noise: float) -> int:
+    return round(max(n, noise, 1.0))
+
+
+def _number(moments: Moments, name: str) -> int:
+    feature, places = moments.feature(name)
+    if not isinstance(feature, ScaledNumber):
+        raise InvalidParameter("value", name, "is no number", hint="independence(…) is for categories")
+    return places[0]
+
+
+def _require_one_row_each(released: Contingency | Moments) -> None:
+    if not released.by_row:
+        raise QueryRefused(
+            "a test needs one row a person: several rows of one are not independent",
+            hint="make one row of a person with s.table().per_person(…)",
+        )

@@ -1,0 +1,183 @@
+"""Logistic regression by a few Newton steps: a noisy Gram matrix is the curvature, and each step a noisy gradient.
+
+Guarantee: three kinds of sums of vectors, each μ-GDP for its part of μ², so that together they are μ-GDP, however the
+later ones depend on what the earlier ones released [DRS22]. (1) Numbers, sums and squares of columns, for their means
+and deviations. (2) All products of (1, z), where z are the columns after that, as one Gram matrix. (3) In each step,
+the sum of (y − σ(θ·x))·(1, z): a misfit is between -1 and 1, and a row's vector that is longer than √(1 + columns) is
+cut to that length. A person's vectors are added up, and cut once, at `clip` times that.
+
+The steps' gains are 1, 1, ½, ⅓: after two Newton steps the noises of the later ones average out. A direction in which
+the noise is as large as the curvature is hardly followed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
+
+import numpy as np
+
+from giveortake.engines import Component
+from giveortake.errors import InvalidParameter
+from giveortake.learn.classifier import STEEPEST, Classifier, ClassModel, features_and_classes, planned
+from giveortake.learn.features import Category, Feature, encoded, weighted
+from giveortake.learn.lattice import gram_sum, one, steps_for, value, vector_sum
+from giveortake.learn.noise_aware import Curvature
+from giveortake.learn.standardisation import FARTHEST, Standardisation, standardisation_of, standardisation_sum
+from giveortake.learn.task import Task
+from giveortake.plan import Call, Literal
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from giveortake.engines import VectorSum
+    from giveortake.learn.model import Model
+    from giveortake.learn.passes import Passes
+    from giveortake.learn.task import Ground
+    from giveortake.plan import Expression
+    from giveortake.session.vector_run import LearningData
+
+    Reals: TypeAlias = npt.NDArray[np.float64]
+
+GAINS = (1.0, 1.0, 1 / 2, 1 / 3)
+MOST_COLUMNS = 100  # of a Gram matrix that an engine plans in seconds
+_PRIOR = 0.3  # how large the square of a coefficient of a standardised column is thought to be
+_GRAIN = 1 << 20
+
+
+def logistic(slope: Expression) -> Expression:
+    """1/(1 + e^(−slope)), as engines compute it: the slope is clamped first, so that nothing overflows."""
+    steep = Call("clamp", (slope, Literal(Fraction(-STEEPEST)), Literal(Fraction(STEEPEST))))
+    odds = Call("exp", (Call("negate", (steep,)),))
+    return Call("divide", (Literal(Fraction(1)), Call("add", (Literal(Fraction(1)), odds))))
+
+
+@final
+class LogisticTask(Task):
+    """Standardise, add up the Gram matrix, and take Newton steps."""
+
+    def __init__(self, ground: Ground, features: tuple[Feature, ...], target: Category) -> None:
+        self.ground, self.features, self.target = ground, features, target
+        self.columns = [column for feature in features for column in feature.design()]
+        if len(self.columns) > MOST_COLUMNS:
+            raise InvalidParameter(
+                "features",
+                len(self.columns),
+                f"make more than {MOST_COLUMNS} columns, one for each category but the first",
+                hint="gt.learn.AdditiveClassifier takes categories as they are; or name fewer features",
+            )
+        steps = {f"gradient {place + 1}": Fraction(7, 10) / len(GAINS) for place in range(len(GAINS))}
+        self.shares = {"standardisation": Fraction(1, 10), "curvature": Fraction(2, 10), **steps}
+
+    @property
+    def _count(self) -> int:
+        return 1 + len(self.columns)
+
+    def known(self) -> list[VectorSum]:
+        third, zeros = np.full(len(self.columns), 1 / 3), np.full(self._count, 1 / 3)
+        usual = Standardisation(1.0, third, third)
+        sums = [standardisation_sum(self.ground, self.features), self.products(usual)]
+        return sums + [self.gradient(usual, zeros)] * len(GAINS)
+
+    def names(self) -> dict[str, Any]:
+        return {"features": [each.to_json() for each in self.features], "target": self.target.to_json(), "gains": GAINS}
+
+    def words(self) -> str:
+        return f"a logistic regression of {self.target.name}"
+
+    def products(self, usual: Standardisation) -> VectorSum:
+        """All products of (1, z)."""
+        columns = [(each, float(-FARTHEST), float(FARTHEST)) for each in self._standard(usual)]
+        values = [(Literal(Fraction(1)), 0.0, 1.0), *columns]
+        return gram_sum(self.ground.relation, values, self.ground.rows, longest=self._count)
+
+    def gradient(self, usual: Standardisation, theta: Reals) -> VectorSum:
+        """The sum of the misfit times (1, z), where θ is about z."""
+        longest = math.sqrt(self._count)
+        steps = steps_for(longest, self.ground.rows, factors=2)
+        chance = logistic(weighted(self.features, plain(usual, theta)))
+        misfit = Call("subtract", (self.target.is_value(self.target.values[1]), chance))
+        columns = [value(each, -FARTHEST, FARTHEST, steps) for each in self._standard(usual)]
+        values = [value(misfit, steps=steps), one(steps=steps), *columns]
+        components = [Component((0, place)) for place in range(1, len(values))]
+        return vector_sum(self.ground.relation, values, components, self.ground.rows, longest=longest)
+
+    def _standard(self, usual: Standardisation) -> list[Expression]:
+        return usual.expressions([each.expression for each in self.columns])
+
+    def learn(self, passes: Passes) -> LogisticModel:
+        shares = list(self.shares.items())
+        name, share = shares[0]
+        usual = standardisation_of(
+            passes.add_up(name, standardisation_sum(self.ground, self.features), share), self.columns
+        )
+        name, share = shares[1]
+        made = passes.add_up(name, self.products(usual), share)
+        curvature, doubt = Curvature.of(made.matrix()), made.deviation(0) * math.sqrt(2 * self._count)
+        theta = np.zeros(self._count)
+        for place, (name, share) in enumerate(shares[2:]):
+            made = passes.add_up(name, self.gradient(usual, theta), share)
+            slope = np.array([made.cells(each)[0] for each in range(self._count)])
+            steepness = 0.25 if place == 0 else 0.16  # of the logistic function: at the middle, and where rows are
+            inverse = curvature.inverse(made.deviation() ** 2, _PRIOR, steepness * doubt / 2, scale=steepness)
+            theta = np.round((theta + GAINS[place] * (inverse @ slope)) * _GRAIN) / _GRAIN
+        return LogisticModel(self.features, self.target, plain(usual, theta))
+
+
+def plain(usual: Standardisation, theta: Reals) -> Reals:
+    """Coefficients of standardised columns as those of the columns between -1 and 1, in 20 binary digits."""
+    each = theta[1:] / usual.deviation
+    whole = np.concatenate([[theta[0] - each @ usual.mean], each])
+    return np.asarray(np.round(whole * _GRAIN) / _GRAIN)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class LogisticModel(ClassModel):
+    """Coefficients of (1, x), where x are columns between -1 and 1, or 0 and 1 for categories."""
+
+    features: tuple[Feature, ...]
+    target: Category
+    coefficients: Reals
+
+    def scores(self, columns: dict[str, npt.NDArray[Any]]) -> Reals:
+        slope = self.coefficients[0] + encoded(columns, self.features) @ self.coefficients[1:]
+        half = np.clip(slope, -STEEPEST, STEEPEST) / 2
+        return np.column_stack([-half, half])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.described(), "coefficients": self.coefficients.tolist()}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> LogisticModel:
+        return cls(*features_and_classes(content), np.asarray(content["coefficients"], dtype=np.float64))
+
+
+class LogisticRegression(Classifier):
+    """Two declared classes, told by a weighted sum of bounded columns and categories.
+
+    >>> import numpy as np, polars as pl, giveortake as gt
+    >>> x = np.random.default_rng(1).uniform(-1, 1, 20_000)
+    >>> with gt.protect(pl.DataFrame({"x": x, "late": x > 0}), unit=gt.ROW, budget=gt.ApproxDP(1, "1e-6"),
+    ...                 domains={"x": (-1, 1)}) as s:
+    ...     model = gt.learn.LogisticRegression("late", ["x"], epsilon=1, delta="1e-6").fit(s)
+    >>> model.predict([[-0.5], [0.5]])
+    array([False,  True])
+    """
+
+    made: ClassVar[type[Model]] = LogisticModel
+
+    def _task(self, data: LearningData) -> LogisticTask:
+        return LogisticTask(*planned(self, data, most=2))
+
+    @property
+    def coefficients(self) -> dict[str, float]:
+        """What each column adds, from where its bounds are -1 and 1 (categories: 0 or 1)."""
+        model: LogisticModel = self._require_fitted()
+        names = ["(all)", *(column.name for feature in model.features for column in feature.design())]
+        return dict(zip(names, model.coefficients.tolist(), strict=True))
+
+    def _described(self) -> tuple[tuple[str, str], ...]:
+        return (("classes", " and ".join(str(each) for each in self.model_.target.values)),)

@@ -1,0 +1,250 @@
+"""Classifiers and additive models: what they learn, what they are charged, and what of them comes from rows."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.engines import VectorSum
+from giveortake.errors import InvalidParameter, NotFitted, QueryRefused
+from giveortake.learn import (
+    AdditiveClassifier,
+    AdditiveRegressor,
+    ClassMeans,
+    LogisticRegression,
+    NaiveBayes,
+)
+from giveortake.session import Session
+from giveortake.session.session import mechanism_of
+from replay import Revealing
+
+RANDOM = np.random.default_rng(3)
+COUNT = 6000
+X, COLOUR = RANDOM.uniform(-2, 2, COUNT), RANDOM.choice(["red", "green", "blue"], COUNT)
+LOG_ODDS = 3 * X + 2 * (COLOUR == "red") - 1
+ROWS = pl.DataFrame(
+    {
+        "who": np.arange(COUNT) // 2,
+        "x": X,
+        "y": RANDOM.normal(0, 1, COUNT),
+        "colour": COLOUR,
+        "bought": np.where(RANDOM.random(COUNT) < 1 / (1 + np.exp(-LOG_ODDS)), "yes", "no"),
+        "price": 5 * X**2 + 3 * (COLOUR == "red") + RANDOM.normal(0, 0.5, COUNT),
+    }
+)
+DOMAINS: dict[str, Any] = {
+    "x": (-2, 2),
+    "y": (-4, 4),
+    "colour": ["red", "green", "blue"],
+    "bought": ["no", "yes"],
+    "price": (-3, 25),
+}
+FEATURES = ["x", "y", "colour"]
+CLASSIFIERS = [LogisticRegression, AdditiveClassifier, NaiveBayes, ClassMeans]
+LEARNERS = [*CLASSIFIERS, AdditiveRegressor]
+SPEND: dict[str, Any] = {"epsilon": 2, "delta": "1e-6"}
+
+
+def session(rows: pl.DataFrame = ROWS, **more: Any) -> Session:
+    usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(8, "1e-5"), "domains": DOMAINS, "name": "shop"}
+    return gt.protect(rows, **usual | more)
+
+
+def made(learner: Any, **more: Any) -> Any:
+    target = "price" if learner is AdditiveRegressor else "bought"
+    return learner(target, FEATURES, **SPEND | more)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_fit_learns_is_charged_once_and_free_when_it_is_asked_again(learner: Any) -> None:
+    with session() as s:
+        quote = made(learner).quote(s, n=COUNT)
+        assert quote.noise_to_signal < 0.2
+        assert all(noise is not None for *_, noise in quote.noises)
+        assert not [each for each in s.history() if each.kind == "reserved"]
+        model = made(learner).fit(s)
+        assert model.score(ROWS, ROWS[model.target]) > 0.75
+        assert [each.kind for each in s.history()].count("reserved") == 1
+        spent = s.spent
+        again = made(learner).fit(s)
+        assert s.spent == spent
+        assert np.array_equal(again.predict(ROWS), model.predict(ROWS))
+        assert "nothing was charged" in again.card().to_markdown()
+        assert "bought" in model.card().to_html() or "price" in model.card().to_html()
+        read = learner.from_json(model.to_json())
+        assert np.array_equal(read.predict(ROWS), model.predict(ROWS))
+        assert read.to_json() == model.to_json()
+        if learner is not AdditiveRegressor:
+            assert model.classes_.tolist() == ["no", "yes"]
+            chances = model.predict_proba(ROWS)
+            assert chances.sum(axis=1) == pytest.approx(1)
+            assert np.array_equal(read.predict_proba(ROWS), chances)
+            assert ((model.decision_function(ROWS) > 0) == (model.predict(ROWS) == "yes")).all()
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_an_interrupted_fit_goes_on_without_new_noise(learner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = 1 if learner in {NaiveBayes, ClassMeans} else 6
+    with session() as s:
+        engine = type(mechanism_of(s).engine)
+        right, calls = engine.vectors, [0]
+
+        def interrupted(self: Any, asked: VectorSum) -> Any:
+            calls[0] += 1
+            if calls[0] == min(3, passes):
+                raise KeyboardInterrupt
+            return right(self, asked)
+
+        monkeypatch.setattr(engine, "vectors", interrupted)
+        with suppress(KeyboardInterrupt):
+            made(learner).fit(s)
+        spent = s.spent
+        made(learner).fit(s)
+        assert s.spent == spent
+        assert calls[0] == passes + 1  # what was drawn before was not drawn again
+
+
+# -- replay on neighbours ---------------------------------------------------------------------------------------------
+
+
+def asked_by(learner: Any, rows: pl.DataFrame, monkeypatch: pytest.MonkeyPatch, **more: Any) -> list[VectorSum]:
+    """Every sum of one whole fit."""
+    found: list[VectorSum] = []
+    clip = {} if more["unit"] is gt.ROW else {"clip": 2}
+    with session(rows, **more) as s, monkeypatch.context() as patched:
+        engine = type(mechanism_of(s).engine)
+        right = engine.vectors
+
+        def recorded(self: Any, asked: VectorSum) -> Any:
+            found.append(asked)
+            return right(self, asked)
+
+        patched.setattr(engine, "vectors", recorded)
+        made(learner, **clip).fit(s)
+    return found
+
+
+def sums(asked: list[VectorSum], rows: pl.DataFrame, **more: Any) -> list[Any]:
+    with session(rows, **more) as s:
+        engine = mechanism_of(s).engine
+        return [np.array(Revealing().release(engine.vectors(each)), dtype=object) for each in asked]
+
+
+def far(asked: VectorSum, one: Any, other: Any) -> int:
+    """The square of how far the sums of two tables are apart, in the length that is priced."""
+    weights = np.repeat(np.array([each.weight for each in asked.components], dtype=object), asked.sizes)
+    return int((weights * (one - other) ** 2).sum())
+
+
+SMALL = ROWS.head(60)
+WITH_MANY = pl.concat([SMALL, *([SMALL.tail(1)] * 9)])  # the last person has eleven rows
+EXTREME = [
+    {"x": 2.0, "y": 4.0, "colour": "red", "bought": "no", "price": 25.0},
+    {"x": -9e9, "y": -4.0, "colour": "blue", "bought": "yes", "price": -9e9},
+    {"x": float("nan"), "y": 4.0, "colour": "mauve", "bought": "maybe", "price": 3.0},
+]
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
+@pytest.mark.parametrize("unit", [gt.ROW, "who"])
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_one_unit_moves_no_pass_of_a_fit_further_than_it_was_priced_for(
+    learner: Any, unit: Any, neighbours: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = {"unit": unit, "neighbours": neighbours}
+    rows = SMALL if unit is gt.ROW else WITH_MANY
+    asked = asked_by(learner, rows, monkeypatch, **more)
+    without = rows.head(59) if unit is gt.ROW else rows.head(58)  # the last unit is taken out
+    tables = [rows, without]
+    if neighbours == "change-one":
+        times = 1 if unit is gt.ROW else 7
+        changed = [pl.DataFrame([{"who": 29, **each}] * times, schema=rows.schema) for each in EXTREME]
+        tables = [rows, *(pl.concat([without, each]) for each in changed)]
+    found = [sums(asked, each, **more) for each in tables]
+    nearest = 0.0
+    for place, each in enumerate(asked):
+        most = each.moved_squared(changed=neighbours == "change-one")
+        for one in range(len(tables)):
+            for other in range(one):
+                moved = far(each, found[one][place], found[other][place])
+                assert moved <= most
+                nearest = max(nearest, moved / most)
+    assert nearest > 0.2  # else the price is much more than it has to be
+
+
+def test_a_norm_of_each_component_alone_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mutant cuts each cell's component for itself: a person of many rows is too long then."""
+    asked = asked_by(AdditiveClassifier, WITH_MANY, monkeypatch, unit="who")
+    caught = 0
+    for each in asked:
+        parts = [
+            VectorSum(each.relation, each.values, each.columns, (component,), each.bound)
+            for component in each.components
+        ]
+        with_all, without = sums(parts, WITH_MANY, unit="who"), sums(parts, WITH_MANY.head(58), unit="who")
+        moved = sum(int(((one - other) ** 2).sum()) for one, other in zip(with_all, without, strict=True))
+        caught += moved > each.moved_squared(changed=False)
+    assert caught >= 2
+
+
+# -- what comes from declarations alone -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", CLASSIFIERS)
+def test_classes_and_categories_are_the_declared_ones_whatever_the_rows_hold(learner: Any) -> None:
+    odd = SMALL.with_columns(bought=pl.lit("yes"), colour=pl.lit("mauve"))
+    stray = pl.concat([odd, odd.head(1).with_columns(bought=pl.lit("zebra"))])
+    for rows in (odd, stray):
+        with session(rows) as s:
+            model = made(learner).fit(s)
+        assert model.classes_.tolist() == ["no", "yes"]
+        assert model.predict_proba(ROWS.head(5)).shape == (5, 2)
+        assert "zebra" not in model.to_json()
+        assert "mauve" not in model.to_json()
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_what_cannot_be_learned_is_refused_before_it_is_paid(learner: Any) -> None:
+    target = "price" if learner is AdditiveRegressor else "bought"
+    many = [str(each) for each in range(100_000)]
+    with session(domains=DOMAINS | {"colour": many, "y": (1, 1), "bought": ["no"], "price": (1, 1)}) as s:
+        with pytest.raises(InvalidParameter, match="100,000 categories"):
+            learner("who", ["x", "colour"], **SPEND).fit(s)
+        with pytest.raises(InvalidParameter, match="constant"):
+            learner("who", ["y"], **SPEND).fit(s)
+        with pytest.raises(InvalidParameter, match=r"one value|constant"):
+            learner(target, ["x"], **SPEND).fit(s)
+        assert not [each for each in s.history() if each.kind == "reserved"]
+    with session(domains={"bought": ["no", "yes"], "price": (0, 1)}) as s:
+        with pytest.raises(InvalidParameter, match="no declared bounds"):
+            learner(target, ["x"], **SPEND).fit(s)
+        with pytest.raises(InvalidParameter, match="target"):
+            learner(None, ["x"], **SPEND).fit(s)
+        with pytest.raises(NotFitted):
+            learner(target).predict(ROWS)
+    with session(unit="who") as s, pytest.raises(QueryRefused, match="clip"):
+        made(learner).fit(s)
+    with session() as s:
+        with pytest.raises(InvalidParameter, match="noise"):
+            made(learner, epsilon="0.001", n=50).fit(s)
+        with pytest.raises(InvalidParameter, match="delta"):
+            made(learner, delta=None).fit(s)
+        assert not [each for each in s.history() if each.kind == "reserved"]
+
+
+def test_shapes_have_a_number_and_a_band_for_each_bin_and_can_be_drawn() -> None:
+    with session() as s:
+        model = AdditiveRegressor("price", FEATURES, bins={"y": [-1, 1]}, **SPEND).fit(s)
+    shapes = model.shapes()
+    assert [label for label, *_ in shapes["colour"]] == ["red", "green", "blue"]
+    assert [label for label, *_ in shapes["y"]] == ["-4 … -1", "-1 … 1", "1 … 4"]
+    assert len(shapes["x"]) > 6
+    effects = {label: effect for label, effect, _ in shapes["colour"]}
+    assert effects["red"] - effects["green"] == pytest.approx(3, abs=0.4)
+    assert all(0 < doubt < 1 for each in shapes.values() for _, _, doubt in each)
+    assert "vega-lite" in model.plot().to_json()

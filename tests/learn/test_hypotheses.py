@@ -1,0 +1,182 @@
+"""Tests of hypotheses: uniform under the hypothesis, small when it is false, and refused where they do not hold."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import giveortake as gt
+from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.learn import (
+    Contingency,
+    HypothesisTest,
+    Moments,
+    anova,
+    contingency,
+    correlation,
+    difference_of_means,
+    goodness_of_fit,
+    hypotheses,
+    independence,
+)
+from giveortake.learn.contingency import ContingencyTask
+from giveortake.learn.features import Category, ScaledNumber, classes_of
+from giveortake.learn.task import Ground
+from giveortake.session import Session
+from giveortake.session.session import mechanism_of
+from giveortake.session.vector_run import LearningData
+from replay import Revealing
+from statistics_of_draws import ALPHA
+
+RANDOM = np.random.default_rng(31)
+N = 3_000
+GROUP = RANDOM.choice(["a", "b", "c"], N, p=[0.5, 0.3, 0.2])
+SMOKES = RANDOM.random(N) < np.where(GROUP == "a", 0.5, 0.2)
+X = RANDOM.normal(size=N) + (GROUP == "b")
+TABLE = pl.DataFrame(
+    {"group": GROUP, "smokes": SMOKES, "x": X, "y": 0.3 * X + RANDOM.normal(size=N), "who": np.arange(N) // 2}
+).with_columns(coin=pl.Series(RANDOM.random(N) < 0.5))
+DOMAINS: dict[str, Any] = {"group": ["a", "b", "c"], "x": (-5, 5), "y": (-5, 5)}
+
+
+def session(rows: pl.DataFrame = TABLE, **more: Any) -> Session:
+    usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.GaussianDP(9), "domains": DOMAINS, "name": "t"}
+    return gt.protect(rows if "unit" in more else rows.drop("who"), **usual | more)
+
+
+def test_false_hypotheses_are_seen_and_true_ones_are_not() -> None:
+    with session() as s:
+        related = independence(contingency(s, ["group", "smokes"], mu=1))
+        assert related.p_value < 0.001
+        assert independence(contingency(s, ["group", "coin"], mu=1)).p_value > 1e-4
+        one = contingency(s, ["group"], mu=1)
+        assert goodness_of_fit(one).p_value < 0.001
+        assert goodness_of_fit(one, {"a": 5, "b": 3, "c": 2}).p_value > 1e-4
+        assert goodness_of_fit(one, [5, 3, 2]) == goodness_of_fit(Contingency.from_json(one.to_json()), [5, 3, 2])
+        spent = s.spent
+        made = gt.learn.moments(s, mu=1)
+        assert s.spent == spent + 1
+        assert anova(made, "x", "group").p_value < 0.001
+        assert anova(made, "x", "coin").p_value > 1e-4
+        found = difference_of_means(made, "y", "smokes")
+        y = TABLE["y"].to_numpy()
+        assert found.estimate == pytest.approx(y[SMOKES].mean() - y[~SMOKES].mean(), abs=0.3)
+        assert correlation(made, "x", "y").p_value < 0.001
+        assert correlation(made, "x", "y").estimate == pytest.approx(0.33, abs=0.1)
+        assert s.spent == spent + 1
+        assert "p: below 0.0002" in repr(related)
+        assert "hypothesis" not in related._repr_html_()
+        assert "group by smokes" in repr(contingency(s, ["group", "smokes"], mu=1))
+
+
+# -- under the hypothesis ---------------------------------------------------------------------------------------------
+
+
+TESTS = ("independence", "fit", "means", "correlation")
+
+
+@cache
+def p_values(claim: float) -> dict[str, list[float]]:
+    """Released numbers under each hypothesis, and the p-values of tests that are told a share of the true noise."""
+    random = np.random.default_rng(1)
+    group, coin = Category("group", ("a", "b", "c")), Category("coin", (False, True))
+    columns = (ScaledNumber("x", Fraction(-1), Fraction(1)), ScaledNumber("y", Fraction(-1), Fraction(1)), group)
+    shares, n, mu = np.array([0.5, 0.3, 0.2]), 500, 0.2
+    sigma, noise, many = 1 / 0.03, claim / 0.03, 2_000  # of tables, where a row moves less
+    found: dict[str, list[float]] = {name: [] for name in TESTS}
+
+    def keep(name: str, test: HypothesisTest) -> None:
+        found[name].append(test.p_value)
+
+    for _ in range(300):
+        counts = random.multinomial(many, np.outer(shares, [0.7, 0.3]).ravel()).reshape(3, 2)
+        both = counts + sigma * random.normal(size=(3, 2))
+        keep("independence", independence(Contingency((group, coin), both, noise, by_row=True)))
+        one = random.multinomial(many, shares) + sigma * random.normal(size=3)
+        keep("fit", goodness_of_fit(Contingency((group,), one, noise, by_row=True), shares.tolist()))
+        of = random.choice(3, n, p=shares)
+        x, y = np.clip(random.gamma(2, 0.15, n) - 0.6, -1, 1), random.uniform(-0.5, 0.9, n)
+        design = np.column_stack([np.ones(n), x, y, of == 1, of == 2]).astype(float)
+        drawn = np.triu(random.normal(size=(5, 5))) * np.where(np.eye(5) > 0, 1, 0.5**0.5) * 4 / mu
+        scaled = design.T @ design + drawn + np.triu(drawn, 1).T
+        made = Moments(columns, scaled, 4 * claim / mu, by_row=True)
+        keep("means", anova(made, "x", "group"))
+        keep("correlation", correlation(made, "x", "y"))
+    return found
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize(("claim", "plausible"), [(1.0, True), (0.6, False)])
+def test_p_values_are_uniform_under_the_hypothesis(
+    name: str, claim: float, plausible: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At n·μ = 60 and 100, where noise is most of it; a test that is told of less noise finds too much."""
+    monkeypatch.setattr(hypotheses, "_DRAWS", 399)
+    chance = stats.kstest(p_values(claim)[name], "uniform", alternative="greater").pvalue
+    assert (chance >= ALPHA) == plausible
+    if plausible:
+        assert stats.kstest(p_values(claim)[name], "uniform").pvalue >= ALPHA
+
+
+# -- what they are made of --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
+def test_no_person_moves_a_table_by_more_than_it_is_priced_for(neighbours: Any) -> None:
+    few = TABLE.head(8)
+    changed = few.with_columns(group=pl.Series(["c", "c", *few["group"].to_list()[2:]]), smokes=pl.lit(value=True))
+    sums = []
+    for rows in (few, few.slice(2) if neighbours == "add-remove" else pl.concat([changed.head(2), few.slice(2)])):
+        with session(rows, unit="who", neighbours=neighbours, rows_per_person=2) as s:
+            data = LearningData.of(s)
+            columns = tuple(classes_of(data.schema, name) for name in ("group", "smokes"))
+            (asked,) = ContingencyTask(Ground.of(data, {"mu": 1}, None, None), columns).known()
+            counts = np.array(Revealing().release(mechanism_of(s).engine.vectors(asked)), dtype=object)
+            sums.append((counts, asked.moved_squared(changed=neighbours == "change-one")))
+    length = ((sums[0][0] - sums[1][0]) ** 2).sum()
+    assert 0 < length <= sums[0][1]
+    assert sums[0][1] >= 4
+
+
+def test_what_cannot_be_tested_is_refused() -> None:
+    with session(unit="who", rows_per_person=2) as s:
+        table = contingency(s, ["group", "smokes"], mu=1)
+        made = gt.learn.moments(s, ["x", "y", "group"], mu=1)
+        with pytest.raises(QueryRefused, match="one row a person"):
+            independence(table)
+        with pytest.raises(QueryRefused, match="one row a person"):
+            anova(made, "x", "group")
+        with pytest.raises(QueryRefused, match="one row a person"):
+            correlation(made, "x", "y")
+    with session() as s:
+        with pytest.raises(InvalidParameter, match="no declared classes"):
+            contingency(s, ["x"], mu=1)
+        for columns in ("group", [], ["group", "group"], ["group", "smokes", "coin"]):
+            with pytest.raises(InvalidParameter, match="one column or two"):
+                contingency(s, columns, mu=1)
+        assert not s.spent
+        one, two = contingency(s, ["group"], mu=1), contingency(s, ["group", "smokes"], mu=1)
+        made = gt.learn.moments(s, mu=1)
+        bad: list[Any] = [
+            lambda: independence(one),
+            lambda: goodness_of_fit(two),
+            lambda: goodness_of_fit(one, [1, 2]),
+            lambda: goodness_of_fit(one, {"a": 1, "b": 2}),
+            lambda: goodness_of_fit(one, [1, 2, -1]),
+            lambda: anova(made, "group", "smokes"),
+            lambda: anova(made, "x", "y"),
+            lambda: difference_of_means(made, "x", "group"),
+            lambda: correlation(made, "x", "x"),
+            lambda: correlation(made, "x", "group"),
+            lambda: Contingency.from_json("[]"),
+        ]
+        for each in bad:
+            with pytest.raises(InvalidParameter):
+                each()
