@@ -44,7 +44,7 @@ def test_every_fit_and_every_score_is_charged_and_the_best_is_found() -> None:
         assert found.best.features == ["x"]
         assert [each.kind for each in s.history()].count("reserved") == 4
         assert float(s.spent) == pytest.approx(2 * 1 + 2 / 4)
-        truth = 1 - 0.01 / 4
+        truth = 1 - 0.08 / 2
         assert found.scores[1].value == pytest.approx(truth, abs=0.02)
         assert found.scores[0].value < found.scores[1].value - 3 * found.scores[0].deviation
         spent = s.spent
@@ -91,7 +91,7 @@ def test_a_score_is_what_the_model_gains_and_moves_by_no_more_than_a_person_coun
             (asked,) = task.known()
             sums.append(Revealing().release(mechanism_of(s).engine.vectors(asked)).astype(float))
             assert np.linalg.norm(sums[0] - sums[-1]) <= asked.bound
-    expected = 1 - (0.1 + 0.5 * X - ROWS["y"].to_numpy()) ** 2 / 4
+    expected = 1 - np.abs(0.1 + 0.5 * X - ROWS["y"].to_numpy()) / 2
     pairs = expected.reshape(-1, 2).sum(axis=1), np.full(3000, 2.0)
     shorter = np.minimum(1, np.sqrt(2) / np.hypot(*pairs))  # one row's worth of each person
     assert sums[0] / 1024 == pytest.approx([(pairs[0] * shorter).sum(), (pairs[1] * shorter).sum()], rel=0.002)

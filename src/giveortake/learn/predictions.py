@@ -21,9 +21,9 @@ _GRAIN = 1 << 20  # numbers of models are rounded to so many parts of 1
 
 @singledispatch
 def gain(model: Any) -> Expression:
-    """How good a model's guess is in a row, from 0 to 1: of classes 1 if it is right, of numbers 1 − (error/width)².
+    """How good a model's guess is in a row, from 0 to 1: of classes 1 if it is right, of numbers 1 − |error|/width.
 
-    The width is that of the declared bounds.
+    The width is that of the declared bounds. Squares would be smaller still beside the noise, where errors are small.
     """
     raise QueryRefused(
         f"what a {type(model).__name__} says cannot be computed behind a session",
@@ -35,22 +35,21 @@ def gain(model: Any) -> Expression:
 def _linear(model: LinearModel) -> Expression:
     low, high = (Fraction(each) for each in model.bounds)
     guess = Call("clamp", (_score(model.features, model.weights), Literal(low), Literal(high)))
-    return squared_gain(Call("subtract", (guess, Column(model.target))), high - low)
+    return near(Call("subtract", (guess, Column(model.target))), high - low)
 
 
 @gain.register
 def _scores(model: LinearScores) -> Expression:
     score = _score(model.features, model.coefficients)
     if isinstance(model.target, ScaledNumber):
-        near = Call("clamp", (score, Literal(Fraction(-1)), Literal(Fraction(1))))
-        return squared_gain(Call("subtract", (near, target_value(model.target))), Fraction(2))
+        guess = Call("clamp", (score, Literal(Fraction(-1)), Literal(Fraction(1))))
+        return near(Call("subtract", (guess, target_value(model.target))), Fraction(2))
     return right(score, target_value(model.target))
 
 
-def squared_gain(error: Expression, width: Fraction) -> Expression:
-    """1 − (error/width)²."""
-    share = Call("multiply", (error, Literal(1 / width)))
-    return Call("subtract", (Literal(Fraction(1)), Call("multiply", (share, share))))
+def near(error: Expression, width: Fraction) -> Expression:
+    """1 − |error|/width."""
+    return Call("subtract", (Literal(Fraction(1)), Call("multiply", (Call("abs", (error,)), Literal(1 / width)))))
 
 
 def right(score: Expression, truth: Expression) -> Expression:

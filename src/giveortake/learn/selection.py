@@ -83,7 +83,7 @@ def select(
 class Score:
     """A released score from 0 to 1, the larger the better, and about how far the noise moves it.
 
-    Of classes it is the part that is right; of numbers 1 − the mean squared error over the target's width squared.
+    Of classes it is the part that is right; of numbers 1 − the mean distance from the truth over the width.
     """
 
     value: float
