@@ -50,11 +50,11 @@ OURS = (*CLASSIFIERS, *REGRESSORS)
 
 _WORDS = """`giveortake bench learning` wrote this page: learners beside diffprivlib 0.6 and interpret's DP-EBM 0.7, and
 beside models without privacy. {turns} turns, each with a split of its own, three quarters to learn from, the same for
-everybody; {few} of DP-EBM, which is slow, and {fewest} of all peers on flights. δ = {delta}. Scores are areas under the
-ROC curve, and R² for diabetes and diamonds, with the deviation of a single turn; seconds are CPU, of ours with the
-session. Every row is a unit, except under *aircraft*, where an aircraft is, with all its flights: peers have no such
-unit. diffprivlib keeps a pure ε, which is more than is asked for here; it reads classes from the data, and DP-EBM
-classes and the number of rows. Opacus was not tried: it needs torch."""
+everybody; where there were fewer, as of DP-EBM, which is slow, their number stands in parentheses. δ = {delta}. Scores
+are areas under the ROC curve, and R² for diabetes and diamonds, with the deviation of a single turn; seconds are CPU on
+a busy machine, of ours with the session. Every row is a unit, except under *aircraft*, where an aircraft is, with all
+its flights: peers have no such unit. diffprivlib keeps a pure ε, which is more than is asked for here; it reads classes
+from the data, and DP-EBM classes and the number of rows. Opacus was not tried: it needs torch."""
 _BEST = """Of {pairs} pairs of a table and an ε, ours is ahead in {ahead}, even within two deviations of the means in
 {even}, and behind in {behind}{where}. The best of each side is picked after the fact, on both sides alike; who chooses
 among learners by their scores pays for the scores."""
@@ -260,7 +260,7 @@ def _page(results: Results, speed: list[tuple[str, str, str, bool | None]]) -> s
     lines = [
         "# Accuracy of learners, measured",
         "",
-        *_WORDS.format(turns=TURNS, few=FEW_TURNS, fewest=FEW_TURNS_ON_FLIGHTS, delta=DELTA).splitlines(),
+        *_WORDS.format(turns=TURNS, delta=DELTA).splitlines(),
         "",
     ]
     for table in (*NAMES[:4], "aircraft", *NAMES[4:]):
@@ -317,4 +317,5 @@ def _cell(each: list[tuple[float, float]]) -> str:
     scores = [score for score, _ in each]
     if not scores:
         return "–"
-    return f"{mean(scores):.3f}" + (f" ± {stdev(scores):.3f}" if len(scores) > 1 else "")
+    turns = "" if len(scores) == TURNS else f" ({len(scores)})"
+    return f"{mean(scores):.3f}" + (f" ± {stdev(scores):.3f}" if len(scores) > 1 else "") + turns

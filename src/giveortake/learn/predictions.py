@@ -6,11 +6,15 @@ from fractions import Fraction
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from giveortake.errors import QueryRefused
-from giveortake.learn.features import ScaledNumber
+from giveortake.learn.features import ScaledNumber, added
 from giveortake.learn.linear_model import LinearModel
 from giveortake.learn.linear_scores import LinearScores
+from giveortake.learn.logistic import LogisticModel
 from giveortake.learn.scores import score_of, target_value
+from giveortake.learn.shapes import AdditiveModel
 from giveortake.plan import Call, Column, Expression, Literal
 
 if TYPE_CHECKING:
@@ -27,7 +31,7 @@ def gain(model: Any) -> Expression:
     """
     raise QueryRefused(
         f"what a {type(model).__name__} says cannot be computed behind a session",
-        hint="candidates are linear models, logistic ones, and those of sgd and output_perturbation",
+        hint="candidates are linear, logistic and additive models",
     )
 
 
@@ -45,6 +49,29 @@ def _scores(model: LinearScores) -> Expression:
         guess = Call("clamp", (score, Literal(Fraction(-1)), Literal(Fraction(1))))
         return near(Call("subtract", (guess, target_value(model.target))), Fraction(2))
     return right(score, target_value(model.target))
+
+
+@gain.register
+def _logistic(model: LogisticModel) -> Expression:
+    return right(_score(model.features, model.coefficients), target_value(model.target))
+
+
+@gain.register
+def _additive(model: AdditiveModel) -> Expression:
+    terms: list[Expression] = [Literal(Fraction(model.constant))]
+    for shape in model.shapes:
+        place: Any = shape.bins.key().expression
+        terms.append(shape.bins.effect(place, shape.effects.tolist(), -np.arange(shape.bins.size, dtype=float)))
+    score = added(terms)
+    if isinstance(model.target, ScaledNumber):
+        guess = Call("clamp", (score, Literal(Fraction(-1)), Literal(Fraction(1))))
+        return near(Call("subtract", (guess, model.target.scaled())), Fraction(2))
+    return right(score, target_value(model.target))
+
+
+def can_be_scored(model: type[Any]) -> bool:
+    """Whether what such models say can be computed behind a session."""
+    return gain.dispatch(model) is not gain.dispatch(object)
 
 
 def near(error: Expression, width: Fraction) -> Expression:
