@@ -39,6 +39,7 @@ def _demo(arguments: argparse.Namespace, out: Console) -> int:
 
         def announce(address: str) -> None:
             out.print(f"[bold]{address}[/]  serves the bundled table `visits` until Ctrl-C; then all of it is gone")
+            out.print("Open it in a browser and paste one of these tokens:")
             for role, token in ((f"analyst {demo.ANALYST}", ready.analyst), ("custodian", ready.custodian)):
                 out.print(f"  {role:<12} {token}", soft_wrap=True, markup=False)
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _PRIOR = 8.0  # the sum of squares that standard coefficients are thought to have, before anything is seen
 _EDGE = 0.35  # of the largest eigenvalue that noise alone would have
-_ERRORS = 1.5  # deviations of an error that count whole in a row of the farthest columns, and more in nearer ones
+_ERRORS = 2.5  # deviations of an error that count whole in a row of the farthest columns, and more in nearer ones
 _MARK = 0.3  # what marks a row that is made shorter, as a part of the longest
 _GRAIN = 1 << 20
 

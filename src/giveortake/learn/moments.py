@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
+_WIDEST = 8  # columns whose correlations are shown, each with each
+
 
 def moments(
     s: Session | frame.Table,
@@ -228,11 +230,16 @@ class Moments:
     def _table(self) -> tuple[list[str], list[list[str]]]:
         means, deviations = self.means(), np.sqrt(np.maximum(np.diag(self.covariance()), 0))
         related = self.correlations()
-        rows = [
-            [name, f"{means[place]:.4g}", f"{deviations[place]:.4g}", *(f"{each:.2f}" for each in related[place])]
-            for place, name in enumerate(self.names)
+        names = self.names
+        rows = [[name, f"{means[place]:.4g}", f"{deviations[place]:.4g}"] for place, name in enumerate(names)]
+        if len(names) <= _WIDEST:
+            shown = [[f"{each:.2f}" for each in line] for line in related]
+            return ["column", "mean", "deviation", *names], [row + line for row, line in zip(rows, shown, strict=True)]
+        strongest = np.abs(related - np.eye(len(names))).argmax(axis=1).tolist()
+        told = [f"{related[place, other]:.2f} with {names[other]}" for place, other in enumerate(strongest)]
+        return ["column", "mean", "deviation", "strongest correlation"], [
+            [*row, said] for row, said in zip(rows, told, strict=True)
         ]
-        return ["column", "mean", "deviation", *self.names], rows
 
     def _title(self) -> str:
         return f"moments of {len(self.features)} columns over {self.n:,.0f} ± {2 * self.noise:,.0f} rows"

@@ -12,7 +12,7 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.answers import Estimate
+from giveortake.answers import Answer, Estimate
 from giveortake.compile import Spend
 from giveortake.engines import Component
 from giveortake.engines.vector_sums import LONGEST
@@ -45,14 +45,14 @@ def statistical_query(
     *,
     tolerance: Number,
     confidence: Number = "0.95",
-    n: int | Estimate | Moments | None = None,
+    n: int | Estimate | Answer | Moments | None = None,
     key: str | None = None,
 ) -> Estimate:
     """The mean of an expression over all rows that have a value, within `tolerance` as often as `confidence` says.
 
     Guarantee: the price follows from the tolerance and from `n`, a lower bound of the number of rows that is public or
-    was released: a number, an estimate whose lower end counts, moments, or else a profile that was paid for. Without
-    one it is refused before any charge: a price from the true number would tell it. The sum S and the number N of rows
+    was released: a number, an answer to COUNT(*), whose lower end counts, moments, or else a profile that was paid for.
+    Without one it is refused before any charge: a price from the true number would tell it. The sum S and the number N
     are released together, with noise of deviation σ on numbers between -1 and 1. For the mean m, the answer is farther
     from m than t only if ±(e − m·e′) > t·(N + e′) for the noises e, e′: two normal numbers of deviation at most
     σ·√(1 + (1 + t)²), against t·N ≥ t·n. Fewer rows than n cost accuracy, never privacy. It is the mean of the rows,
@@ -94,7 +94,7 @@ class MeanTask(Task):
         asked: Expression,
         tolerance: Fraction,
         sure: Fraction,
-        n: int | Estimate | Moments | None,
+        n: int | Estimate | Answer | Moments | None,
     ) -> MeanTask:
         """As it was said, checked, with the noise that the tolerance asks for."""
         domain = asked.domain(data.schema)
@@ -149,19 +149,22 @@ class MeanTask(Task):
         return self.low + (mean + 1) / 2 * (self.high - self.low)
 
 
-def _least(data: LearningData, n: int | Estimate | Moments | None, sure: Fraction) -> int:
+def _least(data: LearningData, n: int | Estimate | Answer | Moments | None, sure: Fraction) -> int:
     """A lower bound of the number of rows that is public or was released."""
     if isinstance(n, Moments):
         found: float | None = n.n - NormalDist().inv_cdf(float(sure)) * n.noise
-    elif isinstance(n, Estimate):
-        found = float(n.low)
+    elif isinstance(n, Estimate | Answer):
+        low: Any = n.columns[-1].low
+        if len(n) != 1 or low is None:
+            raise InvalidParameter("n", f"{len(n)} rows", "is no one count with an interval", hint="SELECT COUNT(*)")
+        found = float(low[0])
     else:
         found = data.rows_at_least(sure) if n is None else whole("n", n)
     if found is None:
         raise QueryRefused(
             "nothing public or released says how many rows there are at least, and a price from their true number "
             "would tell it",
-            hint="n=10_000, if that is public; or ask for a count first, and say n=count.low",
+            hint="n=10_000, if that is public; or ask for a count first, and say n=count",
         )
     if found < 1:
         raise QueryRefused("what was released says of no row that it is there", hint="n=10_000, if that is public")

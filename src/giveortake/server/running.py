@@ -13,6 +13,7 @@ import uvicorn
 from giveortake.errors import NotFound
 from giveortake.server.application import Application
 from giveortake.server.connections import protocol
+from giveortake.server.console.entrance import page_refusal
 from giveortake.server.log import Log
 from giveortake.server.service import Service
 from giveortake.server.table import ROUTES
@@ -48,7 +49,7 @@ async def running(settings: Settings) -> AsyncIterator[tuple[str, Service]]:
     service, log = Service.of(settings), Log(settings.log)
     try:
         await service.open()
-        server = _Server(_config(settings, Application(service, ROUTES, log)))
+        server = _Server(_config(settings, Application(service, ROUTES, log, page_refusal=page_refusal)))
         serving = asyncio.ensure_future(server.serve(sockets=[listening]))
         try:
             while not server.started and not serving.done():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from giveortake.server import administration, asking, health, openapi
+from giveortake.server.console.routes import ROUTES as PAGES
 
 _OWN = (*health.ROUTES, *asking.ROUTES, *administration.ROUTES)
-ROUTES = (*_OWN, openapi.route_of(_OWN))
+ROUTES = (*_OWN, openapi.route_of(_OWN), *PAGES)

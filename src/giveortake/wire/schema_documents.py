@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.privacy.documents import promise_to_json
+from giveortake.session.session import mechanism_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,11 +27,19 @@ def described(session: Session) -> dict[str, Any]:
         "neighbours": session.budget.neighbours,
         "budget": str(session.budget),
         "promise": promise_to_json(session.budget),
+        "promise_to_all": _promise_to_all(session),
         "caps": caps.to_json() if caps.stated else None,
         "caps_in_words": str(caps) if caps.stated else "each question says how much of a person counts",
         "tables": [_table(name, relation) for name, relation in session.catalog.private.items()],
         "public": [_public(table) for table in session.catalog.public.values()],
     }
+
+
+def _promise_to_all(session: Session) -> dict[str, Any] | None:
+    """What all answers to everybody together promise the people: it is told to them, so that nobody need keep it."""
+    levels = mechanism_of(session).ledger.levels()
+    found = next(each.budget for each in levels if (each.kind, each.name) == ("population", session.population))
+    return None if found is None else promise_to_json(found)
 
 
 def origin_of(document: Mapping[str, Any]) -> Origin:

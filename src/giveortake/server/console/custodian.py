@@ -1,0 +1,189 @@
+"""The custodian's pages: who may ask, with what, what waits, what failed, and whether the ledger is whole."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from giveortake.server import administration
+from giveortake.server.console.pages import at, page
+from giveortake.server.console.states import Told, told
+from giveortake.server.console.views import amount, whole
+from giveortake.server.refusals import Refused
+from giveortake.server.routes import Call, Result, Route
+from giveortake.server.schemas import of, text
+
+_REASON = "by the custodian, in the console"
+_DATASET = re.compile(r"dataset-(.+)", re.DOTALL)
+
+
+async def desk(call: Call) -> Result:
+    """Everything at one look."""
+    return await _shown(call)
+
+
+async def act(call: Call) -> Result:
+    """One act, written to the ledger with who did it; then the same page, with what came of it."""
+    said = {name: value.strip() for name, value in call.body.items()}
+    try:
+        done, more = await _ACTS[said["do"]](call, said)
+    except Refused as refused:
+        return await _shown(call, said=told(refused))
+    return await _shown(
+        call, said=Told("done", done, "", "", "Written to the ledger, with your token's name.", calm=True), **more
+    )
+
+
+async def _shown(call: Call, *, said: Told | None = None, secret: str = "", checked: Any = None) -> Result:
+    empty = at(call)
+    people: Any = await administration.analysts(empty)
+    budgets: Any = await administration.levels(empty)
+    tokens: Any = await administration.tokens(empty)
+    waiting: Any = await administration.approvals(empty)
+    failed: Any = await administration.failures(empty)
+    return page(
+        call,
+        "custodian.html",
+        here="custodian",
+        dataset=None,
+        told=said,
+        secret=secret,
+        checked=checked,
+        datasets=list(call.who.datasets),
+        analysts=[_person(each) for each in people["analysts"]],
+        levels=[_level(each) for each in budgets["levels"]],
+        tokens=tokens["tokens"],
+        approvals=[_approval(each) for each in waiting["approvals"]],
+        failures=failed["failures"],
+        service=failed["service"],
+    )
+
+
+# -- acts --------------------------------------------------------------------------------------------------------------
+
+
+async def _add_analyst(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    names = [found[1] for each in said if (found := _DATASET.fullmatch(each))]
+    budget = {name: said[name] for name in ("epsilon", "delta") if said.get(name)}
+    body = {"name": said.get("name", ""), "datasets": names, **({"budget": budget} if budget else {})}
+    await administration.add_analyst(replace(at(call), body=body))
+    return f"{said.get('name')} may ask now; a token lets them in", {}
+
+
+async def _issue_token(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    name = said.get("name", "")
+    body = {"role": "analyst", "name": name} if name else {"role": "custodian"}
+    made: Any = await administration.issue_token(replace(at(call), body=body))
+    return f"A token for {name or 'a custodian'}: it is shown this once", {"secret": made["token"]}
+
+
+async def _revoke_token(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    there = at(call, path={"token": said.get("token", "")}, reason=said.get("reason") or _REASON)
+    await administration.revoke_token(there)
+    return "The token lets nobody in any more", {}
+
+
+async def _revoke(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    there = at(call, path={"analyst": said.get("name", "")}, reason=said.get("reason") or _REASON)
+    await administration.revoke_analyst(there)
+    return f"{said.get('name')} is told nothing more", {}
+
+
+async def _readmit(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    there = at(call, path={"analyst": said.get("name", "")}, reason=said.get("reason") or _REASON)
+    await administration.readmit_analyst(there)
+    return f"{said.get('name')} may ask again", {}
+
+
+async def _change_budget(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    budget = {name: said[name] for name in ("epsilon", "delta") if said.get(name)}
+    there = at(call, path={"level": said.get("level", "")}, budget=budget, reason=said.get("reason") or _REASON)
+    await administration.change_budget(there)
+    return "A new promise is in place of the old one", {}
+
+
+async def _decide(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    there = at(call, path={"request": said.get("request", "")}, reason=said.get("reason") or _REASON)
+    if said["do"] == "approve":
+        await administration.approve(there)
+        return "Approved, once", {}
+    await administration.deny(there)
+    return "Denied", {}
+
+
+async def _reset_failures(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    there = at(call, path={"level": said.get("level", "")}, reason=said.get("reason") or _REASON)
+    await administration.reset_failures(there)
+    return "As many failures are allowed again", {}
+
+
+async def _check(call: Call, _said: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    found = await administration.verify(replace(at(call)))
+    return "The ledger was read and derived anew", {"checked": found}
+
+
+_ACTS = {
+    "add_analyst": _add_analyst,
+    "issue_token": _issue_token,
+    "revoke_token": _revoke_token,
+    "revoke": _revoke,
+    "readmit": _readmit,
+    "change_budget": _change_budget,
+    "approve": _decide,
+    "deny": _decide,
+    "reset_failures": _reset_failures,
+    "check": _check,
+}
+
+
+# -- views -------------------------------------------------------------------------------------------------------------
+
+
+def _person(analyst: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": analyst["name"],
+        "datasets": analyst["datasets"],
+        "revoked": analyst["revoked"],
+        "levels": [_level(each) for each in analyst["levels"]],
+    }
+
+
+def _level(level: dict[str, Any]) -> dict[str, Any]:
+    left, share = level.get("affordable"), level.get("share")
+    return {
+        "number": level["number"],
+        "kind": level.get("level") or level.get("kind"),
+        "name": level["name"],
+        "budget": whole(level) or "that of its people",
+        "left": "–" if left is None else f"ε = {amount(left)}",
+        "used": "–" if share is None else f"{100 * share:.3g} %",
+        "closed": bool(level.get("closed")),
+    }
+
+
+def _approval(asked: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "request": asked["request"],
+        "analyst": asked["analyst"] or "custodian",
+        "dataset": asked["dataset"],
+        "asked": asked["asked"] or "–",
+        "at": str(asked["at"])[:16].replace("T", " "),
+        "spend": (asked.get("questions") or [{}])[0].get("spend"),
+    }
+
+
+_FORM = {
+    **of(
+        "do",
+        do={"type": "string", "enum": list(_ACTS)},
+        **{name: text(1000, 0) for name in ("name", "epsilon", "delta", "token", "reason", "level", "request")},
+    ),
+    "additionalProperties": text(10, 0),  # a box for each data set, ticked or not there
+    "maxProperties": 60,
+}
+
+ROUTES = (
+    Route("GET", "/custodian", "custodian", "everything at one look", desk, page=True),
+    Route("POST", "/custodian", "custodian", "one act", act, body=_FORM, page=True),
+)

@@ -1,0 +1,84 @@
+"""The way in and out: a token is pasted once, and lives in a cookie that scripts and other sites cannot use."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from giveortake.server.console.pages import HEADERS, page, see, shown, static_file
+from giveortake.server.console.states import NOTHING, Told, told
+from giveortake.server.refusals import Refused
+from giveortake.server.routes import Call, Reply, Result, Route
+from giveortake.server.schemas import of, text
+
+if TYPE_CHECKING:
+    from giveortake.server.routes import Principal
+    from giveortake.server.settings import Settings
+
+COOKIE = "giveortake"
+_TOKEN = re.compile(r"[!#-+\--:<-\[\]-~]{1,200}")  # what a cookie can hold
+_MEDIA = {
+    "console.css": "text/css; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+    **dict.fromkeys(("workbench.js", "highlight.js", "completion.js", "curve.js"), "text/javascript; charset=utf-8"),
+}
+_NEEDED = Told(
+    "unauthenticated",
+    "A valid token is needed",
+    "If yours worked before, it has expired or was revoked.",
+    "whoever keeps the data gives new ones",
+    NOTHING,
+    calm=True,
+)
+
+
+async def login_page(call: Call) -> Result:
+    """Where a token is pasted."""
+    return page(call, "login.html", told=_NEEDED if "why" in call.query else None)
+
+
+async def login(call: Call) -> Result:
+    """Keep the token; whether it lets anybody in, the guard says on the next page, as it does on every page."""
+    token = call.body["token"].strip()
+    if not _TOKEN.fullmatch(token):
+        return see("/login?why=token")
+    return see("/", cookie=_cookie(call.service.settings, token))
+
+
+async def logout(call: Call) -> Result:
+    """Forget the token."""
+    return see("/login", cookie=_cookie(call.service.settings, ""))
+
+
+async def static(call: Call) -> Result:
+    """Styles and scripts: the same for everybody."""
+    name = call.path["name"]
+    if name not in _MEDIA:
+        raise Refused("not_found")
+    return Reply(static_file(name), _MEDIA[name], headers=list(HEADERS))
+
+
+def page_refusal(refused: Refused, principal: Principal | None) -> Reply:
+    """The page of whoever cannot have one: nobody yet is sent to the entrance."""
+    if refused.cause.name == "unauthenticated":
+        return see("/login?why=token")
+    said = told(refused)
+    back = "/" if principal is not None else "/login"
+    return shown("refusal.html", principal, status=refused.cause.status, told=said, back=back, here="", dataset=None)
+
+
+def _cookie(settings: Settings, token: str) -> bytes:
+    secure = settings.secure_cookies
+    name = f"__Host-{COOKIE}" if secure else COOKIE
+    ends = "" if token else "; Max-Age=0"
+    return f"{name}={token}; Path=/; HttpOnly; SameSite=Strict{'; Secure' * secure}{ends}".encode("ascii")
+
+
+ROUTES = (
+    Route("GET", "/login", "anybody", "where a token is pasted", login_page, query={"why": text(20)}, page=True),
+    Route("POST", "/login", "anybody", "keep a token in a cookie", login, body=of("token", token=text(400)), page=True),
+    Route("POST", "/logout", "analyst", "forget the token", logout, body=of(), page=True),
+    Route(
+        "GET", "/static/{name}", "anybody", "styles and scripts", static, media=tuple(set(_MEDIA.values())), page=True
+    ),
+)

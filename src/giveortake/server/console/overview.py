@@ -1,0 +1,131 @@
+"""Data sets: what there is, what is left, what may be asked; and what ε means for each."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from giveortake import accounting
+from giveortake.errors import GiveOrTakeError
+from giveortake.exact import shown
+from giveortake.ledger.events import event_from_dict
+from giveortake.privacy import PureDP
+from giveortake.privacy.documents import promise_from_json
+from giveortake.privacy.explaining import PRIORS, beliefs, percent_down, percent_up
+from giveortake.server import asking
+from giveortake.server.console.burn_chart import burn_chart
+from giveortake.server.console.pages import asking_for, at, page, patiently
+from giveortake.server.console.promise_charts import attacker_chart, belief_chart, group_chart
+from giveortake.server.console.states import told
+from giveortake.server.console.views import standing_view
+from giveortake.server.refusals import Refused
+from giveortake.server.routes import Call, Result, Route
+
+if TYPE_CHECKING:
+    from giveortake.privacy import Guarantee
+    from giveortake.server.console.markup import Markup
+
+_DRAWN = 200  # charges of one data set, at most
+_EPSILONS = tuple(map(Fraction, ("0.01", "0.1", "0.5", "1", "2", "5")))
+
+
+async def datasets(call: Call) -> Result:
+    """Cards of everything that the asker may ask."""
+    cards = await asyncio.gather(*(_card(call, name) for name in call.who.datasets))
+    if call.who.analyst is not None:
+        charges = await _charges(call)
+        for card in cards:
+            card["burned"] = _burned(card, charges)
+    only = cards[0]["name"] if len(cards) == 1 else None
+    return page(call, "datasets.html", here="datasets", dataset=only, cards=cards)
+
+
+async def _card(call: Call, name: str) -> dict[str, Any]:
+    try:
+        found: Any = await patiently(asking.dataset, at(call, path={"dataset": name}))
+    except Refused as refused:
+        return {"name": name, "told": told(refused)}
+    standing = standing_view(found["standing"])
+    return {**found, "name": name, "told": None, "standing": standing, "burned": None, "described": found}
+
+
+async def _charges(call: Call) -> list[Any] | None:
+    """What the asker was charged for, in order; None if that is much, or cannot be read."""
+    found: list[Any] = []
+    for name in call.who.datasets:
+        try:
+            there: Any = await patiently(
+                asking.releases, asking_for(call, {"dataset": name}, limit=_DRAWN, order="newest")
+            )
+        except Refused:
+            return None
+        if there["more"]:
+            return None
+        found += there["releases"]
+    return [event_from_dict(each["event"]) for each in sorted(found, key=lambda each: str(each["at"]))]
+
+
+def _burned(card: dict[str, Any], charges: list[Any] | None) -> Markup | None:
+    """The budget as it burned down: the same charges again, in a filter of the same promise.
+
+    It is drawn only if it ends where the ledger says that the budget stands.
+    """
+    standing = (card.get("described") or {}).get("standing") or {}
+    if not charges or standing.get("promise") is None:
+        return None
+    guard = accounting.filter(promise_from_json(standing["promise"]))
+    used = []
+    try:
+        for event in charges:
+            guard.charge(event)
+            used.append(float(guard.share))
+    except GiveOrTakeError:
+        return None
+    if abs(used[-1] - float(standing.get("share") or 0.0)) > 1e-6:
+        return None
+    return burn_chart(used, card["name"])
+
+
+async def meaning(call: Call) -> Result:
+    """What the promises mean, for the asker's own answers and for all answers together."""
+    found: Any = await patiently(asking.dataset, at(call))
+    promises = []
+    if call.who.analyst is not None and found["promise"] is not None:
+        promises.append(_explained(promise_from_json(found["promise"]), "All that you may ever ask, together"))
+    if found["promise_to_all"] is not None:
+        promises.append(
+            _explained(promise_from_json(found["promise_to_all"]), "All that anybody may ever ask, together")
+        )
+    unit = found["unit"] or "row"
+    return page(call, "meaning.html", here="meaning", dataset=call.path["dataset"], promises=promises, who_is=unit)
+
+
+def _explained(promise: Guarantee, whose: str) -> dict[str, Any]:
+    epsilon = getattr(promise, "epsilon", None)
+    others = [PureDP(each) for each in sorted({*_EPSILONS} - {epsilon})]
+    rows = [("this promise", [_between(promise, prior) for prior in PRIORS])]
+    rows += [(f"ε = {shown(each.epsilon, 4)}, pure", [_between(each, prior) for prior in PRIORS]) for each in others]
+    return {
+        "whose": whose,
+        "paragraphs": promise.explain().paragraphs,
+        "belief": belief_chart(promise),
+        "attacker": attacker_chart(promise),
+        "group": group_chart(promise),
+        "priors": [f"{shown(100 * prior)} %" for prior in PRIORS],
+        "rows": rows,
+    }
+
+
+def _between(promise: Guarantee, prior: Fraction) -> str:
+    found = None
+    with suppress(GiveOrTakeError):
+        found = beliefs(promise, prior)
+    return "anything" if found is None else f"{percent_down(found[0])[:-2]}–{percent_up(found[1])}"
+
+
+ROUTES = (
+    Route("GET", "/", "analyst", "cards of all data sets", datasets, page=True),
+    Route("GET", "/meaning/{dataset}", "analyst", "what ε means", meaning, page=True),
+)

@@ -1,0 +1,95 @@
+"""Pages: templates that escape everything, and headers under which a page can run and load only what is ours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+
+from giveortake.answers.printable import printable
+from giveortake.server.refusals import Refused
+from giveortake.server.routes import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from giveortake.server.routes import Call, Principal, Result
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = [(b"content-security-policy", POLICY.encode()), (b"cross-origin-opener-policy", b"same-origin")]
+HTML = "text/html; charset=utf-8"
+
+
+def page(call: Call, template: str, *, status: int = 200, **values: Any) -> Reply:
+    """A page for whoever asks."""
+    return shown(template, call.principal, status=status, **values)
+
+
+def shown(template: str, who: Principal | None, *, status: int = 200, **values: Any) -> Reply:
+    """A page for somebody, or for nobody yet."""
+    content = _templates().get_template(template).render(who=who, **values)
+    return Reply(content.encode("utf-8", "replace"), HTML, status, list(HEADERS))
+
+
+def see(place: str, *, cookie: bytes | None = None) -> Reply:
+    """Send a browser to another page of ours."""
+    more = [] if cookie is None else [(b"set-cookie", cookie)]
+    return Reply(b"", HTML, 303, [(b"location", place.encode("ascii")), *HEADERS, *more])
+
+
+def at(call: Call, *, path: dict[str, str] | None = None, **body: Any) -> Call:
+    """The call of a handler of the API, as the page makes it for whoever asks."""
+    return replace(call, path=call.path if path is None else call.path | path, query={}, body=body)
+
+
+async def patiently(handler: Callable[[Call], Awaitable[Result]], call: Call) -> Any:
+    """What a handler gives that only reads: asked once more if its worker was lost, since nothing could be charged."""
+    try:
+        return await handler(call)
+    except Refused as refused:
+        if not refused.cause.again:
+            raise
+        return await handler(call)
+
+
+def asking_for(call: Call, path: dict[str, str] | None = None, **query: Any) -> Call:
+    """The call of a handler that takes a query and no body."""
+    return replace(call, path=call.path if path is None else call.path | path, query=query, body={})
+
+
+def sentence(words: str) -> str:
+    """Words as a sentence.
+
+    >>> sentence("at most 4 rows of a person")
+    'At most 4 rows of a person.'
+    """
+    said = words.strip()
+    first = said[:1].upper() if said[:1].isascii() else said[:1]  # an ε stays one
+    return said and f"{first}{said[1:]}{'' if said[-1] in '.!?' else '.'}"
+
+
+@lru_cache(maxsize=1)
+def _templates() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("giveortake.server.console"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters["safe_text"] = lambda words: printable(str(words))
+    environment.filters["sentence"] = lambda words: sentence(str(words))
+    return environment
+
+
+@lru_cache(maxsize=16)
+def static_file(name: str) -> bytes:
+    """One of the files that come with the console."""
+    return (files("giveortake.server.console") / "static" / name).read_bytes()

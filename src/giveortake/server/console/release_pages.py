@@ -1,0 +1,210 @@
+"""Releases: the log, one release, refining it, and what changed between two of them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+from urllib.parse import quote as in_address
+
+from giveortake.errors import InvalidParameter
+from giveortake.exact import shown as shown_fraction
+from giveortake.server import asking
+from giveortake.server.console.differences import Difference, difference
+from giveortake.server.console.forms import NONCE, Form, kept_nonce, key_of
+from giveortake.server.console.pages import asking_for, at, page, patiently, see
+from giveortake.server.console.snippets import snippets
+from giveortake.server.console.states import NOTHING, Told, told
+from giveortake.server.console.views import answer_of, answer_view, short, table_view
+from giveortake.server.refusals import Refused
+from giveortake.server.routes import Call, Result, Route
+from giveortake.server.schemas import of, text
+from giveortake.server.shapes import RELEASE
+
+_PAGE = 50
+_LOOKED_THROUGH = 1000
+_SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ"}
+
+
+async def log(call: Call) -> Result:
+    """What was asked and paid for, the newest first; words find some of them."""
+    wanted = call.query.get("q", "").strip()
+    limit = _LOOKED_THROUGH if wanted else _PAGE
+    further = {"after": call.query["after"]} if "after" in call.query else {}
+    found: Any = await patiently(asking.releases, asking_for(call, order="newest", limit=limit, **further))
+    rows = [_row(each) for each in found["releases"]]
+    if wanted:
+        rows = [row for row in rows if wanted.casefold() in f"{row['asked']} {row['id']}".casefold()]
+    more = found["releases"][-1]["id"] if found["more"] and found["releases"] else ""
+    return page(call, "releases.html", here="releases", dataset=call.path["dataset"], rows=rows, q=wanted, more=more)
+
+
+async def one(call: Call) -> Result:
+    """One release, for good."""
+    return await _one(call, None)
+
+
+async def _one(call: Call, said: Told | None) -> Result:
+    name, release = call.path["dataset"], call.path["release"]
+    document: Any = await patiently(asking.release, at(call))
+    record = await record_of(call, release)
+    form = asked_again(record)
+    return page(
+        call,
+        "release.html",
+        here="releases",
+        dataset=name,
+        answer=answer_view(answer_of(document), epsilon=form.epsilon),
+        record={"asked": _asked(record), "sql": form.sql},
+        epsilon=form.epsilon,
+        nonce=kept_nonce(call.body),
+        snippets=snippets(name, form.sql, form.terms) if form.sql else [],
+        told=said,
+    )
+
+
+async def refined(call: Call) -> Result:
+    """Spend more on it, and keep what was paid."""
+    name, release = call.path["dataset"], call.path["release"]
+    epsilon = call.body["epsilon"].strip().replace(",", ".")
+    key = key_of(kept_nonce(call.body), "refine", name, release, epsilon)
+    try:
+        found: Any = await asking.refine(at(call, terms={"epsilon": epsilon}, key=key))
+    except Refused as refused:
+        return await _one(call, told(refused))
+    return see(f"/releases/{in_address(name, safe='')}/{in_address(str(found['release_id']), safe='')}")
+
+
+async def compared(call: Call) -> Result:
+    """Two releases, and what changed from one to the other."""
+    name = call.path["dataset"]
+    chosen = [call.query.get(each) for each in ("before", "after")]
+    if None in chosen:
+        said = Told("invalid", "Choose two releases", "One as before, one as after.", "", NOTHING, calm=True)
+        return page(call, "compare.html", here="releases", dataset=name, told=said)
+    documents: list[Any] = [await patiently(asking.release, at(call, path={"release": str(each)})) for each in chosen]
+    before, after = map(answer_of, documents)
+    try:
+        found = difference(before, after)
+    except InvalidParameter as error:
+        said = Told("invalid", "These two cannot be compared", error.message, error.hint or "", NOTHING, calm=True)
+        return page(call, "compare.html", here="releases", dataset=name, told=said)
+    records = [await record_of(call, str(each)) for each in chosen]
+    sides = [
+        {"id": str(each), "short": short(str(each)), "asked": _asked(record)}
+        for each, record in zip(chosen, records, strict=True)
+    ]
+    view = table_view([*found.keys, *found.estimates])
+    percent = shown_fraction(100 * found.confidence)
+    return page(
+        call,
+        "compare.html",
+        here="releases",
+        dataset=name,
+        told=None,
+        before=sides[0],
+        after=sides[1],
+        answer={**view, "certainty": "", "counts": _held(found, percent), "notes": [], "uncertain": []},
+        surely=_surely(found),
+        lines=_lines(found),
+    )
+
+
+def _held(found: Difference, percent: str) -> str:
+    each = "all together" if found.together else "each"
+    return (
+        f"The intervals of the differences hold with at least {percent} %, {each}: both noises are in them, and what "
+        "either release may miss is added up."
+    )
+
+
+def _surely(found: Difference) -> str:
+    certain = sum(found.certain)
+    name = found.estimates[0].name
+    return f"{certain:,} of {len(found):,} rows surely changed in {name}: their intervals do not hold zero."
+
+
+def _lines(found: Difference) -> list[str]:
+    lines = list(found.notes)
+    if found.only_before or found.only_after:
+        lines.append(
+            f"{found.only_before:,} rows are in the first release alone, {found.only_after:,} in the second alone; "
+            "where keys are found in the data, that may be noise."
+        )
+    if found.left_aside:
+        lines.append(f"Not in both, or no numbers: {', '.join(found.left_aside)}.")
+    return lines
+
+
+async def record_of(call: Call, release: str) -> dict[str, Any]:
+    """What the ledger says of a release; of one that was long ago, only its id."""
+    found: Any = await patiently(asking.releases, asking_for(call, order="newest", limit=_LOOKED_THROUGH))
+    return next((each for each in found["releases"] if each["id"] == release), {"id": release})
+
+
+def asked_again(record: dict[str, Any]) -> Form:
+    """The form that would ask the same."""
+    questions = record.get("questions") or [{}]
+    said = questions[0]
+    spend = said.get("spend") or {}
+    caps = said.get("caps") or {}
+    plain = {name: str(value) for name, value in caps.items() if isinstance(value, int | str)}
+    known = {name: plain[name] for name in ("rows_per_person", "groups_per_person", "rows_per_group") if name in plain}
+    epsilon = spend.get("epsilon") if isinstance(spend, dict) else None
+    return Form(sql=said.get("sql") or "", **({} if epsilon is None else {"epsilon": _decimal(epsilon)}), **known)
+
+
+def _row(record: dict[str, Any]) -> dict[str, Any]:
+    questions = record.get("questions") or [{}]
+    return {
+        "id": record["id"],
+        "short": short(record["id"]),
+        "asked": _asked(record),
+        "at": str(record["at"])[:16].replace("T", " "),
+        "price": _price(questions[0].get("spend")),
+        "settled": record["settled"],
+        "failed": record["failed"],
+    }
+
+
+def _asked(record: dict[str, Any]) -> str:
+    """The question as it was written, or else in words."""
+    questions = record.get("questions") or [{}]
+    return str(questions[0].get("sql") or record.get("asked") or "–")
+
+
+def _price(spend: Any) -> str:
+    if not isinstance(spend, dict):
+        return "–" if spend is None else str(spend)
+    said = [
+        f"{_SIGNS[name]} = {_decimal(value)}" for name, value in spend.items() if name in _SIGNS and value is not None
+    ]
+    return ", ".join(said) or "–"
+
+
+def _decimal(number: Any) -> str:
+    try:
+        return shown_fraction(Fraction(str(number)))
+    except (ValueError, ZeroDivisionError):
+        return str(number)
+
+
+_RELEASE = "/releases/{dataset}/{release}"
+ROUTES = (
+    Route(
+        *("GET", "/releases/{dataset}", "analyst", "the log of releases", log),
+        query={"q": text(200, 0), "after": RELEASE},
+        page=True,
+    ),
+    Route("GET", _RELEASE, "analyst", "one release", one, page=True),
+    Route(
+        *("POST", f"{_RELEASE}/refine", "analyst", "refine a release", refined),
+        body=of("epsilon", epsilon=text(40), nonce=NONCE),
+        page=True,
+        touches=True,
+    ),
+    Route(
+        *("GET", "/compare/{dataset}", "analyst", "what changed between two releases", compared),
+        query={"before": RELEASE, "after": RELEASE},
+        page=True,
+    ),
+)

@@ -1,0 +1,14 @@
+"""All pages of the console, as lines of the table of routes."""
+
+from __future__ import annotations
+
+from giveortake.server.console import custodian, entrance, overview, profile_page, release_pages, workbench
+
+ROUTES = (
+    *entrance.ROUTES,
+    *overview.ROUTES,
+    *workbench.ROUTES,
+    *release_pages.ROUTES,
+    *profile_page.ROUTES,
+    *custodian.ROUTES,
+)

@@ -1,0 +1,39 @@
+"""The same question in Python, R and curl, to be taken along. No token is in them: they read it where it is kept."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from giveortake.answers.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def snippets(dataset: str, sql: str, terms: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Names of languages, and the code."""
+    text = json.dumps(printable(sql), ensure_ascii=False)
+    said = ", ".join(f"{name}={json.dumps(value)}" for name, value in terms.items())
+    body = json.dumps({"sql": sql, "terms": dict(terms), "key": "a key of your own"}, ensure_ascii=True, indent=1)
+    place = f"/v1/datasets/{quote(dataset, safe='')}/answer"
+    python = (
+        "import os\nimport giveortake as gt\n\n"
+        'c = gt.connect(os.environ["GIVEORTAKE_URL"], token=os.environ["GIVEORTAKE_TOKEN"])\n'
+        f"q = c.sql({text})\nprint(q.quote({said}))  # free\nprint(q.answer({said}))\n"
+    )
+    r = (
+        'library(httr2)\n\nanswer <- request(Sys.getenv("GIVEORTAKE_URL")) |>\n'
+        f'  req_url_path("{place}") |>\n'
+        '  req_auth_bearer_token(Sys.getenv("GIVEORTAKE_TOKEN")) |>\n'
+        f"  req_body_json(list(sql = {text},\n"
+        f"    terms = list({', '.join(f'{name} = {json.dumps(value)}' for name, value in terms.items())}),\n"
+        '    key = "a key of your own")) |>\n  req_perform() |> resp_body_json(simplifyVector = TRUE)\n'
+        "as.data.frame(answer$columns)\n"
+    )
+    curl = (
+        f'curl -s "$GIVEORTAKE_URL{place}" \\\n  -H "Authorization: Bearer $GIVEORTAKE_TOKEN" \\\n'
+        f"  -H 'Content-Type: application/json' --data @- <<'JSON'\n{body}\nJSON\n"
+    )
+    return [("Python", python), ("R", r), ("curl", curl)]

@@ -1,0 +1,72 @@
+"""What a page says when something cannot be had: what happened, whether anything was charged, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from giveortake.server.refusals import Refused
+
+NOTHING = "Nothing was charged."
+ONCE = "If it was charged, it is charged once: the same button sends the same key, and the answer is then free."
+_TITLES = {
+    "unauthenticated": ("A token is needed", NOTHING),
+    "role": ("This is for the custodian", NOTHING),
+    "foreign_page": ("This came from another site", NOTHING),
+    "revoked": ("Your access was revoked", "What was released before stays what it is."),
+    "not_found": ("There is nothing here, or nothing for you", NOTHING),
+    "refused": ("This cannot be asked", NOTHING),
+    "invalid": ("That does not fit", NOTHING),
+    "malformed": ("That does not fit", NOTHING),
+    "unprovable": ("Nothing could be promised for this", NOTHING),
+    "unpriced": ("This has no price here", NOTHING),
+    "budget": ("Too dear", NOTHING),
+    "allowance": ("No more questions", NOTHING),
+    "approval_required": (
+        "This waits for approval",
+        "Nothing was charged yet. Once it is approved, ask the same again.",
+    ),
+    "key_conflict": ("This key was used for another question", NOTHING),
+    "table_changed": ("The table has changed", NOTHING),
+    "closed": ("This budget is closed", NOTHING),
+    "too_many": ("Too many requests", NOTHING),
+    "failed": (
+        "The question failed",
+        "It was charged: that something failed could tell something. Asking again is free.",
+    ),
+    "worker_lost": ("The worker was lost", ONCE),
+    "deadline": ("The question took too long, and was ended", ONCE),
+    "overloaded": ("No worker is free", ONCE),
+    "busy": ("The ledger is busy", ONCE),
+    "ledger": ("The ledger cannot be used now", ONCE),
+    "draining": ("The service is stopping", ONCE),
+    "internal": ("Something went wrong here", ONCE),
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a panel says."""
+
+    cause: str
+    title: str
+    message: str
+    hint: str
+    charged: str
+    calm: bool = False
+
+
+def told(refused: Refused, *, exhausted: bool = False) -> Told:
+    """A refusal, in the words of a page."""
+    cause = refused.cause.name
+    error = refused.document["error"]
+    title, charged = _TITLES.get(cause, ("This cannot be done", NOTHING))
+    hint = error.get("hint") or ""
+    if cause == "budget" and exhausted:
+        title, hint = (
+            "Your allotment is used up",
+            "the custodian can grant more; what was released stays readable, free",
+        )
+    return Told(cause, title, str(error.get("message") or ""), str(hint), charged)

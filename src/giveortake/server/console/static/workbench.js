@@ -1,0 +1,111 @@
+// The workbench: everything here also works without it, but for the live curve and the offers of names.
+import { complete } from "./completion.js";
+import { move, points, shareOf, spendAt } from "./curve.js";
+import { highlight } from "./highlight.js";
+
+const SETTLE = 350; // milliseconds of quiet before the exact quote is fetched
+const id = (name) => document.getElementById(name);
+let waiting, asked = 0;
+
+function remember(name, value) { try { sessionStorage.setItem(name, value); } catch { /* a private window */ } }
+function recall(name) { try { return sessionStorage.getItem(name); } catch { return null; } }
+
+function say(words) { const place = id("live"); if (place) place.textContent = words; }
+
+function start() {
+  const form = id("question");
+  if (!form) return;
+  const area = id("sql"), spend = id("epsilon"), slider = id("slider"), place = location.pathname;
+  // the nonce makes the key of a question: kept for the tab, so that the same question after a reload, or after a kill,
+  // is the same request, is charged once, and gives one answer
+  const nonce = recall(`nonce ${place}`) || form.elements.nonce.value;
+  form.elements.nonce.value = nonce;
+  remember(`nonce ${place}`, nonce);
+  if (!area.value && recall(`draft ${place}`)) area.value = recall(`draft ${place}`);
+
+  const light = () => { highlight(area.value, id("light")); id("light").scrollTop = area.scrollTop; };
+  id("editor").classList.add("lit");
+  area.addEventListener("input", () => { light(); remember(`draft ${place}`, area.value); });
+  area.addEventListener("scroll", light);
+  complete(area, id("offers"));
+  light();
+
+  if (slider && points().length) {
+    id("slide").hidden = false;
+    slider.value = 1000 * shareOf(Number(spend.value), points());
+    slider.addEventListener("input", () => {
+      spend.value = String(spendAt(slider.value / 1000, points()));
+      moved();
+    });
+  }
+  spend.addEventListener("input", () => {
+    const value = Number(spend.value);
+    if (value > 0 && points().length) { slider.value = 1000 * shareOf(value, points()); moved(); }
+  });
+  function moved() {
+    const margin = move(Number(spend.value));
+    const about = id("about");
+    if (about && margin) about.textContent = `about ± ${Number(margin.toPrecision(2)).toLocaleString("en")} at ε = ${spend.value}`;
+    slider.setAttribute("aria-valuetext", `ε = ${spend.value}, ${about ? about.textContent : ""}`);
+    const ask = id("ask");
+    if (ask) { ask.textContent = `Ask for ε = ${spend.value}`; ask.disabled = true; } // until the exact quote is there
+    clearTimeout(waiting);
+    waiting = setTimeout(() => quote(form, ["exact", "act", "allot"]), SETTLE);
+  }
+  form.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { // quotes, never asks
+      event.preventDefault();
+      quote(form, null);
+    }
+  });
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const data = new URLSearchParams(new FormData(form));
+    if (event.submitter && event.submitter.name) data.set(event.submitter.name, event.submitter.value);
+    send(form, data, null);
+  });
+}
+
+function quote(form, parts) {
+  const data = new URLSearchParams(new FormData(form));
+  data.set("do", parts ? "exact" : "price");
+  return send(form, data, parts);
+}
+
+async function send(form, data, parts) {
+  const number = ++asked, asking = data.get("do") === "ask";
+  say(asking ? "Asking…" : "Quoting…");
+  if (asking) for (const each of form.querySelectorAll("button")) each.disabled = true;
+  let page, response;
+  try {
+    response = await fetch(form.action, { method: "POST", body: data, credentials: "same-origin" });
+    page = new DOMParser().parseFromString(await response.text(), "text/html");
+  } catch {
+    for (const each of form.querySelectorAll("button")) each.disabled = false;
+    id("offline").hidden = false;
+    say("Offline: nothing was lost.");
+    return;
+  }
+  if (number !== asked) return; // a later one is under way
+  id("offline").hidden = true;
+  if (!page.getElementById("question")) { // logged out, or refused as a whole
+    if (response.redirected) location.assign(response.url);
+    else document.querySelector("main").replaceWith(page.querySelector("main"));
+    return;
+  }
+  if (parts && parts.every((part) => id(part) && page.getElementById(part))) {
+    for (const part of parts) id(part).replaceWith(page.getElementById(part));
+    say("");
+    return;
+  }
+  const held = document.activeElement && document.activeElement.id, at = id("sql").selectionStart;
+  document.querySelector("main").replaceWith(page.querySelector("main"));
+  if (response.redirected) history.pushState(null, "", response.url);
+  start();
+  if (asking && id("answer")) id("answer").focus();
+  else if (held && id(held)) { id(held).focus(); if (held === "sql") id("sql").setSelectionRange(at, at); }
+  say(asking ? "The answer is here." : "The price is here.");
+}
+
+addEventListener("popstate", () => location.reload());
+start();

@@ -1,0 +1,216 @@
+"""Answers, quotes and standings as templates show them: numbers with their margins, and the one line of what counts."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from giveortake.answers import Answer
+from giveortake.answers.column import NUMBERS
+from giveortake.answers.numbers import shown, shown_with_margin
+from giveortake.answers.printable import printable
+from giveortake.exact import shown as shown_fraction
+from giveortake.server.console.burn_chart import meter
+from giveortake.server.console.curve_chart import coefficient
+from giveortake.server.console.interval_chart import MOST_ROWS, bars, figure
+from giveortake.server.console.pages import sentence
+from giveortake.server.console.scales import brief
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from giveortake.answers.column import Column
+
+_WITH_BARS = 2  # estimates that get bars beside their numbers
+_UNCERTAIN = 3  # cells that are told
+
+
+def answer_of(document: Mapping[str, Any]) -> Answer:
+    """The answer that a handler gave as a document."""
+    return Answer.from_json(json.dumps(document))
+
+
+def short(release: str) -> str:
+    """An id that fits beside a title."""
+    return printable(release if len(release) <= 12 else f"{release[:4]}·{release[-4:]}")
+
+
+def answer_view(answer: Answer, *, epsilon: str | None = None) -> dict[str, Any]:
+    """Everything that a page shows of an answer."""
+    percent = shown_fraction(100 * Fraction(answer.confidence))
+    together = "each" if answer.confidence.over == "cell" else "all together"
+    caps = str(answer.caps or "everything of a person counts")
+    counted = "" if any(caps in note for note in answer.notes) else sentence(caps)
+    cost = "" if answer.guarantee is None else sentence(str(answer.guarantee).partition(":")[0])
+    release = answer.release_id or ""
+    return {
+        "id": release,
+        "short": short(release),
+        **table_view(answer.columns, figure_of=answer),
+        "certainty": f"The bar holds the number without noise {percent} times in 100, {together}.",
+        "counts": printable(" ".join(part for part in (cost, "Intervals cover the noise.", counted) if part)),
+        "notes": list(dict.fromkeys(answer.notes)),
+        "promise": "" if answer.guarantee is None else str(answer.guarantee),
+        "citations": list(answer.citations),
+        "uncertain": uncertain(answer, epsilon),
+        "cite": _citation(answer),
+    }
+
+
+def table_view(columns: Sequence[Column], *, figure_of: Answer | None = None) -> dict[str, Any]:
+    """The rows of a table, each estimate with its margin, and bars beside the first of them."""
+    estimates = [column for column in columns if column.has_interval]
+    drawn = {column.name: bars(column) for column in estimates[:_WITH_BARS]}
+    first = estimates[0].name if estimates else None
+    cells = [_cells(column, drawn.get(column.name), first=column.name == first) for column in columns]
+    rows = len(columns[0])
+    return {
+        "figure": None if figure_of is None else figure(figure_of),
+        "columns": [
+            {
+                "name": column.name,
+                "estimate": column.has_interval,
+                "number": column.kind in NUMBERS,
+                "bars": drawn.get(column.name),
+                "first": column.name == first,
+            }
+            for column in columns
+        ],
+        "rows": list(zip(*cells, strict=True)),
+        "more": f"{rows - MOST_ROWS:,} more rows are in the download." if rows > MOST_ROWS else "",
+    }
+
+
+def _cells(column: Column, drawn: Any, *, first: bool) -> list[dict[str, Any]]:
+    found = []
+    for place, row in enumerate(islice(column.triples(), MOST_ROWS)):
+        value, margin = shown_with_margin(*row)
+        bar = None if drawn is None else drawn.rows[place]
+        found.append(
+            {
+                "estimate": column.has_interval,
+                "number": column.kind in NUMBERS,
+                "value": value,
+                "margin": margin,
+                "bar": bar,
+                "first": first,
+            }
+        )
+    return found
+
+
+def uncertain(answer: Answer, epsilon: str | None) -> list[str]:
+    """Cells whose margin is as large as half of the number, or has no end, and what would make them surer."""
+    found = []
+    keys = list(zip(*answer.keys, strict=True)) if answer.keys else [()] * len(answer)
+    for column in answer.estimates:
+        for key, (value, low, high) in zip(keys, column.triples(), strict=True):
+            if not _is_uncertain(value, low, high):
+                continue
+            where = " · ".join(map(shown, key))
+            spend = _twice(epsilon)
+            found.append(
+                f"{f'{where}: ' if where else ''}{printable(column.name)} lies between {_end(low)} and {_end(high)}."
+                f"{f' A spend of ε = {spend} would about halve that.' if spend else ''}"
+            )
+    return found[:_UNCERTAIN] + [f"… and {len(found) - _UNCERTAIN:,} more."] * (len(found) > _UNCERTAIN)
+
+
+def _end(number: Any) -> str:
+    return shown(number) if isinstance(number, int) or math.isinf(number) else brief(number)
+
+
+def _is_uncertain(value: Any, low: Any, high: Any) -> bool:
+    numbers = [float(each) for each in (value, low, high) if isinstance(each, int | float) and not math.isnan(each)]
+    if len(numbers) < 3:
+        return False
+    return math.isinf(numbers[2] - numbers[1]) or numbers[2] - numbers[1] > abs(numbers[0])
+
+
+def _twice(epsilon: str | None) -> str | None:
+    try:
+        return None if not epsilon else shown_fraction(2 * Fraction(epsilon), 4)
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def _citation(answer: Answer) -> str:
+    percent = shown_fraction(100 * Fraction(answer.confidence))
+    caps = "" if answer.caps is None else f" {sentence(str(answer.caps))}"
+    promise = "" if answer.guarantee is None else f" {sentence(str(answer.guarantee))}"
+    return f"Release {answer.release_id}, made with giveortake; intervals of {percent} %.{promise}{caps}"
+
+
+def quote_view(quote: Mapping[str, Any], spend: str) -> dict[str, Any]:
+    """A quote beside its curve."""
+    left = quote["standing"].get("affordable")
+    after = None if left is None else max(0.0, left - float(Fraction(spend)))
+    exact = _is_pure(quote["standing"])
+    return {
+        "admitted": quote["admitted"],
+        "margins": [(name, _margin(each)) for name, each in quote["margins"].items()],
+        "percent": shown_fraction(100 * Fraction(quote["confidence"])),
+        "over": "each",
+        "counts": quote.get("contributions") or "",
+        "keyed": quote["keys"],
+        "worthless": quote.get("worthless") or "",
+        "notes": [*quote.get("notes", ()), *(f"cheaper: {each}" for each in quote.get("advice", ()))],
+        "leaves": ""
+        if after is None
+        else f"leaves {'' if exact else 'about '}ε = {amount(after)} of {whole(quote['standing'])}",
+    }
+
+
+def standing_view(
+    standing: Mapping[str, Any], quote: Mapping[str, Any] | None = None, spend: str = ""
+) -> dict[str, Any]:
+    """A budget: what is used, what a question would use, and what is left."""
+    used = float(standing.get("share") or 0.0)
+    share = 0.0 if quote is None or not quote.get("admitted") else float(quote.get("share") or 0.0)
+    left = standing.get("affordable")
+    return {
+        "promise": standing.get("budget"),
+        "words": str((standing.get("remaining") or {}).get("words", "")),
+        "left": "–" if left is None else amount(left),
+        "whole": whole(standing),
+        "meter": meter(used, share),
+        "used": _percent(used),
+        "asked": f"ε = {spend}" if share else "",
+        "free": _percent(max(0.0, 1 - used)),
+        "after": _percent(max(0.0, 1 - used - share)) if share else "",
+        "closed": bool(standing.get("closed")),
+    }
+
+
+def whole(standing: Mapping[str, Any]) -> str:
+    """A whole budget in a few signs."""
+    return printable(str(standing.get("budget") or "").partition(":")[0].partition(" (")[0])
+
+
+def amount(number: float) -> str:
+    """A spend that is left: rounded down, so that it can be spent."""
+    digits = 3 if number < 10 else 1
+    return f"{math.floor(number * 10**digits + 1e-9) / 10**digits:g}"
+
+
+def _is_pure(standing: Mapping[str, Any]) -> bool:
+    return "δ" not in whole(standing)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _margin(margin: object) -> str:
+    if isinstance(margin, int | float):
+        return f"± {brief(float(margin))}" if margin < 1000 else f"± {margin:,.0f}"
+    if margin is None:
+        return "by the data"
+    part = coefficient(margin)
+    if part is not None:
+        return f"± {part:,.0f} / n rows" if part >= 100 else f"± {part:.3g} / n rows"
+    said = printable(str(margin))
+    return f"± {said}" if said[:1].isdigit() else said

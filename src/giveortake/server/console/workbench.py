@@ -1,0 +1,119 @@
+"""The workbench: a question, its price on a curve before anything is paid, and the answer with its intervals."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote as in_address
+
+from giveortake.server import asking
+from giveortake.server.console.curve_chart import curve_chart, curve_table
+from giveortake.server.console.examples import examples, words
+from giveortake.server.console.forms import ASKED, Form
+from giveortake.server.console.pages import at, page, patiently, see
+from giveortake.server.console.release_pages import asked_again, record_of
+from giveortake.server.console.snippets import snippets
+from giveortake.server.console.states import told
+from giveortake.server.console.views import answer_of, answer_view, quote_view, standing_view
+from giveortake.server.refusals import Refused
+from giveortake.server.routes import Call, Result, Route
+from giveortake.server.shapes import RELEASE
+
+_EXHAUSTED = 0.001  # an ε that is left and buys nothing
+
+
+async def opened(call: Call) -> Result:
+    """The workbench, empty or with a release on it."""
+    it: Any = await patiently(asking.dataset, at(call))
+    release = call.query.get("release")
+    if release is None:
+        return _shown(call, it, Form(epsilon=_first_spend(it)))
+    document: Any = await patiently(asking.release, at(call, path={"release": release}))
+    record = await record_of(call, release)
+    form = asked_again(record)
+    if form.rows_per_person == str((it["caps"] or {}).get("rows_per_person")):
+        form = replace(form, rows_per_person="")  # what holds for all questions need not be said again
+    return _shown(call, it, form, answer=document, **await _price(call, form, with_curve=True))
+
+
+async def pressed(call: Call) -> Result:
+    """A button was pressed: quote, or ask."""
+    form, do = Form.of(call.body), call.body["do"]
+    name = call.path["dataset"]
+    refusal = None
+    if do == "ask":
+        try:
+            found: Any = await asking.answer(at(call, sql=form.sql, terms=form.terms, key=form.key("answer", name)))
+            return see(f"/ask/{in_address(name, safe='')}?release={in_address(str(found['release_id']), safe='')}")
+        except Refused as refused:
+            refusal = refused
+    it = await patiently(asking.dataset, at(call))
+    said = None if refusal is None else _told(refusal, it)
+    priced = await _price(call, form, with_curve=do != "exact") if form.sql else {}
+    return _shown(call, it, form, **{**priced, "said": said or priced.get("said")})
+
+
+async def _price(call: Call, form: Form, *, with_curve: bool) -> dict[str, Any]:
+    """The quote at the spend of a form, and the curve around it; or why there is none. Nothing is spent."""
+    found: dict[str, Any] = {}
+    if not form.sql:
+        return found
+    others = {name: value for name, value in form.terms.items() if name != "epsilon"}
+    try:
+        found["quote"] = await patiently(asking.quote, at(call, sql=form.sql, terms=form.terms))
+        if with_curve:
+            found["curve"] = await patiently(asking.curve, at(call, sql=form.sql, terms=others))
+    except Refused as refused:
+        it: Any = await patiently(asking.dataset, at(call))
+        found["said"] = _told(refused, it)
+    return found
+
+
+def _shown(call: Call, it: Any, form: Form, **found: Any) -> Result:
+    quote, curve, document = found.get("quote"), found.get("curve"), found.get("answer")
+    standing = it["standing"] if quote is None else quote["standing"]
+    said = found.get("said")
+    return page(
+        call,
+        "workbench.html",
+        here="ask",
+        dataset=call.path["dataset"],
+        it={**it, "name": call.path["dataset"]},
+        form=form,
+        words=json.dumps(words(it)),
+        examples=examples(it),
+        quote=None if quote is None else quote_view(quote, form.epsilon),
+        curve=None if curve is None else curve_chart({**curve, "affordable": standing["affordable"]}, _number(form)),
+        curve_table=None if curve is None else curve_table(curve),
+        standing=standing_view(standing, quote, form.epsilon),
+        answer=None if document is None else answer_view(answer_of(document), epsilon=form.epsilon),
+        snippets=snippets(call.path["dataset"], form.sql, form.terms),
+        told=said,
+    )
+
+
+def _told(refused: Refused, it: Any) -> Any:
+    left = it["standing"].get("affordable")
+    return told(refused, exhausted=left is not None and left < _EXHAUSTED)
+
+
+def _first_spend(it: Any) -> str:
+    """A tenth of what is left, as a number that people say."""
+    left = it["standing"].get("affordable")
+    if not left or left < _EXHAUSTED:
+        return "0.1"
+    return f"{left / 8:.1g}"
+
+
+def _number(form: Form) -> str | None:
+    try:
+        return form.epsilon if float(form.epsilon) > 0 else None
+    except ValueError:
+        return None
+
+
+ROUTES = (
+    Route("GET", "/ask/{dataset}", "analyst", "the workbench", opened, query={"release": RELEASE}, page=True),
+    Route("POST", "/ask/{dataset}", "analyst", "quote or ask", pressed, body=ASKED, page=True, touches=True),
+)

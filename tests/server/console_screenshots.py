@@ -1,0 +1,80 @@
+"""The screenshots of docs/console.md: `.venv/bin/python tests/server/console_screenshots.py`. Look at them."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+BY_REGION = "SELECT region, COUNT(*) AS visits, AVG(amount) AS mean\nFROM visits GROUP BY region"
+
+
+def taken(page: Any, name: str, most: int = 1500) -> None:
+    """One picture of a page, from its top, at most so high."""
+    folder = ROOT / "docs" / "console"
+    folder.mkdir(exist_ok=True)
+    wide, high = page.evaluate("[innerWidth, document.documentElement.scrollHeight]")
+    clip = {"x": 0, "y": 0, "width": wide, "height": min(high, most)}
+    page.screenshot(path=folder / f"{name}.png", full_page=True, clip=clip)
+
+
+def logged_in(browser: Any, address: str, token: str, **options: Any) -> Any:
+    """A window of somebody."""
+    page = browser.new_context(base_url=address, **{"viewport": {"width": 1240, "height": 500}, **options}).new_page()
+    page.goto("/login")
+    page.fill("#token", token)
+    page.click("button:has-text('Log in')")
+    page.wait_for_url("**/")
+    return page
+
+
+def asked(page: Any, sql: str, epsilon: str) -> None:
+    """A question, quoted and asked."""
+    page.goto("/ask/visits")
+    page.fill("#sql", sql)
+    page.fill("#epsilon", epsilon)
+    page.press("#sql", "Control+Enter")
+    page.click("#ask:not([disabled])")
+    page.wait_for_selector("#answer")
+
+
+def main() -> None:
+    """Every screen once, on the service of the demonstration."""
+    from browser_window import opened_browser  # noqa: PLC0415 (heavy)
+    from demo_service import running_demo  # noqa: PLC0415 (heavy)
+
+    with tempfile.TemporaryDirectory() as folder, running_demo(Path(folder)) as service, opened_browser() as browser:
+        page = logged_in(browser, service.address, service.tokens["ann"])
+        asked(page, BY_REGION, "0.25")
+        page.wait_for_selector("#slide:not([hidden])")
+        taken(page, "workbench")
+        asked(page, "SELECT region, COUNT(*) AS visits FROM visits GROUP BY region", "0.2")
+        asked(page, "SELECT region, COUNT(*) AS visits FROM visits WHERE amount > 100 GROUP BY region", "0.2")
+        page.goto("/")
+        taken(page, "datasets")
+        page.goto("/releases/visits")
+        page.check("tbody tr:nth-child(2) input[name=before]")
+        page.check("tbody tr:nth-child(1) input[name=after]")
+        taken(page, "releases")
+        page.click("button:has-text('Compare')")
+        taken(page, "compare")
+        page.goto("/meaning/visits")
+        taken(page, "meaning", 1050)
+        page.goto("/profile/visits")
+        page.click("button:has-text('Make it')")
+        page.wait_for_selector("svg.chart")
+        taken(page, "profile")
+        phone = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
+        small = logged_in(browser, service.address, service.tokens["ann"], **phone)
+        asked(small, BY_REGION, "0.25")
+        taken(small, "phone")
+        owner = logged_in(browser, service.address, service.tokens["custodian"])
+        owner.goto("/custodian")
+        taken(owner, "custodian")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,435 @@
+"""The console in a real browser, on the real service: every screen, every designed state, and nothing that runs."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import signal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from giveortake.server.console.pages import POLICY
+
+if TYPE_CHECKING:
+    from demo_service import Running
+
+BY_REGION = "SELECT region, COUNT(*) AS n FROM visits GROUP BY region"
+EVIL = "<img src=x onerror=alert(1)>\"'&<script>alert(2)</script>"
+PAGES = ("/", "/ask/visits", "/releases/visits", "/meaning/visits", "/profile/visits")
+WIDE, PHONE = {"width": 1300, "height": 900}, {"width": 390, "height": 844}
+LARGEST = 40 * 1024  # of a page with all that it loads, compressed
+
+
+class Desk:
+    """Windows of one browser, for people of one service; whatever a page complains about is kept."""
+
+    def __init__(self, browser: Any, service: Running) -> None:
+        self.browser, self.service = browser, service
+        self.complaints: list[str] = []
+        self.windows: list[Any] = []
+
+    def window(self, who: str | None, **options: Any) -> Any:
+        context = self.browser.new_context(base_url=self.service.address, **{"viewport": WIDE, **options})
+        self.windows.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("console", lambda message: self.complaints.append(message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: self.complaints.append(f"a dialog: {dialog.message}"))
+        if who is not None:
+            page.goto("/login")
+            page.fill("#token", self.service.tokens[who])
+            page.click("button:has-text('Log in')")
+            page.wait_for_url("**/")
+        return page
+
+    def analyst(self, name: str, epsilon: str) -> str:
+        body = {"name": name, "datasets": ["visits"], "budget": {"epsilon": epsilon}}
+        self.service.call("custodian", "POST", "/v1/analysts", body).raise_for_status()
+        made = self.service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": name}).json()
+        self.service.tokens[name] = made["token"]
+        return name
+
+
+@pytest.fixture(scope="module")
+def desk(browser: Any, service: Running) -> Iterator[Desk]:
+    found = Desk(browser, service)
+    for name, epsilon in (("cara", "0.4"), ("dora", "0.02"), ("elsa", "0.02"), (EVIL, "0.05")):
+        found.analyst(name, epsilon)
+    yield found
+    for context in found.windows:
+        context.close()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_to_complain_about(desk: Desk) -> Iterator[None]:
+    desk.complaints.clear()
+    yield
+    assert desk.complaints == []
+
+
+@pytest.fixture(scope="module")
+def cara(desk: Desk) -> Any:
+    """A window of an analyst who is logged in."""
+    return desk.window("cara")
+
+
+def quoted(page: Any, sql: str, epsilon: str) -> Any:
+    """The workbench with a question on it, and its price beside it."""
+    page.goto("/ask/visits")
+    page.fill("#sql", sql)
+    page.fill("#epsilon", epsilon)
+    page.press("#sql", "Control+Enter")
+    page.wait_for_selector("#ask, .state[data-cause]")
+    return page
+
+
+def cause(page: Any) -> str:
+    return str(page.wait_for_selector(".state[data-cause]").get_attribute("data-cause"))
+
+
+def spent(service: Running, who: str) -> float:
+    return float(service.call(who, "GET", "/v1/datasets/visits/budget").json()["share"])
+
+
+# -- the way in ------------------------------------------------------------------------------------------------------
+
+
+def test_a_token_is_pasted_once_and_lives_in_a_cookie_that_no_script_and_no_other_site_can_use(desk: Desk) -> None:
+    page = desk.window(None)
+    page.goto("/ask/visits")
+    assert page.url.endswith("/login?why=token")
+    page.fill("#token", "got_0000000000000000_" + "0" * 64)
+    page.click("button:has-text('Log in')")
+    assert "A valid token is needed" in page.text_content("main")
+    page.fill("#token", desk.service.tokens["cara"])
+    page.press("#token", "Enter")
+    page.wait_for_selector("h1:has-text('Data sets')")
+    (cookie,) = page.context.cookies()
+    assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+    assert desk.service.tokens["cara"] not in page.url + page.content() + str(page.evaluate("document.cookie"))
+    page.click("button:has-text('Log out')")
+    page.wait_for_url("**/login")
+    assert page.context.cookies() == []
+
+
+@pytest.mark.parametrize("headers", [{"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}, {}])
+def test_a_page_of_another_site_can_press_no_button(headers: dict[str, str], desk: Desk) -> None:
+    before = spent(desk.service, "cara")
+    sent = httpx.post(
+        f"{desk.service.address}/ask/visits",
+        data={"do": "ask", "sql": BY_REGION, "epsilon": "0.1"},
+        headers={"cookie": f"giveortake={desk.service.tokens['cara']}", **headers},
+    )
+    assert sent.status_code == 403
+    assert spent(desk.service, "cara") == before
+
+
+# -- the workbench ---------------------------------------------------------------------------------------------------
+
+
+def test_a_question_is_quoted_on_a_curve_asked_on_purpose_and_free_the_second_time(desk: Desk, cara: Any) -> None:
+    cara.goto("/ask/visits")
+    cara.click("ul.plainlist li:nth-child(2) button")
+    cara.wait_for_selector("#ask")
+    assert "COUNT(*)" in cara.input_value("#sql")
+    assert cara.locator("#light .k").count() >= 4  # SELECT, COUNT, AS, FROM
+    dot = cara.get_attribute("#curve-mark circle", "cx")
+    cara.focus("#slider")
+    with cara.expect_response("**/ask/visits"):  # the exact quote follows
+        for _ in range(40):
+            cara.keyboard.press("ArrowLeft")
+    assert cara.get_attribute("#curve-mark circle", "cx") != dot
+    cara.wait_for_selector("#ask:not([disabled])")
+    price = cara.input_value("#epsilon")
+    assert cara.text_content("#ask").strip() == f"Ask for ε = {price}"
+    assert f"at ε = {price}" in cara.text_content("#exact")
+    cara.fill("#epsilon", "0.05")
+    cara.wait_for_selector("#act:has-text('ε = 0.05')")
+    assert spent(desk.service, "cara") == 0
+    cara.wait_for_selector("#ask:not([disabled])")
+    cara.click("#ask")
+    cara.wait_for_selector("#answer")
+    release = cara.url.partition("release=")[2]
+    assert release
+    rows = cara.locator("#answer tbody tr")
+    assert rows.count() == cara.locator("#answer svg.interval").count() == 6
+    assert re.search(r"± \d+", rows.first.text_content())
+    assert spent(desk.service, "cara") == pytest.approx(0.05 / 0.4)
+    cara.reload()
+    assert cara.locator("#answer tbody tr").count() == 6
+    cara.click("#ask")
+    cara.wait_for_selector("#answer")
+    assert release in cara.url
+    assert spent(desk.service, "cara") == pytest.approx(0.05 / 0.4)
+
+
+def test_names_are_offered_from_the_schema_and_taken_by_keyboard(cara: Any) -> None:
+    cara.goto("/ask/visits")
+    cara.fill("#sql", "")
+    cara.type("#sql", "SELECT COUNT(*) AS n FROM visits WHERE amo")
+    assert "amount" in cara.text_content("#offers")
+    cara.keyboard.press("Control+Space")
+    assert cara.input_value("#sql").endswith("WHERE amount")
+
+
+def test_what_cannot_be_asked_says_which_construct_and_what_to_write(desk: Desk, cara: Any) -> None:
+    before = spent(desk.service, "cara")
+    quoted(cara, "SELECT * FROM visits", "0.1")
+    assert cause(cara) == "refused"
+    assert "rows are never shown" in cara.text_content(".state[data-cause]")
+    assert "Nothing was charged" in cara.text_content(".state[data-cause]")
+    quoted(cara, "SELECT COUNT(*) AS n FROM visits", "nonsense")
+    assert cause(cara) == "invalid"
+    assert spent(desk.service, "cara") == before
+
+
+def test_what_is_too_dear_is_shaded_and_cannot_be_asked_for(cara: Any) -> None:
+    cara.goto("/ask/visits")
+    cara.fill("#sql", BY_REGION)
+    cara.fill("#epsilon", "3")
+    cara.press("#sql", "Control+Enter")
+    cara.wait_for_selector("#act:has-text('too dear as it is')")
+    assert cara.locator("#ask").count() == 0
+    assert cara.locator("svg .dear").count() == 1
+
+
+def test_a_used_up_allotment_says_who_can_grant_more(desk: Desk) -> None:
+    assert desk.service.answer("dora", BY_REGION, "all of it", epsilon="0.02").status_code == 200
+    page = desk.window("dora", java_script_enabled=False)
+    page.goto("/ask/visits")
+    page.fill("#sql", "SELECT COUNT(*) AS n FROM visits")
+    page.click("button[value=price]")
+    assert "too dear as it is" in page.text_content("#act")
+    sent = page.request.post(
+        "/ask/visits",
+        form={"do": "ask", "sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "0.01"},
+        headers={"origin": desk.service.address},
+    )
+    assert "Your allotment is used up" in sent.text()
+    assert "the custodian can grant more" in sent.text()
+
+
+def test_a_lost_worker_is_told_as_charged_once_and_the_same_press_gives_the_answer(desk: Desk, cara: Any) -> None:
+    quoted(cara, "SELECT COUNT(*) AS n FROM visits WHERE region = 'north'", "0.01")
+    pool = desk.service.service.pools["visits"]
+    pids = [worker.process.pid for worker in pool._all - set(pool._warm)]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)  # so that the question is under way when it dies
+    cara.click("#ask")
+    cara.wait_for_timeout(300)
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    assert cause(cara) == "worker_lost"
+    assert "charged once" in cara.text_content(".state[data-cause]")
+    desk.complaints.clear()  # the browser tells of a 503
+    cara.reload()  # the question and its key are kept by the window
+    assert "region = 'north'" in cara.input_value("#sql")
+    cara.fill("#epsilon", "0.01")
+    cara.press("#sql", "Control+Enter")
+    cara.wait_for_selector("#ask:has-text('0.01'):not([disabled])")
+    before = spent(desk.service, "cara")
+    cara.click("#ask")
+    cara.wait_for_selector("#answer")
+    assert spent(desk.service, "cara") == pytest.approx(before + 0.01 / 0.4)
+
+
+def test_offline_nothing_is_lost(desk: Desk, cara: Any) -> None:
+    quoted(cara, "SELECT COUNT(*) AS n FROM visits WHERE region = 'south'", "0.01")
+    cara.context.set_offline(True)
+    cara.click("#ask")
+    cara.wait_for_selector("#offline:not([hidden])")
+    cara.context.set_offline(False)
+    desk.complaints.clear()  # the browser tells that it was offline
+    cara.click("#ask")
+    cara.wait_for_selector("#answer")
+
+
+def test_refining_citing_downloading_and_the_same_elsewhere(desk: Desk, cara: Any) -> None:
+    desk.service.answer("cara", "SELECT COUNT(*) AS n FROM visits", "to refine", epsilon="0.01")
+    cara.goto("/releases/visits")
+    cara.click("tbody tr:first-child a")
+    assert "Cite" in cara.text_content("main")
+    code = cara.locator("details pre.code").all_text_contents()
+    assert sum("GIVEORTAKE_TOKEN" in each for each in code) == 3
+    assert "got_" not in "".join(code)
+    cara.fill("input[name=epsilon]", "0.02")
+    cara.click("button:has-text('Refine')")
+    cara.wait_for_url(re.compile(r"/releases/visits/(?!.*refine)"))
+    with cara.expect_download() as caught:
+        cara.click("a:has-text('csv')")
+    assert caught.value.path().read_text().startswith("n,n_low,n_high")
+
+
+# -- releases, meaning, profile --------------------------------------------------------------------------------------
+
+
+def test_two_releases_are_compared_with_intervals_of_the_differences(desk: Desk, cara: Any) -> None:
+    for epsilon in ("0.012", "0.013"):
+        desk.service.answer("cara", BY_REGION, f"compare {epsilon}", epsilon=epsilon)
+    cara.goto("/releases/visits?q=group by region")
+    assert cara.locator("tbody tr").count() >= 2
+    cara.check("tbody tr:nth-child(2) input[name=before]")
+    cara.check("tbody tr:nth-child(1) input[name=after]")
+    cara.click("button:has-text('Compare')")
+    assert cara.locator("svg.interval").count() == 6
+    assert "hold with at least 90 %" in cara.text_content("main")
+    cara.goto("/releases/visits?q=no such words")
+    assert "Nothing found" in cara.text_content("main")
+    cara.goto("/compare/visits")
+    assert "Choose two releases" in cara.text_content("main")
+
+
+def test_what_epsilon_means_is_told_for_mine_and_for_all(cara: Any) -> None:
+    cara.goto("/meaning/visits")
+    assert cara.locator("section svg.chart").count() == 6
+    text = cara.text_content("main")
+    assert "All that you may ever ask, together" in text
+    assert "All that anybody may ever ask, together" in text
+    assert "ε = 4, δ = 1e-6" in text
+
+
+def test_a_profile_is_charged_once_and_drawn(desk: Desk, cara: Any) -> None:
+    cara.goto("/profile/visits")
+    cara.fill("input[name=epsilon]", "0.03")
+    before = spent(desk.service, "cara")
+    cara.click("button:has-text('Make it')")
+    cara.wait_for_selector("svg.chart")
+    assert cara.locator("tr.mine").count() == 1
+    assert spent(desk.service, "cara") == pytest.approx(before + 0.03 / 0.4)
+
+
+# -- the custodian ---------------------------------------------------------------------------------------------------
+
+
+def test_a_custodian_grants_issues_revokes_and_checks_and_the_revoked_are_told(desk: Desk) -> None:
+    owner, elsa = desk.window("custodian"), desk.window("elsa")
+    owner.goto("/custodian")
+    owner.click("summary:has-text('Let somebody ask')")
+    owner.fill("form:has(button[value=add_analyst]) input[name=name]", "finn")
+    owner.fill("form:has(button[value=add_analyst]) input[name=epsilon]", "0.01")
+    owner.click("button[value=add_analyst]")
+    owner.wait_for_selector(".state:has-text('finn may ask now')")
+    owner.click("button[aria-label='New token for finn']")
+    secret = owner.text_content(".secret")
+    assert re.fullmatch(r"got_[0-9a-f]{16}_[0-9a-f]{64}", secret or "")
+    desk.service.tokens["finn"] = secret
+    assert desk.window("finn").locator("h1").first.text_content() == "Data sets"
+    owner.click("button[aria-label='Revoke elsa']")
+    elsa.goto("/ask/visits")
+    assert cause(elsa) == "revoked"
+    desk.complaints.clear()  # the browser tells of a 403
+    owner.click(f"button[aria-label='Revoke token {(secret or '')[4:20]}']")
+    owner.wait_for_selector(".state:has-text('lets nobody in')")
+    assert desk.service.call("finn", "GET", "/v1/me").status_code == 401
+    owner.click("button[value=check]")
+    owner.wait_for_selector("b:has-text('It holds.')")
+    assert "Workers lost" in owner.text_content("main")
+
+
+def test_an_analyst_has_no_custodian_page(cara: Any, desk: Desk) -> None:
+    assert "Custodian" not in cara.text_content("nav")
+    cara.goto("/custodian")
+    assert cause(cara) == "role"
+    desk.complaints.clear()  # the browser tells of a 403
+
+
+# -- for everybody, everywhere ---------------------------------------------------------------------------------------
+
+
+def test_everything_but_the_live_curve_works_without_scripts(desk: Desk) -> None:
+    page = desk.window("cara", java_script_enabled=False, viewport=PHONE)
+    page.goto("/ask/visits")
+    page.click("ul.plainlist li:nth-child(1) button")
+    page.fill("#epsilon", "0.015")
+    page.click("button:has-text('Quote again')")
+    assert page.locator("#curve").count() == 1
+    assert not page.is_visible("#slider")
+    page.click("#ask")
+    assert "release=" in page.url
+    assert page.locator("#answer tbody tr").count() == 1
+
+
+def test_the_keyboard_alone_logs_in_quotes_and_asks(desk: Desk) -> None:
+    page = desk.window(None)
+    page.goto("/login")
+    tab_to(page, "token")
+    page.keyboard.type(desk.service.tokens["cara"])
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/")
+    page.goto("/ask/visits")
+    tab_to(page, "sql")
+    page.keyboard.type("SELECT COUNT(*) AS n FROM visits WHERE amount > 100")
+    tab_to(page, "epsilon")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("0.01")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#ask:has-text('0.01'):not([disabled])")
+    assert page.locator("#answer").count() == 0  # it quotes, and never asks
+    tab_to(page, "ask")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#answer")
+    assert page.evaluate("document.activeElement.id") == "answer"
+
+
+def tab_to(page: Any, name: str) -> None:
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == name:
+            return
+    pytest.fail(f"Tab never comes to {name}")
+
+
+def test_names_and_keys_that_would_run_are_inert(desk: Desk) -> None:
+    page = desk.window(EVIL)
+    assert EVIL in page.text_content(".who")
+    name = EVIL.replace('"', '""')
+    quoted(page, f'SELECT region AS "{name}", COUNT(*) AS "n {name}" FROM visits GROUP BY region', "0.02")
+    page.click("#ask")
+    page.wait_for_selector("#answer")
+    assert EVIL in page.text_content("#answer thead")
+    for path in (*PAGES, page.url):
+        page.goto(path)
+        assert page.locator("main img, main script, main [onerror]").count() == 0
+    owner = desk.window("custodian")
+    owner.goto("/custodian")
+    assert EVIL in owner.text_content("main")
+    assert owner.locator("main img, main script").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_screen_is_readable_by_everybody(scheme: str, desk: Desk) -> None:
+    """Axe finds nothing, in light on a desk and in dark on a phone, and a phone never scrolls sideways."""
+    wide = scheme == "light"
+    page = desk.window("cara", color_scheme=scheme, viewport=WIDE if wide else PHONE)
+    release = desk.service.answer("cara", BY_REGION, "compare 0.012", epsilon="0.012").json()["release_id"]
+    screens = ["/login", *PAGES, f"/ask/visits?release={release}", f"/releases/visits/{release}"]
+    for path in screens:
+        page.goto(path)
+        found = Axe().run(page, options=None if wide else {"runOnly": ["color-contrast", "target-size", "label"]})
+        assert found.violations_count == 0, f"{path}: {found.generate_report()}"
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    owner = desk.window("custodian", color_scheme=scheme, viewport=WIDE if wide else PHONE)
+    owner.goto("/custodian")
+    assert Axe().run(owner).violations_count == 0
+    assert owner.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_page_is_light_loads_only_what_is_ours_and_says_so(desk: Desk) -> None:
+    page = desk.window("cara")
+    loaded: list[Any] = []
+    page.on("response", lambda response: loaded.append(response))  # noqa: PLW0108 (playwright writes on what it calls)
+    release = desk.service.answer("cara", BY_REGION, "compare 0.012", epsilon="0.012").json()["release_id"]
+    page.goto(f"/ask/visits?release={release}")
+    page.wait_for_selector("#slide:not([hidden])")
+    assert all(each.url.startswith(desk.service.address) for each in loaded)
+    assert sum(len(gzip.compress(each.body())) for each in loaded) < LARGEST
+    assert loaded[0].headers["content-security-policy"] == POLICY
+    assert "default-src 'none'" in POLICY
+    assert "unsafe" not in POLICY
+    assert page.locator("[style], script:not([src]), style").count() == 0
