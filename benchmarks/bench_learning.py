@@ -19,6 +19,7 @@ import polars as pl
 
 import giveortake as gt
 from giveortake import __version__
+from giveortake.errors import InvalidParameter, QueryRefused
 from harness.report import Report, duration
 
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
@@ -114,7 +115,10 @@ def _measured(folder: Path, peer: Peer, key: tuple[str, str, str, int]) -> tuple
     if model in OURS:
         if not hasattr(gt.learn, model):
             return None
-        return _ours(folder, model, table, epsilon, turn)
+        try:
+            return _ours(folder, model, table, epsilon, turn)
+        except (InvalidParameter, QueryRefused):  # before anything was charged: too many columns for one learner
+            return math.nan, math.nan
     asked = peer.stopwatch(f"{model} {folder} {table} {epsilon or '1'} {turn}")
     seconds = peer.stopwatch("seconds")
     return None if asked is None or seconds is None else (asked(), seconds())
