@@ -21,10 +21,11 @@ import numpy as np
 
 from giveortake.engines import Component
 from giveortake.errors import InvalidParameter
-from giveortake.learn.classifier import STEEPEST, Classifier, ClassModel, features_and_classes, planned
+from giveortake.learn.classifier import Classifier, ClassModel, features_and_classes, planned
 from giveortake.learn.features import Category, Feature, encoded, weighted
 from giveortake.learn.lattice import gram_sum, one, steps_for, value, vector_sum
 from giveortake.learn.noise_aware import Curvature
+from giveortake.learn.scores import STEEPEST
 from giveortake.learn.standardisation import FARTHEST, Standardisation, standardisation_of, standardisation_sum
 from giveortake.learn.task import Task
 from giveortake.plan import Call, Literal
@@ -160,7 +161,7 @@ class LogisticRegression(Classifier):
 
     >>> import numpy as np, polars as pl, giveortake as gt
     >>> x = np.random.default_rng(1).uniform(-1, 1, 20_000)
-    >>> with gt.protect(pl.DataFrame({"x": x, "late": x > 0}), unit=gt.ROW, budget=gt.ApproxDP(1, "1e-6"),
+    >>> with gt.protect(pl.DataFrame({"x": x, "late": x > 0}), unit=gt.ROW, budget=gt.ApproxDP(3, "1e-5"),
     ...                 domains={"x": (-1, 1)}) as s:
     ...     model = gt.learn.LogisticRegression("late", ["x"], epsilon=1, delta="1e-6").fit(s)
     >>> model.predict([[-0.5], [0.5]])
