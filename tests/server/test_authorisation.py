@@ -97,7 +97,7 @@ def test_a_data_set_that_was_not_granted_is_as_absent_as_one_that_never_was(serv
             book.dataset("elsewhere", population="people of visits")
             book.analyst("stranger", datasets=["elsewhere"], budget=gt.PureDP("1/100"))
             service.tokens["stranger"] = book.issue_token(role="analyst", analyst="stranger")[1]
-    shapes = {
+    shapes: dict[str, dict[str, Any]] = {
         "batch": {"questions": [{"sql": COUNT}], "terms": {}, "key": "k"},
         "stream": {**BODY, "part": 0},
         "workload": {"workload": {"sql": COUNT}, "terms": {}, "key": "k"},
@@ -106,9 +106,11 @@ def test_a_data_set_that_was_not_granted_is_as_absent_as_one_that_never_was(serv
         "refine": {"terms": {}, "key": "k"},
         "answer": BODY,
     }
-    usual = {"sql": COUNT, "terms": {"epsilon": "0.02"}}
+    usual: dict[str, Any] = {"sql": COUNT, "terms": {"epsilon": "0.02"}}
     said = next((body for end, body in reversed(shapes.items()) if route.path.endswith(end)), usual)
     path = path_of(route, "0" * 24)
+    if "compare" in path:
+        path += f"?before={'0' * 24}&after={'1' * 24}"
     forbidden = send(service, "stranger", route, path, said)
     absent = send(service, "stranger", route, path.replace("visits", "nothing"), said)
     assert forbidden.status_code in ({400, 404} if route.page else {404})  # a form is looked at before its data set
