@@ -88,13 +88,15 @@ def _cells(column: Column, drawn: Any, *, first: bool) -> list[dict[str, Any]]:
     found = []
     for place, row in enumerate(islice(column.triples(), MOST_ROWS)):
         value, margin = shown_with_margin(*row)
+        if not column.has_interval and type(row[0]) is int:
+            value = str(row[0])  # a key: a year, or a number of something
         bar = None if drawn is None else drawn.rows[place]
         found.append(
             {
                 "estimate": column.has_interval,
                 "number": column.kind in NUMBERS,
                 "value": value,
-                "margin": margin,
+                "margin": "" if value == "–" else margin,
                 "bar": bar,
                 "first": first,
             }
