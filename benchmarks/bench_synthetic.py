@@ -83,6 +83,7 @@ def _compare(report: Report, name: str, table: Places, sizes: list[int]) -> None
         report.fact(f"{name}, run {place + 1}: CPU", f"{seconds:.1f} s", goal=f"< {SECONDS:g} s", met=seconds < SECONDS)
         if place == 0:
             _forecast(report, name, table, sizes, made)
+            _regression(report, name, table, made)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     report.fact(f"{name}: memory of all runs", f"{memory} MB", goal=f"< {MEGABYTES} MB", met=memory < MEGABYTES)
     luck = np.random.default_rng(0)
@@ -168,6 +169,23 @@ def _forecast(report: Report, name: str, table: Places, sizes: list[int], made: 
             report.fact(
                 f"{name}, {len(pairs)} pairs {what}: predicted error", said, goal=goal, met=within if measured else None
             )
+
+
+def _regression(report: Report, name: str, table: Places, made: Any) -> None:
+    """A line through the last column, of the rows that were made and of the true ones."""
+    (true, _), (found, errors) = (_line(rows) for rows in (table, made.to_polars().to_numpy().astype(np.int64)))
+    off = np.abs(found - true) / errors
+    said = f"{off.max():.1f} naive standard errors off at most, {np.median(off):.1f} in the middle"
+    report.fact(f"{name}, coefficients of a regression on synthetic rows", said)
+
+
+def _line(rows: Places) -> tuple[Any, Any]:
+    """Least squares of the last column by the others, and the standard errors of those who take the rows for real."""
+    known = np.column_stack([np.ones(len(rows)), rows[:, :-1]]).astype(float)
+    inverse = np.linalg.inv(known.T @ known)
+    slopes = inverse @ (known.T @ rows[:, -1])
+    rest = rows[:, -1] - known @ slopes
+    return slopes, np.sqrt(np.diag(inverse) * (rest @ rest) / (len(rows) - known.shape[1]))
 
 
 def _counts(table: Places, columns: tuple[int, ...], sizes: list[int]) -> Any:

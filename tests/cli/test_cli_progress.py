@@ -11,7 +11,7 @@ import pytest
 
 from giveortake import cli
 from giveortake.cli import progress as module
-from giveortake.cli.progress import progress
+from giveortake.cli.progress import progress, rows_shown
 
 
 class Terminal(io.StringIO):
@@ -46,6 +46,13 @@ def test_what_takes_long_says_what_it_does_and_how_far_it_is(monkeypatch: pytest
         assert wait_for(terminal, "1/3")
         assert wait_for(terminal, "asking")
     assert terminal.getvalue().endswith("\x1b[2K")  # the line is gone
+
+
+def test_of_rows_it_is_told_how_many_there_are_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = watched(monkeypatch, 0.01)
+    with rows_shown("writing") as told:
+        told(262_144)
+        assert wait_for(terminal, "writing: 262,144 rows")
 
 
 def test_what_is_quick_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,6 +81,24 @@ def test_bars_of_two_lines_do_not_hide_each_other_beside_their_bands() -> None:
     assert ["rule" in marks_of(each.plot()) for each in (one, two, a_day)] == [True, False, True]
 
 
+def test_bars_of_two_lines_at_one_time_stand_beside_each_other() -> None:
+    a_day = Answer([Column("carrier", ["UA", "AA"]), Column("day", YEAR[:1] * 2), estimate([1.0] * 2)])
+    without_end = Column("ratio", [1.0] * 6, [-INF, -INF, 0.0, 0.0, 0.0, 0.0], [INF, INF, 2.0, 2.0, 2.0, 2.0])
+    days = Answer([Column("carrier", ["UA", "AA"] * 3), Column("day", sorted(YEAR[:3] * 2)), without_end])
+    for chart, marks in ((a_day.plot(), {"rule", "point"}), (days.plot(), {"rule"})):
+        layers = chart.to_dict()["layer"]
+        for mark in marks:
+            moved = [each["mark"]["xOffset"] for each in layers if each["mark"]["type"] == mark]
+            assert set(moved) == {-4, 4}
+        assert "aria-label" in vl_convert.vegalite_to_svg(json.dumps(chart.to_dict()))
+
+
+def test_a_few_days_have_one_label_each() -> None:
+    for count, expected in ((4, {"interval": "day", "step": 1}), (1, 6), (60, 6)):
+        chart = answer_by(YEAR[:count]).plot().to_dict()
+        assert chart["layer"][0]["encoding"]["x"]["axis"]["tickCount"] == expected
+
+
 @pytest.mark.parametrize("keys", [["a", "b", "c", "d"], YEAR[:4], [1, 2, 3, 4]], ids=["texts", "dates", "numbers"])
 def test_intervals_without_an_end_reach_the_edge_and_the_axis_is_that_of_the_finite_ends(keys: list[Any]) -> None:
     column = Column("ratio", [10.0, 12.0, 14.0, 16.0], [8.0, -INF, 11.0, -INF], [13.0, 15.0, INF, INF])

@@ -210,6 +210,10 @@ def test_streams_as_arrow_and_parquet(tmp_path: Path) -> None:
         stream.to_parquet(tmp_path / "t.parquet")
         assert pl.read_parquet(tmp_path / "t.parquet").to_dict(as_series=False) == columns(stream)
         assert repr(stream) == f"<Stream {stream.release_id}: k, d, n, s>"
+        told: list[int] = []
+        stream.to_parquet(tmp_path / "t.parquet", progress=told.append)
+        assert told == sorted(told)
+        assert told[-1] == len(pl.read_parquet(tmp_path / "t.parquet"))
 
 
 def test_having_and_limit_hold_over_all_parts_and_order_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers.printable import printable
@@ -9,6 +10,7 @@ from giveortake.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from giveortake.answers.answer import Answer
@@ -65,14 +67,27 @@ class Stream:
         """The table as an Arrow C stream, for every library that reads one."""
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
-    def to_parquet(self, path: str | Path) -> None:
-        """The table as a Parquet file; needs pyarrow."""
+    def to_parquet(self, path: str | Path, *, progress: Callable[[int], None] | None = None) -> None:
+        """The table as a Parquet file; needs pyarrow.
+
+        `progress` is told how many rows are written; if nobody is named, people who watch a terminal are.
+        """
         import pyarrow.parquet  # noqa: PLC0415 (heavy)
 
-        reader = self.to_reader()
-        with pyarrow.parquet.ParquetWriter(path, reader.schema) as writer:
+        reader, rows = self.to_reader(), 0
+        with _watched(progress) as told, pyarrow.parquet.ParquetWriter(path, reader.schema) as writer:
             for batch in reader:
                 writer.write_batch(batch)
+                rows += batch.num_rows
+                told(rows)
 
     def __repr__(self) -> str:
         return f"<Stream {self.release_id}: {', '.join(printable(column.name) for column in self._first.columns)}>"
+
+
+def _watched(progress: Callable[[int], None] | None) -> AbstractContextManager[Callable[[int], None]]:
+    if progress is not None:
+        return nullcontext(progress)
+    from giveortake.cli.progress import rows_shown  # noqa: PLC0415 (the one way to a terminal)
+
+    return rows_shown("writing")

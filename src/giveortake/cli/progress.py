@@ -75,6 +75,13 @@ def rounds_shown(text: str) -> Iterator[Callable[[int, int], None]]:
         yield bar.reaches
 
 
+@contextmanager
+def rows_shown(text: str) -> Iterator[Callable[[int], None]]:
+    """The same for rows of which nobody knows how many there are."""
+    with progress(text) as shown:
+        yield lambda rows: shown.says(f"{text}: {rows:,} rows")
+
+
 def _bar(text: str, total: int | None) -> Any:
     from rich.console import Console  # noqa: PLC0415 (for people only)
     from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415 (heavy)

@@ -22,7 +22,9 @@ _HEIGHT, _TALLEST, _LINE = 260, 560, 22  # a screen has room for the tallest and
 _FEW, _MANY = 12, 60
 _NAMED = 40  # labels of categories
 _THIN = 4  # pixels of a line
+_MOST_APART, _APART = 6, 8  # lines whose bars are moved apart, and by how many pixels
 _ARROW = 4  # pixels from the edge to the middle of an arrow
+_WEEK = dt.timedelta(days=7)
 _DAYS, _MONTHS, _YEARS = dt.timedelta(days=3), dt.timedelta(days=150), dt.timedelta(days=5 * 366)
 _LABELS = 220  # pixels of the longest label
 
@@ -152,16 +154,14 @@ class _Along(Form):
             area = base.mark_area(opacity=0.25 if several else 0.45, color=_BAND)
             band = area.encode(y=self.quantity(rows, "band_low"), y2="band_high:Q")
             line = base.mark_line(color=_VALUE, strokeWidth=1.5).encode(y=self.quantity(rows, "value"))
-            gaps = len({row["place"] for row in values}) == 1 or any(row["open"] for row in values)
-            bars = self.rows <= _FEW and (
-                gaps or not several
-            )  # bars of several lines hide each other; a band tells all
+            alone = len({row["place"] for row in values}) == 1
+            bars = self.rows <= _FEW and (alone or not several)  # else bars hide each other, and a band tells all
+            points = [layers.points] if self.rows <= _MANY else []
             drawn = [
                 band,
                 line,
-                *([layers.closed] if bars else []),
-                *layers.open,
-                *([layers.points] if self.rows <= _MANY else []),
+                *_apart([*([layers.closed] if bars else []), *layers.open, *(points if alone else [])], rows.series),
+                *([] if alone else points),
             ]
         if several:
             drawn = [_coloured(alt, layer, rows.series) for layer in drawn]
@@ -188,17 +188,26 @@ class Times(_Along):
 
     def encoded(self, rows: Rows) -> Any:
         alt = altair()
-        axis = alt.Axis(labelOverlap=True, labelFlush=False, tickCount=6, format=self._written(rows))
+        span, whole_days = _span(rows)
+        few = whole_days and dt.timedelta(0) < span <= _WEEK  # ticks between days would repeat their labels
+        ticks: Any = alt.TimeIntervalStep("day", 1) if few else 6
+        written = _written(span, whole_days=whole_days)
+        axis = alt.Axis(labelOverlap=True, labelFlush=False, tickCount=ticks, format=written)
         return alt.X("place:T", title=rows.key, scale=alt.Scale(type="utc"), axis=axis)
 
-    @staticmethod
-    def _written(rows: Rows) -> str:
-        """Dates as the other faces of an answer write them, as far as the axis is fine enough."""
-        found = [dt.datetime.fromisoformat(row["place"]) for row in rows.values if row["place"] is not None]
-        span = max(found) - min(found) if found else dt.timedelta(0)
-        if span <= _DAYS and any(each.time() != dt.time(0) for each in found):
-            return "%m-%d %H:%M"
-        return "%Y" if span > _YEARS else "%Y-%m" if span > _MONTHS else "%Y-%m-%d"
+
+def _span(rows: Rows) -> tuple[dt.timedelta, bool]:
+    """How long a time axis is, and whether it is of days."""
+    found = [dt.datetime.fromisoformat(row["place"]) for row in rows.values if row["place"] is not None]
+    span = max(found) - min(found) if found else dt.timedelta(0)
+    return span, all(each.time() == dt.time(0) for each in found)
+
+
+def _written(span: dt.timedelta, *, whole_days: bool) -> str:
+    """Dates as the other faces of an answer write them, as far as the axis is fine enough."""
+    if span <= _DAYS and not whole_days:
+        return "%m-%d %H:%M"
+    return "%Y" if span > _YEARS else "%Y-%m" if span > _MONTHS else "%Y-%m-%d"
 
 
 @final
@@ -259,6 +268,20 @@ class Categories(Form):
         layers = self.layers(base, rows, width=width, size=max(4.0, min(60.0, 3 * step)))
         drawn = alt.layer(layers.closed, *layers.open, layers.points)
         return drawn.properties(width=_WIDTH, height=max(40, step * len(rows.order)))
+
+
+def _apart(layers: list[Any], series: list[str]) -> list[Any]:
+    """Layers of which different lines are some pixels apart, where few would hide each other at one place."""
+    if not 1 < len(series) <= _MOST_APART:
+        return layers
+    found = []
+    for layer in layers:
+        for number, name in enumerate(series):
+            own = layer.transform_filter(altair().datum.series == name)
+            own.mark = own.mark.copy()
+            own.mark.xOffset = _APART * (number - (len(series) - 1) / 2)
+            found.append(own)
+    return found
 
 
 def _band(row: dict[str, Any]) -> dict[str, Any]:

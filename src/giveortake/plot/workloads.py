@@ -41,4 +41,6 @@ def workloads(lines: Sequence[dict[str, Any]], *, title: str | None = None) -> A
     )
     rms = [math.sqrt(sum(line[each] ** 2 for line in ordered) / len(ordered)) for each in _NAMES]
     said = f"{len(ordered):,} tables: sd of a cell {rms[0]:,.4g}, by an equal split {rms[1]:,.4g} (rms)"
+    if step > 1:
+        said += f"; one in {step} is drawn"
     return finished(chart, title or said).properties(height=max(120, 18 * len(shown)))
