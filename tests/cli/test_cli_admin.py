@@ -1,14 +1,15 @@
-"""`giveortake admin`: analysts, budgets, data sets and failures."""
+"""`giveortake admin`: analysts, budgets, data sets, tokens, approvals and failures."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import giveortake as gt
 from giveortake import cli
-from giveortake.errors import AccessDenied
+from giveortake.errors import AccessDenied, ApprovalDenied, ApprovalRequired
 
 EVIL = "eve\x1b[2J"
 
@@ -98,6 +99,81 @@ def test_data_sets_are_listed_with_what_is_declared(book: Path, capsys: pytest.C
     assert second.split() == ["letters", "patients", "1", "nothing", "yet"]
 
 
+def test_a_token_is_issued_shown_once_listed_and_revoked(book: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert admin(book, "token", "list") == 0
+    assert "no token was issued" in capsys.readouterr().out
+    assert admin(book, "analyst", "add", "ann", "--dataset", "visits", "--budget", "0.5") == 0
+    capsys.readouterr()
+    assert admin(book, "token", "issue", "--analyst", "ann", "--expires", "2099-01-31", "--by", "olga") == 0
+    text, told = capsys.readouterr().out.split("\n", 1)
+    assert "lets ann in until 2099-01-31 23:59 UTC" in told
+    with gt.ledger.open(book) as ledger:
+        found = ledger.authenticate(text)
+        assert found is not None
+        assert (found.role, found.analyst) == ("analyst", "ann")
+    assert admin(book, "token", "list") == 0
+    shown = capsys.readouterr().out
+    assert text not in shown
+    assert shown.splitlines()[1].split() == [
+        found.token,
+        "analyst",
+        "ann",
+        "2099-01-31",
+        "23:59",
+        "UTC",
+        "valid",
+        "olga",
+    ]
+    assert admin(book, "token", "revoke", found.token, "--reason", "lost") == 0
+    assert admin(book, "token", "revoke", "0" * 16, "--reason", "lost") == 2
+    assert "no such token" in capsys.readouterr().err
+    with gt.ledger.open(book) as ledger:
+        assert ledger.authenticate(text) is None
+    assert admin(book, "token", "issue", "--analyst", "nobody") == 2
+    assert admin(book, "token", "issue", "--expires", "yesterday") == 2
+    assert admin(book, "token", "issue") == 0
+    capsys.readouterr()
+    assert admin(book, "token", "list") == 0
+    assert [line.split()[1] for line in capsys.readouterr().out.splitlines()[1:]] == ["analyst", "custodian"]
+
+
+def test_a_large_spend_is_shown_with_what_it_asks_and_decided(book: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    event = gt.accounting.events.Pure("0.25")
+    asked: Any = {
+        "question": "q",
+        "asked": "count rows in visits",
+        "record": {"questions": [{"sql": f"SELECT {EVIL}"}]},
+    }
+    with gt.ledger.open(book) as ledger:
+        ledger.analyst("ann", datasets=["visits"], budget=gt.PureDP(1), approval_above=gt.PureDP("0.1"))
+        with pytest.raises(ApprovalRequired) as waits:
+            ledger.reserve(event, dataset="visits", analyst="ann", **asked)
+    request = str(waits.value.request)
+    assert admin(book, "approval", "list") == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"{request}  waiting: ann asks visits, ε = 0.25\n  SELECT eve")
+    assert "\x1b" not in shown
+    assert admin(book, "approval", "deny", request, "--reason", "too fine", "--by", "olga") == 0
+    with gt.ledger.open(book) as ledger, pytest.raises(ApprovalDenied, match="too fine"):
+        ledger.reserve(event, dataset="visits", analyst="ann", **asked)
+    capsys.readouterr()
+    assert admin(book, "approval", "list") == 0
+    assert "because: too fine, by olga" in capsys.readouterr().out
+    assert admin(book, "approval", "approve", request, "--reason", "after all", "--expires", "2099-01-31") == 0
+    with gt.ledger.open(book) as ledger:
+        assert ledger.reserve(event, dataset="visits", analyst="ann", **asked).fresh
+    assert admin(book, "approval", "approve", "7", "--reason", "?") == 2
+    assert "no request 7 waits" in capsys.readouterr().err
+
+
+def test_who_decides_is_kept_and_is_the_login_unless_stated(book: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "olga")
+    assert admin(book, "analyst", "add", "ann", "--dataset", "visits", "--budget", "0.5") == 0
+    assert admin(book, "analyst", "revoke", "ann", "--reason", "left", "--by", "paul") == 0
+    with gt.ledger.open(book) as ledger:
+        assert [entry.content.get("by") for entry in ledger.history()][-2:] == ["olga", "paul"]
+
+
 def test_names_are_shown_without_what_is_hidden_in_them(book: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert admin(book, "analyst", "add", EVIL, "--dataset", "visits", "--budget", "0.5") == 2
     assert "\x1b" not in capsys.readouterr().err
@@ -106,6 +182,7 @@ def test_names_are_shown_without_what_is_hidden_in_them(book: Path, capsys: pyte
 
 
 def test_a_ledger_that_is_not_there_is_not_begun(tmp_path: Path) -> None:
-    for words in (["analyst", "list"], ["budget", "list"], ["dataset", "list"], ["failures", "show"]):
+    subjects = ("analyst", "budget", "dataset", "token", "approval")
+    for words in (*([subject, "list"] for subject in subjects), ["failures", "show"]):
         assert admin(tmp_path / "absent.ledger", *words) == 2
     assert not (tmp_path / "absent.ledger").exists()

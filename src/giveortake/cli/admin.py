@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from getpass import getuser
 from typing import TYPE_CHECKING, TypeAlias, final
 
 from giveortake import ledger as ledgers
+from giveortake.cli import admin_access as access
 from giveortake.cli import admin_actions as actions
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.ledger_paths import require_ledger
@@ -74,6 +76,30 @@ def _for_resetting(parser: argparse.ArgumentParser) -> None:
     _take_reason(parser)
 
 
+def _for_issuing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--analyst", metavar="NAME", help="whom it lets in; unless stated, a custodian")
+    _take_expiry(parser, "until when it holds; 90 days unless stated")
+
+
+def _for_one_token(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("token", metavar="ID", help="the token's id, as `admin token list` shows it")
+    _take_reason(parser)
+
+
+def _for_approving(parser: argparse.ArgumentParser) -> None:
+    _for_denying(parser)
+    _take_expiry(parser, "until when it may be used; without end unless stated")
+
+
+def _for_denying(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("request", metavar="REQUEST", type=int, help="its number, as `admin approval list` shows it")
+    _take_reason(parser)
+
+
+def _take_expiry(parser: argparse.ArgumentParser, words: str) -> None:
+    parser.add_argument("--expires", metavar="DAY", help=f"{words}: 2027-01-31, or 2027-01-31T12:00:00+00:00")
+
+
 def _take_budget(parser: argparse.ArgumentParser, *, required: bool) -> None:
     parser.add_argument("--budget", required=required, metavar="B", help='"1", "1,1e-8", "rho=0.1" or "mu=1"')
     parser.add_argument("--budget-delta", metavar="D", help="the δ of the budget, if it is not in --budget")
@@ -104,6 +130,22 @@ SUBJECTS: dict[str, tuple[str, dict[str, Action]]] = {
         "the tables that can be asked about",
         {"list": Action("every table, whose people are in it, and what is declared", actions.list_datasets)},
     ),
+    "token": (
+        "secrets that let somebody into a service",
+        {
+            "list": Action("every token, whom it lets in and until when", access.list_tokens),
+            "issue": Action("a new token for an analyst or a custodian, shown once", access.issue_token, _for_issuing),
+            "revoke": Action("from now on nobody is let in by it", access.revoke_token, _for_one_token),
+        },
+    ),
+    "approval": (
+        "large spends, which wait for the owner",
+        {
+            "list": Action("what waits, what it asks and by whom, and what was decided", access.list_approvals),
+            "approve": Action("let one through, once", access.approve, _for_approving),
+            "deny": Action("refuse one, with a reason that is told", access.deny, _for_denying),
+        },
+    ),
     "failures": (
         "questions that ran out of memory, time or disk, of which each asker may observe a few",
         {
@@ -125,6 +167,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
             one.add_argument("--mark", metavar="PATH", help="where its high-water mark is, if not in the state folder")
             if action.takes is not None:
                 action.takes(one)
+                one.add_argument("--by", default=_login(), metavar="NAME", help="who decides; your login unless stated")
+
+
+def _login() -> str | None:
+    """The name under which somebody is logged in, for entries that say who decided; None if there is none."""
+    try:
+        return getuser()
+    except (OSError, KeyError):
+        return None
 
 
 COMMAND = Command(
@@ -134,6 +185,8 @@ COMMAND = Command(
         "giveortake admin analyst add ann --dataset trips --budget 0.5 --ledger trips.ledger",
         'giveortake admin budget change --analyst ann --budget 0.7 --reason "approved" --ledger trips.ledger',
         "giveortake admin dataset list --ledger trips.ledger",
+        "giveortake admin token issue --analyst ann --expires 2027-01-31 --ledger trips.ledger",
+        'giveortake admin approval deny 140737488355421 --reason "too fine" --ledger trips.ledger',
         'giveortake admin failures reset --ledger trips.ledger --analyst ann --reason "the disk was full"',
     ),
     add_arguments=_add_arguments,

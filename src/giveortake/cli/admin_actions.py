@@ -44,6 +44,7 @@ def add_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> 
         budget=budget,
         failures=arguments.failures,
         questions=arguments.questions,
+        by=arguments.by,
     )
     cap = "" if granted.budget is None else f", up to {promised(granted.budget)}"
     out.print(Text(f"{printable(granted.name)} may ask {printable(', '.join(arguments.dataset))}{cap}"))
@@ -51,13 +52,13 @@ def add_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> 
 
 def revoke_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
     """From now on they are told nothing."""
-    ledger.revoke(arguments.name, reason=arguments.reason)
+    ledger.revoke(arguments.name, reason=arguments.reason, by=arguments.by)
     out.print(Text(f"{printable(arguments.name)} reserves and receives nothing any more; what was granted stays taken"))
 
 
 def readmit_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
     """Take a revocation back."""
-    ledger.readmit(arguments.name, reason=arguments.reason)
+    ledger.readmit(arguments.name, reason=arguments.reason, by=arguments.by)
     out.print(Text(f"{printable(arguments.name)} may ask again; what was spent stays spent"))
 
 
@@ -72,7 +73,9 @@ def list_budgets(ledger: Ledger, _arguments: argparse.Namespace, out: Console) -
 def change_budget(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
     """A new promise to the same people, in place of the old one."""
     level = _one_level(ledger, arguments)
-    changed = ledger.change_budget(level, promise(arguments.budget, arguments.budget_delta), reason=arguments.reason)
+    changed = ledger.change_budget(
+        level, promise(arguments.budget, arguments.budget_delta), reason=arguments.reason, by=arguments.by
+    )
     before = "none" if level.budget is None else promised(level.budget)
     out.print(Text(f"{level.kind} {printable(level.name)}: {before} before, {promised(changed.budget)} from now on"))
     out.print("The old promise is void: all that was charged was run again under the new one, and fits.")
@@ -121,7 +124,7 @@ def show_failures(ledger: Ledger, _arguments: argparse.Namespace, out: Console) 
 def reset_failures(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
     """Allow as many again."""
     for level in _levels(ledger, arguments):
-        ledger.reset_failures(level, reason=arguments.reason)
+        ledger.reset_failures(level, reason=arguments.reason, by=arguments.by)
         out.print(Text(f"{printable(level.name)}: as many questions may fail again as at the beginning"))
 
 

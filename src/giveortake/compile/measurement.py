@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeAlias, final
@@ -80,6 +80,7 @@ class Measurement:
     rules: Rules
     basis: Basis
     shares: tuple[Fraction, ...]  # of the spend for values, of each vector of measures
+    _priced: list[Event] = field(default_factory=list, init=False, repr=False, compare=False)  # `event`, once asked for
 
     @property
     def columns(self) -> tuple[KeyColumn, ...]:
@@ -94,7 +95,9 @@ class Measurement:
     @property
     def event(self) -> Event:
         """Everything that is released, as one event."""
-        return self._event(self.measures, self.selection)
+        if not self._priced:
+            self._priced.append(self._event(self.measures, self.selection))
+        return self._priced[0]
 
     def event_if_added(self) -> Event:
         """The same release as it looks when a unit is added or removed, whatever the neighbours are here."""
@@ -251,6 +254,55 @@ class Measurement:
         return Release(arrays, self.noises, {self.selection.decides: known})
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """Everything about a measurement that no amount decides: the rows that count, the keys, measures and their shares.
+
+    It is made of values that cannot change. One that is kept is found again by the very question that it is made of,
+    never by one that claims to equal it.
+    """
+
+    question: Question
+    caps: Caps
+    keys: Keys
+    discovered: bool
+    stability: Stability
+    chosen: Design
+    rules: Rules
+
+    def at(self, spend: Spend, key_pot: Fraction | None = None) -> Measurement:
+        """The measurement that a spend buys; the δ for finding keys, if none is said, is a part of the `key_pot`.
+
+        Guarantee: the parts of an answer compose sequentially (seed 000 L1.2; μ² adds [DRS22, Cor. 3.3]) to no more
+        than the spend, which is checked again on the event that will be charged.
+        """
+        rules, chosen, stability = self.rules, self.chosen, self.stability
+        spend = with_key_delta(spend, key_pot, rules) if self.discovered else replace(spend, keys=None)
+        selection, rest = (
+            KeySearch.of(self.question, stability, chosen).selection(spend, rules) if self.discovered else (None, spend)
+        )
+        noises = _noises(chosen, selection, rest, rules)
+        if any(each.scale_in_steps > _MOST_NOISE for each in noises):
+            raise InvalidParameter("epsilon", str(spend), "is so small that the noise has no bound", hint="spend more")
+        made = Measurement(
+            self.question,
+            self.caps,
+            spend,
+            self.keys,
+            stability,
+            chosen.measures,
+            chosen.formulas,
+            noises,
+            selection,
+            rules,
+            chosen.basis,
+            chosen.shares,
+        )
+        require_within(made.event, spend)
+        return made
+
+
 def measurement(
     question: Question,
     caps: Caps,
@@ -262,14 +314,26 @@ def measurement(
     basis: Basis | None = None,
     key_pot: Fraction | None = None,
 ) -> Measurement:
-    """Measures, noise and price of a question; with `known` keys, which are public then, none are looked for.
+    """Measures, noise and price of a question: see `prepared` and `Prepared.at`."""
+    found = prepared(question, caps, neighbours, known, rules=rules, basis=basis, pure=spend.is_pure)
+    return found.at(spend, key_pot)
+
+
+def prepared(
+    question: Question,
+    caps: Caps,
+    neighbours: Neighbours,
+    known: Keys | None = None,
+    *,
+    rules: Rules = LATEST,
+    basis: Basis | None = None,
+    pure: bool,
+) -> Prepared:
+    """What is measured for a question; with `known` keys, which are public then, none are looked for.
 
     `caps` are those of this question. A question in which neither they nor its structure bound what a person
-    contributes is refused. With a `basis` it is measured in that, so that releases can be combined. Where keys have to
-    be found, and the spend says no δ for it, that is a part of the `key_pot`.
-
-    Guarantee: the parts of an answer compose sequentially (seed 000 L1.2; μ² adds [DRS22, Cor. 3.3]) to no more than
-    the spend, which is checked again on the event that will be charged.
+    contributes is refused. With a `basis` it is measured in that, so that releases can be combined. `pure` says which
+    noise it gets, whose widths decide about the shares of measures.
     """
     question = capped(question, caps)
     values = known_values(question, rules)
@@ -281,14 +345,13 @@ def measurement(
             f"the answer would have {keys.size:,} keys, more than {MOST_KEYS:,}",
             hint="group by fewer columns, or by wider buckets",
         )
-    spend = with_key_delta(spend, key_pot, rules) if discovered else replace(spend, keys=None)
     stability = Stability.of(question, caps, neighbours, None if discovered else keys.size, rules)
-    chosen = design(question, stability, rules, pure=spend.is_pure, basis=basis)
+    chosen = design(question, stability, rules, pure=pure, basis=basis)
     if discovered:
-        plain = plain_design(question, stability, rules, pure=spend.is_pure)
-        if KeySearch.of(question, stability, plain).decides(pure=spend.is_pure):  # which no other design beats
+        plain = plain_design(question, stability, rules, pure=pure)
+        if KeySearch.of(question, stability, plain).decides(pure=pure):  # which no other design beats
             chosen = plain
-    measures, formulas = chosen.measures, chosen.formulas
+    measures = chosen.measures
     if not measures:  # as the variance of a constant
         raise QueryRefused(
             "no number of the question depends on a row: what is asked is known without asking",
@@ -300,26 +363,7 @@ def measurement(
             f"the answer would be computed from {numbers:,} noisy numbers, more than {_MOST_NUMBERS:,}",
             hint="a quantile takes about a thousand for each key: ask for fewer keys",
         )
-    selection, rest = KeySearch.of(question, stability, chosen).selection(spend, rules) if discovered else (None, spend)
-    noises = _noises(chosen, selection, rest, rules)
-    if any(each.scale_in_steps > _MOST_NOISE for each in noises):
-        raise InvalidParameter("epsilon", str(spend), "is so small that the noise has no bound", hint="spend more")
-    made = Measurement(
-        question,
-        caps,
-        spend,
-        keys,
-        stability,
-        measures,
-        formulas,
-        noises,
-        selection,
-        rules,
-        chosen.basis,
-        chosen.shares,
-    )
-    require_within(made.event, spend)
-    return made
+    return Prepared(question, caps, keys, discovered, stability, chosen, rules)
 
 
 def known_values(question: Question, rules: Rules) -> list[tuple[Value, ...] | None]:

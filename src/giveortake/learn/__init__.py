@@ -1,6 +1,7 @@
 """Learning: models and statistics of rows behind a session, each made of sums of vectors of bounded length."""
 
 from giveortake.learn.additive_models import AdditiveClassifier, AdditiveRegressor
+from giveortake.learn.choice import Choice, choose
 from giveortake.learn.contingency import Contingency, contingency
 from giveortake.learn.hypotheses import (
     HypothesisTest,
@@ -10,6 +11,7 @@ from giveortake.learn.hypotheses import (
     goodness_of_fit,
     independence,
 )
+from giveortake.learn.kmeans import KMeans
 from giveortake.learn.linear import LinearRegression, Ridge
 from giveortake.learn.linear_model import LinearModel
 from giveortake.learn.logistic import LogisticRegression
@@ -26,10 +28,12 @@ __all__ = [
     "PCA",
     "AdditiveClassifier",
     "AdditiveRegressor",
+    "Choice",
     "ClassMeans",
     "Contingency",
     "Descent",
     "HypothesisTest",
+    "KMeans",
     "LinearModel",
     "LinearRegression",
     "LogisticRegression",
@@ -41,6 +45,7 @@ __all__ = [
     "Score",
     "Selection",
     "anova",
+    "choose",
     "contingency",
     "correlation",
     "difference_of_means",

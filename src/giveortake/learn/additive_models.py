@@ -115,8 +115,8 @@ class AdditiveClassifier(_Additive, Classifier):
         return self._additive(*planned(self, data, most=2))
 
     def _axis(self) -> tuple[str, str]:
-        first, second = self.model_.target.values
-        return f"log-odds of {self.model_.target.name} = {second}", f"{second} rather than {first}"
+        target = self.model_.target
+        return "log-odds", f"What speaks for {target.name} = {target.values[1]}"
 
 
 class AdditiveRegressor(_Additive, Regressor):
@@ -137,7 +137,7 @@ class AdditiveRegressor(_Additive, Regressor):
         return model.numbers(self._public(rows, [each.name for each in model.features]))
 
     def _axis(self) -> tuple[str, str]:
-        return self.model_.target.name, f"what each adds to {self.model_.target.name}"
+        return self.model_.target.name, f"What each feature adds to {self.model_.target.name}"
 
 
 def fine_bins(rows: float, features: int, mu: float) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from giveortake.compile.spends import spend_of
 from giveortake.engines.duckdb.held_arrays import held
-from giveortake.errors import InvalidParameter
+from giveortake.errors import InvalidParameter, NotFitted
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP
 from giveortake.session import protect
 from giveortake.session.vector_run import LearningData
@@ -26,7 +28,7 @@ class Held:
 
     def __init__(self, learner: Learner, rows: Any, target: Any) -> None:
         self.learner = learner
-        self._rows, self._target = rows, target
+        self._rows, self._target = rows, target if learner.kind in {"classifier", "regressor"} else None
         self._session: Session | None = None
         self._said = learner.get_params()
 
@@ -44,13 +46,12 @@ class Held:
         if self._target is not None:
             target = learner.target or "y"
         domains = _domains(learner.domains, names, target)
-        budget = learner.budget
+        budget = _spend_all(learner, learner.budget)
         self._session = protect(held(columns), unit=ROW, budget=budget, domains=domains, name="rows")
         if target is not None:
             learner.set_params(target=target)
         if learner.features is None:
             learner.set_params(features=names)
-        _spend_all(learner, budget)
         return self
 
     @property
@@ -65,19 +66,25 @@ class Held:
             self._session.close()
 
 
-def _spend_all(learner: Learner, budget: Any) -> None:
-    """Without a stated spend the whole budget is spent: nobody else shares it."""
-    if any(getattr(learner, name) is not None for name in ("epsilon", "rho", "mu")):
-        return
+def _spend_all(learner: Learner, budget: Any) -> Any:
+    """The budget; without a stated spend the whole of it is spent by this one fit, which nobody else shares.
+
+    Then a budget of (ε, δ) is guarded as the Gaussian promise that implies it, and not by a race of several proofs.
+    """
+    if any(getattr(learner, name, None) is not None for name in ("epsilon", "rho", "mu")):
+        return budget
     match budget:
         case ApproxDP():
             learner.set_params(epsilon=budget.epsilon, delta=budget.delta)
+            spend = spend_of(budget.epsilon, budget.delta, None, None, None)
+            return budget if spend is None else GaussianDP(spend.gaussian(), neighbours=budget.neighbours)
         case ZCDP():
             learner.set_params(rho=budget.rho)
         case GaussianDP():
             learner.set_params(mu=budget.mu)
         case _:
             raise InvalidParameter("budget", budget, "has no Gaussian noise in it", hint='gt.ApproxDP(1, "1e-6")')
+    return budget
 
 
 def _checked(learner: Learner, rows: Any, target: Any) -> tuple[dict[str, Any], list[str]]:
@@ -89,7 +96,8 @@ def _checked(learner: Learner, rows: Any, target: Any) -> tuple[dict[str, Any], 
             "X", type(rows).__name__, "needs scikit-learn", hint="pip install 'giveortake[learn]', or fit(session)"
         ) from None
     if learner.kind in {"classifier", "regressor"} and target is None:
-        raise InvalidParameter("y", None, f"is missing: {type(learner).__name__} requires y to be passed")
+        name = type(learner).__name__
+        raise InvalidParameter("y", None, f"is missing: {name} requires y to be passed, but the target y is None")
     named = list(rows.columns) if hasattr(rows, "columns") else None
     if target is None:
         table = validate_data(learner, rows, dtype=np.float64)
@@ -99,8 +107,31 @@ def _checked(learner: Learner, rows: Any, target: Any) -> tuple[dict[str, Any], 
     names = [str(each) for each in named] if named is not None else [f"x{place}" for place in range(table.shape[1])]
     columns: dict[str, Any] = {name: np.ascontiguousarray(table[:, place]) for place, name in enumerate(names)}
     if values is not None:
-        columns[learner.target or "y"] = _plain(np.asarray(values))
+        columns[learner.target or "y"] = _classes(learner, np.asarray(values)) if _is_classifier(learner) else values
     return columns, names
+
+
+def _is_classifier(learner: Learner) -> bool:
+    return learner.kind == "classifier"
+
+
+def _classes(learner: Learner, values: Any) -> Any:
+    """Classes as a session takes them: texts, or whole numbers, which scikit-learn may hold as doubles."""
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target  # noqa: PLC0415 (as above)
+
+    check_classification_targets(values)
+    declared = learner.domains.get(learner.target or "y") if isinstance(learner.domains, Mapping) else None
+    found = type_of_target(values)
+    if found != "binary" and isinstance(declared, list | tuple) and len(declared) == 2:
+        raise InvalidParameter(
+            "y",
+            f"{len(np.unique(values))} classes",
+            "are not the two that are declared. Only binary classification is supported. "
+            f"The type of the target is {found}.",
+        )
+    if values.dtype.kind in "OUS":
+        return values.astype(str).astype(object)
+    return values.astype(np.int64) if values.dtype.kind == "f" else values
 
 
 def checked_again(learner: Learner, rows: Any) -> Any:
@@ -110,10 +141,14 @@ def checked_again(learner: Learner, rows: Any) -> Any:
     return validate_data(learner, rows, dtype=np.float64, reset=False)
 
 
-def _plain(values: Any) -> Any:
-    if values.dtype.kind in "OUS":
-        return values.astype(str).astype(object)
-    return values
+def not_fitted(message: str, hint: str) -> Exception:
+    """What is raised before a fit: for scikit-learn, where it is in use, also its own."""
+    if "sklearn" not in sys.modules:
+        return NotFitted(message, hint=hint)
+    from sklearn.exceptions import NotFittedError  # noqa: PLC0415 (it is there already)
+
+    both: type[Exception] = type("NotFitted", (NotFitted, NotFittedError), {})
+    return both(message, hint=hint)  # type: ignore[call-arg]  # (NotFitted takes a hint)
 
 
 def _domains(said: Any, names: list[str], target: str | None) -> dict[str, Any]:
@@ -138,7 +173,7 @@ def tags_of(learner: Learner) -> Any:
     return Tags(
         estimator_type=kind,
         target_tags=TargetTags(required=kind in {"classifier", "regressor"}),
-        transformer_tags=TransformerTags() if kind == "transformer" else None,
+        transformer_tags=TransformerTags() if hasattr(learner, "transform") else None,
         classifier_tags=ClassifierTags(multi_class=False) if kind == "classifier" else None,
         regressor_tags=RegressorTags(poor_score=True) if kind == "regressor" else None,
         input_tags=InputTags(),

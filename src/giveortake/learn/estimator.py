@@ -6,9 +6,9 @@ import inspect
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from giveortake.errors import InvalidParameter, NotFitted
+from giveortake.errors import InvalidParameter
 from giveortake.exact import whole
-from giveortake.learn.arrays import Held
+from giveortake.learn.arrays import Held, not_fitted
 from giveortake.learn.card import Card, FitQuote
 from giveortake.learn.features import complete, encoded, public_columns
 from giveortake.learn.model import Model, Pass, Provenance, read, written
@@ -161,7 +161,7 @@ class Learner(ABC):
 
     def _require_fitted(self) -> Any:
         if not self.is_fitted:
-            raise NotFitted(f"this {type(self).__name__} is not fitted", hint="fit(session) first")
+            raise not_fitted(f"this {type(self).__name__} is not fitted", "fit(session) first")
         return self.model_
 
     # -- after fitting ------------------------------------------------------------------------------------------

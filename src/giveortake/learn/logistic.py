@@ -160,7 +160,7 @@ class LogisticRegression(Classifier):
 
     >>> import numpy as np, polars as pl, giveortake as gt
     >>> x = np.random.default_rng(1).uniform(-1, 1, 20_000)
-    >>> with gt.protect(pl.DataFrame({"x": x, "late": x > 0}), unit=gt.ROW, budget=gt.ApproxDP(1, "1e-6"),
+    >>> with gt.protect(pl.DataFrame({"x": x, "late": x > 0}), unit=gt.ROW, budget=gt.ApproxDP(3, "1e-5"),
     ...                 domains={"x": (-1, 1)}) as s:
     ...     model = gt.learn.LogisticRegression("late", ["x"], epsilon=1, delta="1e-6").fit(s)
     >>> model.predict([[-0.5], [0.5]])

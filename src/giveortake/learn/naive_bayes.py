@@ -18,7 +18,6 @@ from giveortake.engines import Component, KeyColumn
 from giveortake.learn.classifier import Classifier, ClassModel, features_and_classes, planned
 from giveortake.learn.features import Category, Feature, ScaledNumber
 from giveortake.learn.lattice import one, steps_for, value, vector_sum
-from giveortake.learn.standardisation import FEWEST
 from giveortake.learn.task import Task
 from giveortake.plan import Call, Column, Literal
 
@@ -72,7 +71,7 @@ class BayesTask(Task):
         (asked,) = self.known()
         made = passes.add_up("classes", asked, self.shares["classes"])
         noise = made.deviation()
-        counts = np.maximum(made.cells(0), FEWEST)
+        counts = np.maximum(made.cells(0), max(noise, 1.0))
         doubt = (noise / counts)[:, None]
         count = len(self.numbers)
         means = np.clip(_table(made, range(1, 1 + count), len(counts)) / counts[:, None], -1, 1)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _MOST_LEVELS = 24  # categories of one feature; of more, those that add most or least are shown
 _COLUMNS = 3
+_LETTERS = 30  # that fit beside one another below a chart
 
 
 def shapes(
@@ -39,8 +40,8 @@ def _steps(alt: Any, name: str, bins: list[tuple[Any, float, float]], axis: str 
         rows += [{"x": at, "y": effect, "low": effect - reach, "high": effect + reach} for at in (start, end)]
     base = alt.Chart(alt.Data(values=rows)).encode(x=alt.X("x:Q", title=name, scale=alt.Scale(zero=False, nice=False)))
     y = alt.Y("low:Q", title=axis, scale=scale)
-    band = base.mark_area(color=COLOURS[0], opacity=0.25).encode(y=y, y2="high:Q")
-    line = base.mark_line(color=COLOURS[0]).encode(y=alt.Y("y:Q", scale=scale, title=axis), order="x:Q")
+    band = base.mark_area(color=COLOURS[2], opacity=0.25).encode(y=y, y2="high:Q")
+    line = base.mark_line(color=COLOURS[2]).encode(y=alt.Y("y:Q", scale=scale, title=axis), order="x:Q")
     return (band + line).properties(width=200, height=140)
 
 
@@ -52,11 +53,14 @@ def _levels(alt: Any, name: str, bins: list[tuple[Any, float, float]], axis: str
         bins = ordered[:half] + ordered[-half:]
         name = f"{name} (the lowest and highest {half})"
     rows = [{"x": label, "y": effect, "low": effect - reach, "high": effect + reach} for label, effect, reach in bins]
-    base = alt.Chart(alt.Data(values=rows)).encode(x=alt.X("x:N", title=name, sort=[each["x"] for each in rows]))
-    rule = base.mark_rule(color=COLOURS[0], opacity=0.45, strokeWidth=4).encode(
+    short = sum(len(each["x"]) + 1 for each in rows) < _LETTERS
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("x:N", title=name, sort=[each["x"] for each in rows], axis=alt.Axis(labelAngle=0 if short else -60))
+    )
+    rule = base.mark_rule(color=COLOURS[2], opacity=0.45, strokeWidth=4).encode(
         y=alt.Y("low:Q", title=axis, scale=scale), y2="high:Q"
     )
-    point = base.mark_point(color=COLOURS[0], filled=True, size=30, opacity=1).encode(
+    point = base.mark_point(color=COLOURS[2], filled=True, size=30, opacity=1).encode(
         y=alt.Y("y:Q", title=axis, scale=scale)
     )
     return (rule + point).properties(width=200, height=140)

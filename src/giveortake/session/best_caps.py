@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from giveortake.answers.caps import LeftOut
 from giveortake.compile import Caps
@@ -99,9 +99,10 @@ def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
     if mechanism.part is not None:
         return []
     found = []
-    stored = mechanism.ledger.profiles(
-        mechanism.dataset, version=mechanism.version, analyst=mechanism.analyst, before=mechanism.as_of
-    )
+    stored = mechanism.paid_profiles
+    if stored is None:
+        named: Any = {"version": mechanism.version, "analyst": mechanism.analyst, "before": mechanism.as_of}
+        stored = tuple(mechanism.ledger.profiles(mechanism.dataset, **named))
     for request, release_id, content in stored:
         said = dict(request["profile"])
         if said.pop("format") == FORMAT and said["table"] == table:

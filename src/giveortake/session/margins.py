@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from giveortake import accounting, exact
@@ -16,6 +17,7 @@ from giveortake.errors import BudgetExceeded, QueryRefused
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from giveortake.accounting.filters import Filter
     from giveortake.answers.confidence import Confidence
     from giveortake.compile import Measurement, Spend, Terms
     from giveortake.compile.outputs import Formula
@@ -102,9 +104,15 @@ def least_spend(measure: Callable[[Spend], Measurement], kind: Spend, terms: Ter
     return at(high)
 
 
+@lru_cache(maxsize=64)
+def _fresh(budget: Guarantee) -> Filter:
+    """A filter that has admitted nothing. It is shared: copy it before charging it."""
+    return accounting.filter(budget)
+
+
 def share_of_budget(budget: Guarantee, event: Event) -> Fraction | None:
     """How much of a fresh budget an event would use; None if it is more than there is."""
-    guard = accounting.filter(budget)
+    guard = _fresh(budget).copy()
     try:
         guard.charge(event)
     except BudgetExceeded:

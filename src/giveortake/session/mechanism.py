@@ -11,13 +11,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers import Stream
 from giveortake.answers.confidence import Confidence
 from giveortake.compile import LATEST, Rules, composed, event_of, joint, measurement
+from giveortake.compile.measurement import prepared
 from giveortake.errors import (
     AccessDenied,
     BudgetExceeded,
@@ -32,6 +33,7 @@ from giveortake.session.best_caps import with_best_caps
 from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by_share
 from giveortake.session.found_keys import FoundDraw
 from giveortake.session.paid_releases import PaidRelease
+from giveortake.session.prepared_questions import PreparedQuestions
 from giveortake.session.refusals import no_share, too_dear
 from giveortake.session.release_records import record_of
 from giveortake.session.sealed_draws import Drawn, sealed, sealed_question
@@ -42,12 +44,15 @@ if TYPE_CHECKING:
 
     from giveortake.answers import Answer
     from giveortake.compile import Caps, CustodianCaps, Measurement, Spend, Terms
+    from giveortake.compile.measurement import Prepared
     from giveortake.engines import Engine, Keys
     from giveortake.ledger import Ledger, Reservation, Standing, Trial
+    from giveortake.ledger.outlooks import Outlook
     from giveortake.plan import Origin, Question
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.session.partitions import Part
+    from giveortake.session.prepared_questions import PreparedQuestion
     from giveortake.session.spool import Spool
     from giveortake.session.stored_answers import Stored
 
@@ -119,6 +124,8 @@ class InteractiveMechanism:
     declared: str = ""  # a digest of what is declared about the tables, by which releases are read
     part: Part | None = None  # of a partition, if that is all there is to see
     as_of: int | None = None  # the entry before which something was told that is read again: no later profile is known
+    paid_profiles: tuple[tuple[Any, str, Any], ...] | None = None  # as the ledger told them, if it was asked already
+    questions: PreparedQuestions = field(default_factory=PreparedQuestions)  # of this asker
     older: tuple[Rules, ...] = ()  # rules by which the ledger holds answers, and which are not the latest
 
     def as_analyst(self, name: str) -> InteractiveMechanism:
@@ -130,7 +137,11 @@ class InteractiveMechanism:
             each for each in self.ledger.levels() if (each.kind, each.name) == ("population", self.population)
         )
         budget = own[0].budget if people.allotted else people.budget
-        return replace(self, analyst=name, budget=budget or self.budget)
+        return replace(self, analyst=name, budget=budget or self.budget, questions=PreparedQuestions())
+
+    def in_part(self, part: Part) -> InteractiveMechanism:
+        """The same of which a part is all that is seen."""
+        return replace(self, part=part, origin=self.origin.narrowed(part.of), questions=PreparedQuestions())
 
     # -- the whole way ------------------------------------------------------------------------------------------
 
@@ -264,7 +275,10 @@ class InteractiveMechanism:
         engine cannot run, has no price.
         """
         priced = self.price_without_engine(question, caps, spend, rules=rules)
-        self.engine.require_runnable(priced.made.asked())
+        kept = self._prepared(question, caps, rules, pure=spend.is_pure)
+        if not kept.is_runnable:
+            self.engine.require_runnable(priced.made.asked())
+            kept.is_runnable = priced.made.selection is None  # else what is asked depends on the spend
         return priced
 
     def price_without_engine(self, question: Question, caps: Caps, spend: Spend, *, rules: Rules) -> Priced:
@@ -284,7 +298,13 @@ class InteractiveMechanism:
 
     def measure(self, question: Question, caps: Caps, spend: Spend, *, rules: Rules = LATEST) -> Measurement:
         """The measurement that a spend buys. The δ for finding keys is a tenth of the pot unless said otherwise."""
-        return measurement(question, caps, self.budget.neighbours, spend, rules=rules, key_pot=self.key_pot)
+        return self._prepared(question, caps, rules, pure=spend.is_pure).prepared.at(spend, self.key_pot)
+
+    def _prepared(self, question: Question, caps: Caps, rules: Rules, *, pure: bool) -> PreparedQuestion:
+        def prepare() -> Prepared:
+            return prepared(question, caps, self.budget.neighbours, rules=rules, pure=pure)
+
+        return self.questions.prepared(question, caps, rules, prepare, pure=pure)
 
     @property
     def key_pot(self) -> Fraction | None:
@@ -359,14 +379,11 @@ class InteractiveMechanism:
 
     def standing(self) -> Standing:
         """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
-        own = [] if self.analyst is None else self.ledger.levels(analyst=self.analyst, dataset=self.dataset)
-        capped = [level for level in own if level.budget is not None]
-        if capped:
-            return min(capped, key=lambda level: self.ledger.affordable(level) or Fraction(0))
-        for level in self.ledger.levels():
-            if level.kind == "population" and level.name == self.population:
-                return level
-        raise InvalidParameter("population", self.population, "is not in the ledger")
+        return self.ledger.deciding(self.dataset, analyst=self.analyst)
+
+    def outlook(self, event: Event) -> Outlook:
+        """What the ledger says about an event, in one look."""
+        return self.ledger.outlook(event, dataset=self.dataset, version=self.version, analyst=self.analyst)
 
     def trial(self) -> Trial:
         """A copy of the filter that decides about the next question, on which charges are tried."""

@@ -102,6 +102,8 @@ class Quote:
 def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Quote:
     """Everything that can be said before asking."""
     made, sure, n = asked.made, terms.confidence, terms.n
+    outlook = mechanism.outlook(mechanism.event([asked]))
+    mechanism = replace(mechanism, paid_profiles=tuple(outlook.profiles))
     margins: dict[str, float | str | None] = dict(column_margins(made, sure, n))
     measures = without_data(made.measures, made.noises)
     miss = quoted_miss(made, sure)
@@ -116,8 +118,8 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
         noise=noise_in_words(made),
         contributions=caps_in_words(made),
         keys=_keys(made),
-        remaining=mechanism.standing().remaining,
-        admitted=asked.refusal is None and mechanism.admits(mechanism.event([asked])),
+        remaining=outlook.standing.remaining,
+        admitted=asked.refusal is None and outlook.admitted,
         confidence=sure,
         advice=tuple(_advice(made)),
         remarks=(

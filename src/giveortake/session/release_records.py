@@ -104,8 +104,7 @@ class _Reading:
                 f"the release {record.id!r} was measured when other domains were declared", hint="ask the question anew"
             )
         if "part" in content:
-            part = _part(mechanism, content["part"])
-            mechanism = replace(mechanism, part=part, origin=mechanism.origin.narrowed(part.of))
+            mechanism = mechanism.in_part(_part(mechanism, content["part"]))
         self._mechanism = mechanism
         self._record = record
         self._content = content

@@ -81,7 +81,7 @@ class Session:
 
     def sql(self, text: str) -> Query:
         """A question in SQL; refused here, at no cost, if it cannot be answered."""
-        read = sql.read(text, self.catalog)
+        read = self._mechanism.questions.read(text, lambda: sql.read(text, self.catalog))
         return Query(self, self._mechanism, read.question, read.options, text)
 
     def from_plan(self, plan: Mapping[str, Any]) -> Query:
@@ -246,7 +246,7 @@ class Session:
         parts = parts_of(self._mechanism, list(self.catalog.private.values()), column, parts_per_person)
         sessions = {
             key_of(part.value): Session(
-                replace(self._mechanism, part=part, origin=self._mechanism.origin.narrowed(part.of)),
+                self._mechanism.in_part(part),
                 unasked=self._unasked,
                 owns_ledger=False,
                 owns_engine=self._owns_engine,

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from giveortake.plan import Domain, Relation
     from giveortake.privacy import Guarantee, events
     from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.profile import Profile
 
 __all__ = ["AdaptiveRun", "LearningData", "RunRequest"]
 
 _SPLIT = "held out "  # before a name that is hashed
+_MISS = 0.05  # of the bounds that tell where nobody is, in a profile
 _COUNT = Measured(Aggregate(AggregateKind.COUNT_ROWS))
 
 
@@ -92,16 +94,23 @@ class LearningData:
         """What the data set is called."""
         return self._mechanism.dataset
 
+    def rows_about(self) -> float | None:
+        """About how many rows there are, by a profile that the asker's own levels paid for; None without one."""
+        found = [each.rows for each in self._profiles() if each.rows is not None]
+        return found[0].left_estimates(_MISS)[1] if found else None
+
     def rows_at_least(self, confidence: Fraction) -> int | None:
-        """As many rows as a profile that the asker's own levels paid for makes sure of; None without one.
+        """As many rows as such a profile makes sure of; None without one.
 
         Every person has one, as long as nothing was left out of the table.
         """
-        table, changed = profiled_table(self.relation)
-        if table is None or changed:
-            return None
-        known = [each for each in paid_profiles(self._mechanism, table) if each.rows is not None]
+        known = [each for each in self._profiles() if each.rows is not None]
         return max((math.floor(each.persons(confidence)[0]) for each in known[:1]), default=None)
+
+    def _profiles(self) -> list[Profile]:
+        """What was paid for, of the table as it is, the newest first."""
+        table, changed = profiled_table(self.relation)
+        return [] if table is None or changed else paid_profiles(self._mechanism, table)
 
     def request(self, asked: Iterable[VectorSum], spend: Spend, said: dict[str, Any], words: str) -> RunRequest:
         """A run of such sums at the cost of a spend in all; what the session or its engine could not answer is refused.

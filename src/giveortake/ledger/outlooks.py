@@ -1,0 +1,66 @@
+"""What a ledger says about the next question, in one look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.ledger import spending
+from giveortake.ledger.standings import standing_of
+
+if TYPE_CHECKING:
+    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.levels import Level
+    from giveortake.ledger.standings import Standing
+    from giveortake.privacy.events import Event
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The level that decides about a question as it stands, whether all levels would admit it now, and paid profiles.
+
+    `profiles` are those of the asker's own levels, as `Ledger.profiles` tells them.
+    """
+
+    standing: Standing
+    admitted: bool
+    profiles: list[tuple[Any, str, Any]]
+
+
+def outlook(draft: Draft, event: Event, *, dataset: str, analyst: str | None, version: str) -> Outlook:
+    """Everything that a quote asks a ledger."""
+    return Outlook(
+        standing_of(draft, deciding(draft, dataset, analyst)),
+        admits(draft, event, dataset=dataset, analyst=analyst),
+        spending.profiles(draft, dataset, analyst, version),
+    )
+
+
+def deciding(draft: Draft, dataset: str, analyst: str | None) -> Level:
+    """The level that decides about the next question: the least of an analyst's own that have caps, or the people's."""
+    asked = draft.book.dataset_for(dataset, analyst)
+    own = [] if analyst is None else [grant.level for grant in draft.book.grants_of(analyst, dataset)]
+    capped = [level for level in own if level.budget is not None]
+    if len(capped) > 1:
+        return min(capped, key=lambda level: affordable(draft, level) or Fraction(0))
+    return capped[0] if capped else draft.book.population(asked.population)
+
+
+def affordable(draft: Draft, level: Level) -> Fraction | None:
+    """The greatest ε, up to rounding, of a pure release that a level would admit now; None if it has no cap."""
+    if level.closed is not None:
+        return Fraction(0)
+    guard = draft.filter_of(level)
+    return None if guard is None else guard.affordable()
+
+
+def admits(draft: Draft, event: Event, *, dataset: str, analyst: str | None) -> bool:
+    """Whether every level would admit an event now."""
+    asked = draft.book.dataset_for(dataset, analyst)
+    return all(
+        level.closed is None
+        and ((guard := draft.filter_of(level)) is None or guard.admits(spending.level_event(event, level, asked)))
+        for level in spending.levels_of(draft.book, asked, analyst)
+    )

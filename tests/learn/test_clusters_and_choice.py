@@ -1,0 +1,115 @@
+"""Clusters, and which learner is chosen for a table: from declarations, the spend and a number that is public."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import giveortake as gt
+from giveortake.engines import VectorSum
+from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.learn import KMeans, choose
+from giveortake.session import Session
+from giveortake.session.session import mechanism_of
+from replay import Revealing
+
+RANDOM = np.random.default_rng(11)
+CENTRES = np.array([[10.0, 10.0], [80.0, 20.0], [40.0, 90.0]])
+PLACES = RANDOM.integers(0, 3, 3000)
+POINTS = CENTRES[PLACES] + RANDOM.normal(0, 4, (3000, 2))
+ROWS = pl.DataFrame(
+    {"who": np.arange(3000) // 3, "x": POINTS[:, 0], "y": POINTS[:, 1], "place": PLACES, "near": PLACES == 0}
+)
+DOMAINS: dict[str, Any] = {"x": (0, 100), "y": (0, 100), "place": [0, 1, 2]}
+SPEND: dict[str, Any] = {"epsilon": 1, "delta": "1e-6"}
+
+
+def session(rows: pl.DataFrame = ROWS, **more: Any) -> Session:
+    usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(8, "1e-5"), "domains": DOMAINS, "name": "points"}
+    return gt.protect(rows, **usual | more)
+
+
+def test_clusters_are_found_kept_and_free_when_they_are_asked_for_again() -> None:
+    with session() as s:
+        model = KMeans(features=["x", "y"], n_clusters=3, **SPEND).fit(s)
+        spent = s.spent
+        again = KMeans(features=["x", "y"], n_clusters=3, **SPEND).fit(s)
+        assert s.spent == spent
+    assert np.array_equal(again.cluster_centers_, model.cluster_centers_)
+    nearest = np.abs(model.cluster_centers_[:, None, :] - CENTRES[None]).max(axis=2).min(axis=0)
+    assert nearest.max() < 3
+    read = KMeans.from_json(model.to_json())
+    assert np.array_equal(read.predict(ROWS), model.predict(ROWS))
+    assert model.transform(ROWS).shape == (3000, 3)
+    assert model.score(ROWS) == pytest.approx(-(model.transform(ROWS).min(axis=1) ** 2).sum())
+    assert "rows near each centre" in model.card().to_markdown()
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
+@pytest.mark.parametrize("unit", [gt.ROW, "who"])
+def test_one_unit_moves_no_step_of_clusters_further_than_it_was_priced_for(
+    unit: Any, neighbours: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[VectorSum] = []
+    more = {"unit": unit, "neighbours": neighbours}
+    small = ROWS.head(60)
+    clip: dict[str, Any] = {} if unit is gt.ROW else {"clip": 1}
+    with session(small, **more) as s, monkeypatch.context() as patched:
+        engine = type(mechanism_of(s).engine)
+        right = engine.vectors
+
+        def recorded(self: Any, each: VectorSum) -> Any:
+            asked.append(each)
+            return right(self, each)
+
+        patched.setattr(engine, "vectors", recorded)
+        KMeans(features=["x", "y"], n_clusters=3, **SPEND, **clip).fit(s)
+    without = small.head(59 if unit is gt.ROW else 57)
+    odd = pl.DataFrame({"who": [19] * 4, "x": [1e9, -1e9, 0.0, 100.0], "y": [0.0, 100.0, 0.0, 100.0]})
+    changed = odd.head(1 if unit is gt.ROW else 4).with_columns(place=pl.lit(0, pl.Int64), near=pl.lit(True))
+    other = without if neighbours == "add-remove" else pl.concat([without, changed.select(small.columns)])
+    with session(small, **more) as one, session(other, **more) as two:
+        for each in asked:
+            sums = [np.array(Revealing().release(mechanism_of(s).engine.vectors(each)), object) for s in (one, two)]
+            moved = int(((sums[0] - sums[1]) ** 2).sum())
+            assert 0 < moved <= each.moved_squared(changed=neighbours == "change-one")
+
+
+@pytest.mark.parametrize(
+    ("target", "n", "epsilon", "learner"),
+    [
+        ("near", 100, "0.1", "ClassMeans"),
+        ("near", 2_000, "0.5", "LogisticRegression"),
+        ("near", 10**6, "1", "AdditiveClassifier"),
+        ("place", 10**6, "1", "NaiveBayes"),
+        ("place", 100, "0.1", "ClassMeans"),
+        ("y", 1_000, "0.1", "LinearRegression"),
+        ("y", 10**6, "1", "AdditiveRegressor"),
+    ],
+)
+def test_the_choice_follows_from_what_is_public_and_says_why(target: str, n: int, epsilon: str, learner: str) -> None:
+    found = []
+    for rows in (ROWS, ROWS.head(1)):  # whatever the rows are
+        with session(rows) as s:
+            features = ["x"] if target == "y" else ["x", "y"]
+            choice = choose(s, target, features, n=n, epsilon=epsilon, delta="1e-6")
+            assert not [each for each in s.history() if each.kind == "reserved"]
+            found.append(choice)
+    assert str(found[0]) == str(found[1])
+    assert type(found[0].learner).__name__ == learner
+    assert found[0].why.startswith(f"{learner}: ")
+    assert "n·μ" in found[0].why
+
+
+def test_no_choice_is_made_by_the_exact_number_of_rows() -> None:
+    with session(unit="who") as s:
+        with pytest.raises(QueryRefused, match="not public"):
+            choose(s, "near", ["x"], clip=3, **SPEND)
+        s.profile(epsilon=1)
+        about = choose(s, "near", ["x"], clip=3, **SPEND)
+        assert "n·μ is about" in about.why
+    with session() as s, pytest.raises(InvalidParameter, match="n_clusters"):
+        KMeans(features=["x"], n_clusters=1000, **SPEND).fit(s)

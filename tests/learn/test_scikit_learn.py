@@ -1,0 +1,76 @@
+"""Learners as scikit-learn's estimators: its own checks, with those excused that cannot hold, and why."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
+
+import giveortake as gt
+from giveortake.errors import InvalidParameter, NotFitted
+from giveortake.learn import AdditiveClassifier, ClassMeans, KMeans
+
+NOISE = "every fit draws its own noise, and there is no random_state by which anybody could have the same again"
+EXCUSED = {
+    "check_fit_idempotent": NOISE,
+    "check_classifier_data_not_an_array": NOISE,
+    "check_regressor_data_not_an_array": NOISE,
+    "check_transformer_data_not_an_array": NOISE,
+    "check_transformer_general": NOISE,
+    "check_supervised_y_2d": NOISE,
+    "check_regressors_int": NOISE,
+    "check_classifiers_one_label": "ten rows are few beside the noise: a class that nobody has may be nearer by chance",
+    "check_clustering": "labels of the rows that were fitted would be an exact answer about each of them",
+    "check_classifiers_classes": "classes are declared: those of the rows are not looked at, and others are refused",
+}
+BUDGET = gt.ApproxDP(20, "1e-3")
+
+
+def test_at_most_twelve_checks_are_excused() -> None:
+    assert len(EXCUSED) <= 12
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        ClassMeans(domains={"*": (-10, 10), "y": [0, 1]}, budget=BUDGET),
+        KMeans(n_clusters=3, domains={"*": (-10, 10)}, budget=BUDGET),
+    ],
+    ids=repr,
+)
+def test_learners_pass_the_checks_of_scikit_learn_but_for_those_that_are_excused(learner: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(learner, expected_failed_checks=EXCUSED, on_fail=None, on_skip=None)
+    assert len(results) > 40
+    failed = {each["check_name"]: str(each["exception"])[:200] for each in results if each["status"] == "failed"}
+    assert not failed
+
+
+def test_a_fitted_model_is_the_last_step_of_a_pipeline_and_a_clone_is_not_fitted() -> None:
+    rows = np.random.default_rng(5).uniform(-1, 1, (800, 2))
+    wanted = np.where(rows[:, 0] > 0, "yes", "no")
+    learner = AdditiveClassifier(domains={"*": (-1, 1), "y": ["no", "yes"]}, budget=BUDGET, bins=8)
+    copy = clone(learner)
+    assert copy.get_params() == learner.get_params()
+    pipeline = make_pipeline(FunctionTransformer(lambda table: np.clip(table, -1, 1)), learner)
+    assert pipeline.fit(rows, wanted).score(rows, wanted) > 0.8
+    assert pipeline.predict_proba(rows).shape == (800, 2)
+    with pytest.raises(NotFitted):
+        copy.predict(rows)
+    assert learner.get_params()["target"] is None  # what arrays call it is gone after the fit
+    assert "random_state" not in learner.get_params()
+
+
+def test_rows_of_your_own_need_domains_and_a_budget() -> None:
+    rows, wanted = np.zeros((4, 1)), np.array([0, 1, 0, 1])
+    with pytest.raises(InvalidParameter, match="no domains and budget"):
+        ClassMeans(epsilon=1, delta="1e-6").fit(rows, wanted)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="no Gaussian noise"):
+        ClassMeans(domains={"*": (0, 1), "y": [0, 1]}, budget=gt.PureDP(1)).fit(rows, wanted)  # type: ignore[arg-type]
