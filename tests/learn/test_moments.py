@@ -194,7 +194,7 @@ def test_principal_components_are_those_of_the_covariance_and_noise_is_marked() 
 def test_wide_tables_are_learned_from() -> None:
     """Conditions and sums of many columns nest no deeper than a request may."""
     wide = pl.DataFrame({f"x{place}": [0.5, None, 1.0] for place in range(70)})
-    with session(wide, domains={name: (-1, 1) for name in wide.columns}) as s:
+    with session(wide, domains=dict.fromkeys(wide.columns, (-1, 1))) as s:
         made = gt.learn.moments(s, mu=1)
         assert len(made.correlations()) == 70
         assert "strongest correlation" in repr(made)
