@@ -49,13 +49,14 @@ PLAIN = ("linear", "boosting")
 OURS = (*CLASSIFIERS, *REGRESSORS)
 
 
-_WORDS = """`giveortake bench learning` wrote this page: learners beside diffprivlib 0.6 and interpret's DP-EBM 0.7, and
-beside models without privacy. Up to {turns} turns, each with a split of its own, three quarters to learn from, the same
-for everybody; where there were fewer, of slow peers or in a run that was ended early, their number stands in
-parentheses. δ = {delta}. Scores are areas under the ROC curve, and R² for diabetes and diamonds, with the deviation of a
-single turn; seconds are CPU on a busy machine, of ours with the session. Every row is a unit, except under *aircraft*,
-where an aircraft is, with all its flights: peers have no such unit. diffprivlib keeps a pure ε, which is more than is
-asked for here; it reads classes from the data, and DP-EBM classes and the number of rows. Opacus was not tried: it needs
+_WORDS = """`giveortake bench learning` wrote this page: learners beside diffprivlib 0.6 and interpret's DP-EBM 0.7,
+and beside models without privacy. Up to {turns} turns, each with a split of its own, three quarters to
+learn from, the same for everybody; where there were fewer, of slow peers or in a run that was ended
+early, their number stands in parentheses. δ = {delta}. Scores are areas under the ROC curve, and R² for
+diabetes and diamonds, with the deviation of a single turn; seconds are CPU on a busy machine, of ours
+with the session. Every row is a unit, except under *aircraft*, where an aircraft is, with all its
+flights: peers have no such unit. diffprivlib keeps a pure ε, which is more than is asked for here; it
+reads classes from the data, and DP-EBM classes and the number of rows. Opacus was not tried: it needs
 torch. LogisticRegression refuses the 184 columns of flights."""
 _BEST = """Of {pairs} pairs of a table and an ε, ours is ahead in {ahead}, behind in {behind}{where}, and cannot be told
 from the other in {even}: within two deviations of the means, or measured fewer than three times. Ours has the better
