@@ -116,7 +116,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """The one `giveortake serve --demo` of this run, with a second analyst, and patience for a second."""
+    """The one `giveortake serve --demo` of this run, with three analysts, and patience for a second."""
     from demo_service import running_demo  # noqa: PLC0415 (heavy)
 
     with running_demo(tmp_path_factory.mktemp("service")) as found:

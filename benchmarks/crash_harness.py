@@ -34,7 +34,9 @@ EPISODE = 50  # kills of one ledger's life
 CHARGE = Laplace(100)  # ε = 0.01
 BUDGET = PureDP("0.3")  # thirty charges, of forty that are tried
 TRIED = 10  # by each writer on each population
-LABELS = ("begun", "written", "committed", "mark written", "mark moved", "marked")
+CHECKPOINT = ("checkpoint derived", "checkpoint written", "checkpoint committed", "checkpoint marked")
+LABELS = ("begun", "written", "committed", "mark written", "mark moved", "marked", *CHECKPOINT)
+EVERY = 20  # entries from one checkpoint to the next, so that many are written between kills
 BEGINNING = ("mark begun", "tables created", "begun ledger written", "begun ledger committed")
 LONGEST = 1.0  # seconds until a writer that never reaches its step is killed anyway
 
@@ -134,7 +136,7 @@ def kill_writers(where: str, logs: Path, kills: int, chosen: random.Random, foun
 def planned(chosen: random.Random, *, beginning: bool) -> Plan:
     labels = (*BEGINNING, *LABELS) if beginning else LABELS
     label = chosen.choice((None, *labels))
-    passing = 1 if label in BEGINNING else chosen.randrange(1, 13)
+    passing = 1 if label in (*BEGINNING, *CHECKPOINT) else chosen.randrange(1, 13)
     return Plan(label, passing, chosen.uniform(0.001, 0.1))
 
 
@@ -169,7 +171,7 @@ def write(where: str, log: Path, writer: int, at: Callable[[str], None]) -> None
     released = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     last = log.read_bytes().rpartition(b"\n")[0].rpartition(b"\n")[2]
     number = json.loads(last)["number"] if last else -1
-    with opened(where, at=at) as ledger:
+    with opened(where, at=at, every=EVERY) as ledger:
         registered = -1
         while True:
             number += 1

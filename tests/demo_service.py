@@ -33,6 +33,7 @@ class Running:
     tokens: dict[str, str]
     folder: Path
     loop: asyncio.AbstractEventLoop
+    client: httpx.Client
 
     @property
     def place(self) -> tuple[str, int]:
@@ -47,7 +48,7 @@ class Running:
             more |= {"content": json.dumps(body)}
             headers["content-type"] = "application/json"
         headers |= more.pop("headers", {})
-        return httpx.request(method, f"{self.address}{path}", headers=headers, timeout=30, **more)
+        return self.client.request(method, f"{self.address}{path}", headers=headers, timeout=30, **more)
 
     def answer(self, who: str, sql: str, key: str, **terms: Any) -> httpx.Response:
         body = {"sql": sql, "terms": terms, "key": key}
@@ -59,12 +60,13 @@ class Running:
 
 @contextmanager
 def running_demo(folder: Path, **settings: Any) -> Iterator[Running]:
-    """The service of `serve --demo` with one worker and one spare, and a second analyst."""
+    """The service of `serve --demo` with one worker and one spare, and two more analysts."""
     ready = demo.prepared(folder)
     tokens = {"ann": ready.analyst, "custodian": ready.custodian}
     with gt.ledger.open(folder / "visits.ledger", mark=folder / "visits.mark") as book:
-        book.analyst("bob", datasets=["visits"], budget=gt.PureDP("1"), failures=100)
-        tokens["bob"] = book.issue_token(role="analyst", analyst="bob")[1]
+        for name, epsilon in (("bob", "1"), ("eve", "9/10")):
+            book.analyst(name, datasets=["visits"], budget=gt.PureDP(epsilon), failures=100)
+            tokens[name] = book.issue_token(role="analyst", analyst=name)[1]
     usual = {
         "workers": 1,
         "spares": 0,
@@ -74,8 +76,11 @@ def running_demo(folder: Path, **settings: Any) -> Iterator[Running]:
         "burst": 10_000.0,
     }
     chosen = replace(ready.settings, **{**usual, **settings})
-    with _in_a_thread(chosen) as (address, service, loop):
-        yield Running(address, service, tokens, folder, loop)
+    with _in_a_thread(chosen) as (address, service, loop), httpx.Client(verify=False) as client:  # noqa: S501 (plain)
+        found = Running(address, service, tokens, folder, loop, client)
+        for who in tokens:  # so that wrong tokens from the same address do not keep them out
+            assert found.call(who, "GET", "/v1/me").status_code == 200
+        yield found
 
 
 @contextmanager

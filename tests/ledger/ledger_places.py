@@ -16,6 +16,8 @@ from giveortake.ledger.opening import opened
 from giveortake.ledger.state import State, state_folder
 from postgres_server import start_server
 
+TABLES = ("about", "entries", "snapshots", "finds", "lists", "used", "checkpoints", "chunks")
+
 
 class Place(Protocol):
     """A place for one ledger, and what an attacker or an accident can do to it."""
@@ -105,7 +107,7 @@ class ServerPlace:
             return [] if found.description is None else found.fetchall()
 
     def backup(self) -> dict[str, list[tuple[Any, ...]]]:
-        return {table: self.sql(f"SELECT * FROM {table}") for table in ("about", "entries", "snapshots")}
+        return {table: self.sql(f"SELECT * FROM {table}") for table in TABLES}
 
     def put_back(self, backup: dict[str, list[tuple[Any, ...]]]) -> None:
         for table, rows in backup.items():

@@ -38,7 +38,7 @@ def test_killed_writers_leave_every_release_charged_once_within_the_cap_and_the_
     found = json.loads(done.stdout)
     assert found["problems"] == []
     assert found["kills"] >= KILLS
-    steps = {"begun", "written", "committed", "mark moved", "marked", "any moment"}
+    steps = {"begun", "written", "committed", "mark moved", "marked", "any moment", *crash_harness.CHECKPOINT}
     assert steps | ({"mark written"} if isinstance(place, FilePlace) else set()) <= set(found["by step"])
     assert found["charges"] >= found["releases"] > 0
     assert found["refused"] > 0  # the caps were reached

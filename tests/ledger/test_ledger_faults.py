@@ -161,7 +161,7 @@ def test_a_full_disk_refuses_and_forgets_nothing(tmp_path: Path) -> None:
         ledger.population("people", budget=PureDP(1000))
         ledger.dataset("d", population="people")
     code = """
-resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (80_000, 80_000))
 ledger = open_ledger(sys.argv[1])
 for number in range(1000):
     try:

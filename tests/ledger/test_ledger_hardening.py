@@ -134,7 +134,7 @@ def test_a_connection_in_the_middle_of_a_transaction_is_not_used(server: str) ->
     with place.open() as ledger:
         begin(ledger)
         store: Any = ledger.chain.store
-        store._connected().execute("BEGIN")
+        store.connected().execute("BEGIN")
         with pytest.raises(LedgerUnavailable, match="middle of another transaction"):
             ledger.levels()
         assert len(ledger.levels()) == 2
@@ -146,7 +146,7 @@ def test_every_commit_is_durable_whatever_the_session_says(server: str) -> None:
         begin(ledger)
         for kept in (ledger.chain.store, ledger.chain.mark):
             assert isinstance(kept, PostgresStore | PostgresMark)
-            kept._connected().execute("SET synchronous_commit = off")
+            kept.connected().execute("SET synchronous_commit = off")
             with kept._begun() as connection:
                 assert connection.execute("SHOW synchronous_commit").fetchall() == [("on",)]
 

@@ -306,6 +306,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         ("backup", "copy the ledger as it is at one moment, without its mark"),
         ("move", "move the ledger to another path, disk or machine on purpose"),
         ("upgrade", "bring a ledger of an earlier version up to date"),
+        ("reindex", "derive checkpoints and indexes anew from the entries"),
     ):
         action = actions.add_parser(name, help=words, description=words)
         action.add_argument("path", metavar="PATH", help="the ledger's file, or a PostgreSQL URL")

@@ -1,4 +1,4 @@
-"""What the owner of a ledger does to it: restore, back up, move, upgrade."""
+"""What the owner of a ledger does to it: restore, back up, move, upgrade, index anew."""
 
 from __future__ import annotations
 
@@ -71,6 +71,12 @@ def _upgrade(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _reindex(arguments: argparse.Namespace) -> int:
+    point = ledgers.reindex(arguments.path, mark=arguments.mark)
+    terminal().print(f"indexes follow from {point.number} entries again", soft_wrap=True)
+    return 0
+
+
 def add_arguments(name: str, action: argparse.ArgumentParser) -> None:
     """The options of one action."""
     if name in {"restore", "move"}:
@@ -92,4 +98,4 @@ def add_arguments(name: str, action: argparse.ArgumentParser) -> None:
         action.add_argument("--check", action="store_true", help="say what would change, and change nothing")
 
 
-ACTIONS = {"restore": _restore, "backup": _backup, "move": _move, "upgrade": _upgrade}
+ACTIONS = {"restore": _restore, "backup": _backup, "move": _move, "upgrade": _upgrade, "reindex": _reindex}

@@ -43,6 +43,14 @@ def connect(url: str, *, token: str, timeout: float = 60, dataset: str | None = 
     but answers comes back; use https wherever the way is not this machine's own.
     """
     connection = Connection(url, token, timeout)
+    try:
+        return _connected(connection, dataset)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _connected(connection: Connection, dataset: str | None) -> RemoteSession:
     names = connection.get("me")["datasets"]
     if dataset is None and len(names) == 1:
         dataset = names[0]

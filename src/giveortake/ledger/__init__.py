@@ -22,7 +22,7 @@ from giveortake.ledger.standings import Standing
 from giveortake.ledger.tables import Registered
 from giveortake.ledger.tokens import Principal, TokenRecord
 from giveortake.ledger.trials import Trial
-from giveortake.ledger.upgrade import pending, upgrade
+from giveortake.ledger.upgrade import pending, reindex, upgrade
 from giveortake.ledger.verifying import Verification
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "move",
     "open",
     "pending",
+    "reindex",
     "restore",
     "upgrade",
 ]

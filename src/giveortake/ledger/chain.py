@@ -11,7 +11,7 @@ import hmac
 import json
 import os
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from threading import RLock
 from typing import TYPE_CHECKING, final
@@ -26,8 +26,10 @@ from giveortake.errors import (
     LedgerRolledBack,
     LedgerUnavailable,
 )
+from giveortake.exact import shorter_up
 from giveortake.ledger.book import Book
-from giveortake.ledger.entries import RESTORE, Entry, canonical, digest, entry, plain
+from giveortake.ledger.checkpoints import EVERY, book_at, checkpoint_of, content_of, is_known, require_derived
+from giveortake.ledger.entries import NOTHING, RESTORE, Entry, canonical, digest, entry, plain
 from giveortake.ledger.forks import watch
 from giveortake.ledger.store import silent
 
@@ -57,6 +59,14 @@ def new_filter(budget: Guarantee) -> Filter:
 def snapshot_of(guard: Filter) -> str:
     """The exact state of a filter, written in the one way that has one hash."""
     return canonical(plain("snapshot", guard.snapshot()))
+
+
+def used(guard: Filter) -> str:
+    """How much of a filter's budget is used, from 0 to 1, as an entry says it for those who draw it.
+
+    It is exact, or if that were long, rounded up.
+    """
+    return str(shorter_up(guard.share))
 
 
 @final
@@ -143,14 +153,23 @@ class Draft:
 
     def stored(self, number: int) -> Entry:
         """An entry of the chain, checked against the hash that the book remembers."""
-        found = self._transaction.entry(number)
-        if found.hash != self.book.hash_of(number):
-            raise LedgerDamaged(f"entry {number} was replaced", hint=RESTORE)
-        return found
+        return self.book.hashes.entry(number, self._transaction)
 
     def history(self) -> Iterator[Entry]:
         """All entries of the chain."""
-        return self._transaction.entries(1, self.book.hash_of(0))
+        return self._transaction.entries(1, NOTHING)
+
+    def is_indexed(self) -> bool:
+        """Whether what follows from the entries is kept beside them."""
+        return self._transaction.indexed()
+
+    def listed(self, name: str, after: int, stop: int) -> list[tuple[int, int]]:
+        """The places and numbers of entries in a list, unchecked."""
+        return self._transaction.listed(name, after, stop)
+
+    def keep_rows(self) -> None:
+        """Keep what follows from the entries that the book has taken beside them."""
+        self._transaction.keep(self.book.take_rows())
 
     def next_number(self) -> int:
         """The number of the entry that is added next."""
@@ -165,7 +184,10 @@ class Draft:
         previous = self.entries[-1].hash if self.entries else self.book.head.hash
         states = {level: snapshot_of(guard) for level, guard in (filters or {}).items()}
         if states:
-            content = content | {"snapshots": {str(level): digest(state) for level, state in states.items()}}
+            content = content | {
+                "snapshots": {str(level): digest(state) for level, state in states.items()},
+                "used": {str(level): used(guard) for level, guard in (filters or {}).items()},
+            }
         new = entry(self.next_number(), kind, self._now(), previous, content)
         self._transaction.append(new)
         for level, state in states.items():
@@ -190,6 +212,7 @@ class Chain:
         read_only: bool = False,
         at: Notice = silent,
         now: Callable[[], str] = clock,
+        every: int = EVERY,
     ) -> None:
         self.lock = RLock()
         self.read_only = read_only
@@ -197,6 +220,7 @@ class Chain:
         self.mark = mark
         self._at = at
         self._now = now
+        self._every = every
         self._book = Book()
         self._filters = Filters()
         self._is_unsure = False  # whether the book may hold what the database does not, or half of an entry
@@ -231,6 +255,11 @@ class Chain:
         """The version of the tables."""
         with self._held(), self.store.reading() as transaction:
             return transaction.schema()
+
+    def is_indexed(self) -> bool:
+        """Whether what follows from the entries is kept beside them."""
+        with self._held(), self.store.reading() as transaction:
+            return transaction.indexed()
 
     def close(self) -> None:
         """Let go of the database. Everything is safe already."""
@@ -268,6 +297,18 @@ class Chain:
                 self._at("committed")
                 self._move_mark()
                 self._at("marked")
+                self._write_checkpoint()
+
+    @contextmanager
+    def glancing(self) -> Iterator[Transaction]:
+        """Read what is there for good, entries and what follows from them, without keeping anybody from writing."""
+        glance = self.store.glancing()
+        if glance is not None:
+            with glance as transaction:
+                yield transaction
+        else:
+            with self._held(), self.store.reading() as transaction:
+                yield transaction
 
     @contextmanager
     def looking(self) -> Iterator[Draft]:
@@ -321,10 +362,13 @@ class Chain:
         if mark is None:
             raise LedgerMissing(f"the high-water mark of {self.name} is gone", hint=RESTORE)
         transaction.outdated()  # refuses what a later version has written meanwhile
-        self._read(transaction)
+        self._read(transaction, mark)
+        self._is_unsure = True  # unless the mark vouches for what was read
         if self._book.ledger != mark.ledger:
             raise LedgerForeign(f"{self.name} is not the ledger that its mark belongs to", hint=RESTORE)
-        if not self._book.agrees_with(mark) and writable:
+        is_marked = self._book.agrees_with(mark)
+        self._is_unsure = False
+        if not is_marked and writable:
             self.mark.move(self._book.head)
             self._at("mark moved")
         self._vouched = self._book.head
@@ -351,7 +395,9 @@ class Chain:
                 )
             time.sleep(0.01)
 
-    def _read(self, transaction: Transaction) -> None:
+    def _read(self, transaction: Transaction, mark: Point) -> None:
+        self._begin_at_checkpoint(transaction, mark)
+        self._book.reader = transaction
         head = self._book.head
         entries = transaction.entries(max(head.number, 1), None)
         if head.number:
@@ -360,7 +406,8 @@ class Chain:
                 raise LedgerRolledBack(
                     f"entry {head.number} of {self.name} was there a moment ago and is not any more", hint=RESTORE
                 )
-        self._apply(entries)
+        self._apply(self._derived(entries, mark))
+        self._book.take_rows()  # whoever wrote these entries kept them
         seen = self._vouched
         if seen is not None and self._book.hash_of(seen.number) != seen.hash:
             raise LedgerRolledBack(
@@ -368,9 +415,55 @@ class Chain:
             )
         self._is_unsure = False
 
+    def _begin_at_checkpoint(self, transaction: Transaction, mark: Point) -> None:
+        """Begin anew at the last checkpoint that the mark remembers, unless this book has begun there or later.
+
+        The mark is compared after the entries from there on were read: it vouches for the checkpoint through them.
+        """
+        found = transaction.checkpoint(mark.number) if transaction.indexed() else None
+        begun = self._book.hashes.base + 1
+        if begun > 1 and (found is None or found[0] < begun):
+            self._book, begun = Book(), 1  # indexes were derived anew meanwhile
+        if found is None or found[0] <= begun:
+            return
+        number, text = found
+        if is_known(transaction.entry(number)):
+            self._book = book_at(transaction, number, text)
+
+    def _derived(self, entries: Iterable[Entry], mark: Point) -> Iterator[Entry]:
+        """The entries, of which a checkpoint that the mark does not remember yet has to follow from those before it."""
+        for each in entries:
+            if each.number > mark.number and is_known(each):
+                require_derived(self._book, each)
+            yield each
+
+    def _write_checkpoint(self) -> None:
+        """Write a checkpoint if one is due. What was charged is safe already: whoever fails here leaves it to others.
+
+        It is derived from a book that the entries led to. The mark is moved after it, as after everything.
+        """
+        if self._book.head.number - self._book.hashes.base < self._every:
+            return
+        with suppress(LedgerBusy, LedgerUnavailable):
+            with self.store.writing() as transaction:
+                draft = self._caught_up(transaction, writable=True)
+                if self._book.head.number - self._book.hashes.base < self._every:
+                    return  # somebody else was faster
+                found = checkpoint_of(self._book)
+                self._at("checkpoint derived")
+                transaction.keep_checkpoint(draft.next_number(), found.text, found.chunks)
+                draft.add("checkpoint", content_of(found.text))
+                self._at("checkpoint written")
+                self._take(draft)
+            self._is_unsure = False
+            self._at("checkpoint committed")
+            self._move_mark()
+            self._at("checkpoint marked")
+
     def _take(self, draft: Draft) -> None:
         """Take a draft into the book, before it is committed; it is sure again when that has returned."""
         self._apply(draft.entries)
+        draft.keep_rows()
         for level, snapshot, guard in draft.charged:
             self._filters.keep(level, snapshot, guard)
 

@@ -24,7 +24,7 @@ def other_domains(draft: Draft, name: str, first: dict[str, Any], domains: objec
         "domains are frozen; protect the table under another name of the same population: "
         f'name="{name}2", population="{first["population"]}"'
     )
-    if not draft.book.reservations:
+    if not draft.book.asked:
         hint += "; or begin another ledger, since nothing was charged yet"
     return LedgerMismatch(
         f"the data set {name!r} is in the ledger with other domains: "

@@ -6,6 +6,7 @@ world already, or may be; so every draw is an entry of its own, and a run that i
 
 from __future__ import annotations
 
+from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import AccessDenied, LedgerMismatch, NotFound
@@ -24,7 +25,7 @@ def keep(draft: Draft, number: int, place: int, content: object) -> Any:
     told of the last one adds to it.
     """
     reserved = _unsettled(draft, number)
-    if place != len(reserved.drawn):
+    if not draft.book.is_next(reserved.number, place):
         raise LedgerMismatch(
             "what is drawn here has gone on elsewhere, or was interrupted", hint="open it again: what was drawn is kept"
         )
@@ -35,7 +36,9 @@ def keep(draft: Draft, number: int, place: int, content: object) -> Any:
 
 def kept(draft: Draft, number: int) -> list[Any]:
     """What was drawn for a reservation so far, in order."""
-    return [draft.stored(entry).content["drawn"] for entry in _reserved(draft, number).drawn]
+    book, found = draft.book, _reserved(draft, number).number
+    entries = takewhile(lambda entry: entry is not None, (book.drawn(found, place) for place in count()))
+    return [draft.stored(entry).content["drawn"] for entry in entries if entry is not None]
 
 
 def _unsettled(draft: Draft, number: int) -> Reserved:

@@ -19,6 +19,7 @@ from giveortake.errors import InvalidParameter, LedgerDamaged
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 _DEEPEST = 64
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 _MOST_DIGITS = 4000  # Python refuses to read integers of more than 4,300 digits
 
 
@@ -28,7 +29,7 @@ def canonical(value: Json) -> str:
     >>> canonical({"b": 1, "a": [True, None]})
     '{"a":[true,null],"b":1}'
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _CANONICAL.encode(value)
 
 
 def digest(text: str | bytes) -> str:
@@ -135,3 +136,4 @@ def read_entry(number: object, body: object, stored: object, previous: str | Non
 
 UPGRADE = "upgrade giveortake"
 RESTORE = "docs/how-to-restore-a-ledger.md says how the owner brings a ledger back"
+INDEX = "an index of the ledger is not what the chain says"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, final
 
-from giveortake.errors import ApprovalRequired, InvalidParameter, NotFound
+from giveortake.errors import ApprovalRequired, InvalidParameter, LedgerUnavailable, NotFound
 from giveortake.exact import whole
 from giveortake.ledger import approvals, draws, outlooks, registering, releases, spending, tokens
+from giveortake.ledger.book import entries_of as entries_by
 from giveortake.ledger.budgets import change_budget
 from giveortake.ledger.entries import canonical, digest, plain
 from giveortake.ledger.failures import Allowance, allowance
@@ -16,8 +16,8 @@ from giveortake.ledger.spending import Reservation, Waiting
 from giveortake.ledger.standings import Standing, Standings, meant, standing_of
 from giveortake.ledger.tables import Registered, people_of, put
 from giveortake.ledger.trials import Trial, trial_of
-from giveortake.ledger.verifying import Verification, burn_down, verified
-from giveortake.ledger.views import of_analyst
+from giveortake.ledger.verifying import Verification, burn_down, entries_of, used_of, verified
+from giveortake.ledger.views import View
 from giveortake.mechanisms.mechanism import Sensitive
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Ledger:
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
         with chain.looking():
-            pass  # reads and checks every entry
+            pass  # reads and checks the last checkpoint and every entry since
 
     # -- who is protected, what they hold, who may ask --------------------------------------------------------
     # Whoever decides something may say who they are: `by` is kept in the entry.
@@ -484,28 +484,55 @@ class Ledger:
             return approvals.waiting(draft)
 
     def history(self) -> list[Entry]:
-        """Every entry, in order, each checked against its hash and the entry before it."""
-        with self.chain.looking() as draft:
-            return list(draft.history())
+        """Every entry, in order, each checked against its hash and the one before it. `entries` reads page by page."""
+        return self.entries(limit=max(self._view().head, 1))
 
     def entries(self, *, analyst: str | None = None, after: int | None = None, limit: int = 1000) -> list[Entry]:
-        """Entries with numbers greater than `after`, at most `limit`; an analyst's are numbered among themselves."""
-        with self.chain.looking() as draft:
-            found: Iterable[Entry] = draft.history()
-            if analyst is not None:
-                found = of_analyst(found, draft.book, analyst)
-            return list(islice((entry for entry in found if entry.number > (after or 0)), whole("limit", limit)))
+        """Entries with numbers greater than `after`, at most `limit`; an analyst's are numbered among themselves.
+
+        They are read page by page, and nobody who charges something waits for that.
+        """
+        found: list[Entry] = []
+        wanted, last = whole("limit", limit), after or 0
+        while len(found) < wanted:
+            view = self._view(analyst)  # anew for every page: checkpoints move on
+            with self.chain.glancing() as reader:
+                if analyst is None:
+                    page = view.entries(reader, last, wanted - len(found))
+                else:
+                    page = view.of_analyst(reader, analyst, last, wanted - len(found))
+            found += page
+            if not page or page[-1].number == (view.head if analyst is None else view.owned):
+                break
+            last = page[-1].number
+        return found
 
     def burn_down(self) -> dict[int, list[tuple[int, Fraction]]]:
-        """For the number of each level: how much of its budget was used, from 0 to 1, after which entry."""
-        return burn_down(self.history())
+        """For the number of each level: how much of its budget was used, from 0 to 1, after which entry.
+
+        Every charge says so itself; what 0.1 wrote does not, and is derived again.
+        """
+        with self.chain.looking() as draft:
+            levels = {number: level.used for number, level in draft.book.levels.items() if level.budget is not None}
+            head, earlier, is_kept = draft.book.head.number, draft.book.unused, draft.is_indexed()
+        with self.chain.glancing() as reader:
+            derived = burn_down(entries_of(reader, earlier if is_kept else head)) if earlier or not is_kept else {}
+            if is_kept:
+                for level, hashed in levels.items():
+                    said = used_of(reader, level, head, hashed)
+                    derived.setdefault(level, []).extend(each for each in said if each[0] > earlier)
+        return {level: steps for level, steps in derived.items() if steps}
 
     def verify(self) -> Verification:
-        """Read everything again and derive it anew: hashes, order, every filter decision, every snapshot, the mark."""
+        """Read everything again and derive it anew: hashes, order, every filter decision, every snapshot, the mark.
+
+        Every checkpoint and every index is compared with what follows from the entries before it.
+        """
         with self.chain.looking() as draft:  # and derive it after that, so that writers need not wait
-            entries, head = list(draft.history()), draft.book.head
+            head, is_kept = draft.book.head, draft.is_indexed()
             states = {number: draft.state_of(level) for number, level in draft.book.levels.items()}
-        return verified(entries, states, head)
+        with self.chain.glancing() as reader:
+            return verified(reader, states, head, indexed=is_kept)
 
     # -- opening and closing ----------------------------------------------------------------------------------
 
@@ -535,6 +562,20 @@ class Ledger:
         return f"<Ledger {self.name}: {self.chain.length} entries>"
 
     # -- inside ------------------------------------------------------------------------------------------------
+
+    def _view(self, analyst: str | None = None) -> View:
+        with self.chain.looking() as draft:
+            book = draft.book
+            if analyst is None:
+                return View(book.hashes, book.head.number)
+            if not draft.is_indexed():
+                raise LedgerUnavailable(
+                    "an earlier version wrote this ledger, without an index of analysts, and it was opened for reading",
+                    hint="open it for writing once, or `giveortake ledger upgrade`",
+                )
+            levels = frozenset(grant.level.number for grant in book.grants_of(analyst))
+            owned = book.lists.get(entries_by(analyst))
+            return View(book.hashes, book.head.number, levels, 0 if owned is None else owned.count)
 
     @contextmanager
     def _administering(self, by: str | None) -> Iterator[Draft]:

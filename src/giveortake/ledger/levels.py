@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, final
 
+from giveortake.ledger.entries import NOTHING
+
 if TYPE_CHECKING:
     from giveortake.privacy import Guarantee, Neighbours, Unit
 
@@ -37,6 +39,7 @@ class Level:
     failed_ever: int = 0
     asked: int = 0
     steps: int = 0  # of runs and counters, each of which may fail by itself
+    used: str = NOTHING  # the hash of what was used after each charge, one after the other
 
     @property
     def failures_ever(self) -> int:
@@ -73,7 +76,7 @@ class Grant:
 
 
 @final
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Reserved:
     """One reservation, and the entry that holds its answer, once there is one."""
 
@@ -87,7 +90,6 @@ class Reserved:
     id: str
     own: tuple[int, ...] = ()  # the levels of the asker alone
     failed: bool = False
-    drawn: list[int] = field(default_factory=list)  # the entries of what is drawn one after the other, before an answer
     lost: int | None = None  # the restoration after which nobody knows whether it was answered
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import HIDDEN, InvalidParameter, LedgerForeign, LedgerMissing, LedgerUnavailable, NotFound, shown
 from giveortake.ledger.chain import Chain, clock
+from giveortake.ledger.checkpoints import EVERY
 from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, Point, entry
 from giveortake.ledger.home import Home
+from giveortake.ledger.indexing import indexed_anew
 from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.marks import FileMark, Mark, MemoryMark
 from giveortake.ledger.sqlite import SQLiteStore
@@ -57,8 +59,9 @@ def opened(
     migrations: Migrations = MIGRATIONS,
     at: Notice = silent,
     now: Callable[[], str] = clock,
+    every: int = EVERY,
 ) -> Ledger:
-    """As `open_ledger`, for tests that watch what happens `at` each step, change the clock or the schema."""
+    """As `open_ledger`, for tests that watch what happens `at` each step, change the clock, schema or checkpoints."""
     store = store_at(where, read_only=read_only, migrations=migrations, at=at)
     keeper: Mark | None = None
     try:
@@ -70,7 +73,7 @@ def opened(
             keeper, found = home.find(store, create=create and not read_only, read_only=read_only)
         if not read_only:
             _prepare(store, found, at, now)
-        chain = Chain(store, keeper, read_only=read_only, at=at, now=now)
+        chain = Chain(store, keeper, read_only=read_only, at=at, now=now, every=every)
         ledger = Ledger(chain)
         if home is not None and not read_only:
             home.finish(chain)
@@ -169,3 +172,16 @@ def _prepare(store: Store, found: Point, at: Notice, now: Callable[[], str]) -> 
                 for _ in transaction.entries(1, NOTHING):
                     pass  # what does not verify is not migrated
         at("migration committed")
+    _index(store, at)
+
+
+def _index(store: Store, at: Notice) -> None:
+    """Derive what an earlier version has not kept beside its entries, or what the owner wants derived anew, whole."""
+    with store.reading() as transaction:
+        indexed = transaction.indexed()
+    if not indexed:
+        with store.writing() as transaction:
+            if not transaction.indexed():
+                indexed_anew(transaction)
+                at("indexes written")
+        at("indexes committed")

@@ -9,6 +9,7 @@ import re
 from contextlib import contextmanager
 from functools import partial
 from secrets import token_bytes
+from threading import Lock
 from typing import TYPE_CHECKING, Any, final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
@@ -46,6 +47,7 @@ _APPEND_ONLY = (
     f"CREATE FUNCTION {{s}}append_only() RETURNS trigger LANGUAGE plpgsql AS '{_REFUSAL}'",
     f"CREATE TRIGGER append_only {_CHANGES} ON {{s}}entries FOR EACH STATEMENT EXECUTE FUNCTION {{s}}append_only()",
 )
+_TYPES = {"bytes": "BYTEA", "packed": ""}
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _SECRET = re.compile("pass(word|wd|phrase)|secret|token", re.IGNORECASE)  # in the name of an option
 _abandoned: list[Any] = []  # connections of parent processes, which are neither used nor closed here
@@ -72,7 +74,8 @@ class _Connected:
             self._connection.close()
             self._connection = None
 
-    def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
+    def connected(self) -> psycopg.Connection[tuple[Any, ...]]:
+        """The connection, made now if there is none."""
         if self._connection is not None and (self._connection.closed or self._connection.broken):
             self.close()
         if self._connection is None:
@@ -102,8 +105,8 @@ class _Connected:
     @contextmanager
     def _begun(self, begin: str = _BEGIN) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         """A transaction that is the only one on its connection, with a commit that is durable whatever was set."""
-        with self._translated():
-            connection = self._connected()
+        with self.translated():
+            connection = self.connected()
             if connection.info.transaction_status != TransactionStatus.IDLE:
                 self.close()  # which rolls back whatever was left open
                 raise LedgerUnavailable(f"{self.name} was in the middle of another transaction", hint="try again")
@@ -126,7 +129,8 @@ class _Connected:
             raise LedgerUnavailable(f"a transaction of {self.name} ended before its time", hint="try again")
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def translated(self) -> Iterator[None]:
+        """Whatever the server says, as an error of the ledger's that tells no secret."""
         try:
             yield
         except psycopg.Error as error:
@@ -169,10 +173,12 @@ class PostgresStore(_Connected):
         super().__init__(url, read_only=read_only)
         self._migrations = migrations
         self._at = at
+        self._reader = _Connected(url, read_only=True)  # for those who read page by page, while others write
+        self._reading = Lock()
 
     def exists(self) -> bool:
-        with self._translated():
-            return _has_schema(self._connected(), self.schema)
+        with self.translated():
+            return _has_schema(self.connected(), self.schema)
 
     @contextmanager
     def create(self) -> Iterator[Transaction]:
@@ -200,7 +206,26 @@ class PostgresStore(_Connected):
             yield self._transaction(connection)
 
     def _transaction(self, connection: psycopg.Connection[tuple[Any, ...]]) -> Transaction:
-        return Transaction(partial(self._execute, connection), f'"{self.schema}".', self._migrations)
+        return Transaction(partial(self._execute, connection), f'"{self.schema}".', self._migrations, types=_TYPES)
+
+    @contextmanager
+    def glancing(self) -> Iterator[Transaction]:
+        with self._reading, self._reader.translated():
+            connection = self._reader.connected()
+
+            def execute(statement: str, values: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
+                return connection.execute(statement.replace("?", "%s").encode(), values).fetchall()
+
+            yield Transaction(execute, f'"{self.schema}".', self._migrations, types=_TYPES)
+
+    def abandon(self) -> None:
+        super().abandon()
+        self._reader.abandon()
+        self._reading = Lock()
+
+    def close(self) -> None:
+        super().close()
+        self._reader.close()
 
     def _execute(
         self, connection: psycopg.Connection[tuple[Any, ...]], statement: str, values: Sequence[Any]
@@ -219,8 +244,8 @@ class PostgresMark(_Connected):
         self._table = f'"{self.schema}_mark".mark'
 
     def read(self) -> Point | None:
-        with self._translated():
-            connection = self._connected()
+        with self.translated():
+            connection = self.connected()
             if not _has_schema(connection, f"{self.schema}_mark"):
                 return None
             wanted = f"SELECT ledger, number, hash FROM {self._table}"  # noqa: S608 (the name was checked)
@@ -286,7 +311,7 @@ class PostgresMark(_Connected):
     @contextmanager
     def turn(self, name: str) -> Iterator[None]:
         number = int.from_bytes(bytes.fromhex(name)[:8], "big", signed=True)
-        with self._translated():
+        with self.translated():
             held = psycopg.connect(self.address, autocommit=True, connect_timeout=_PATIENCE)
             held.execute("SELECT pg_advisory_lock(%s)", (number,))
         try:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.errors import AccessDenied, NotFound
+from giveortake.errors import AccessDenied, LedgerDamaged, NotFound
 from giveortake.exact import whole
+from giveortake.ledger.book import asked_of
+from giveortake.ledger.entries import INDEX, RESTORE
 from giveortake.ledger.events import event_from_dict
 
 if TYPE_CHECKING:
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
     from giveortake.ledger.chain import Draft
     from giveortake.ledger.levels import Reserved
     from giveortake.privacy.events import Event
+
+_PAGE = 100  # numbers that are read at once
 
 
 @final
@@ -60,19 +65,58 @@ def listed(
     """Releases after one of them, the oldest first or the newest: of everybody, or an analyst's own alone."""
     _require_admitted(draft, analyst)
     start = None if after is None else number_of(draft, after, analyst)
-    found = (
-        reserved
-        for reserved in _from(draft, start, newest_first=newest_first)
-        if (analyst is None or reserved.analyst == analyst) and (dataset is None or reserved.dataset == dataset)
+    numbers = _numbers(draft, analyst, dataset, start, newest_first=newest_first)
+    found = (draft.book.reservations.get(number) for number in numbers)
+    return [record_of(draft, _require_of(each, analyst, dataset)) for each in islice(found, whole("limit", limit))]
+
+
+def _numbers(
+    draft: Draft, analyst: str | None, dataset: str | None, start: int | None, *, newest_first: bool
+) -> Iterator[int]:
+    """The numbers of reservations before or after one of them, in either order."""
+    if draft.is_indexed():
+        name = asked_of(analyst, dataset)
+        listed = draft.book.lists.get(name)
+        return iter(()) if listed is None else _listed(draft, name, listed.count, start, newest_first=newest_first)
+    numbers = sorted(  # all of them are in memory
+        each.number
+        for each in draft.book.recent()
+        if analyst in {None, each.analyst} and dataset in {None, each.dataset}
     )
-    return [record_of(draft, each) for each in islice(found, whole("limit", limit))]
-
-
-def _from(draft: Draft, start: int | None, *, newest_first: bool) -> Iterator[Reserved]:
-    reservations = draft.book.reservations
     if newest_first:
-        return (each for each in reversed(reservations.values()) if start is None or each.number < start)
-    return (each for each in reservations.values() if start is None or each.number > start)
+        return (each for each in reversed(numbers) if start is None or each < start)
+    return (each for each in numbers if start is None or each > start)
+
+
+def _listed(draft: Draft, name: str, count: int, start: int | None, *, newest_first: bool) -> Iterator[int]:
+    """The same from a list in the database, page by page."""
+    places = range(1, count + 1)
+    if newest_first:
+        last = count if start is None else bisect_left(places, start, key=lambda place: _at(draft, name, place))
+        for stop in range(last, 0, -_PAGE):
+            yield from reversed(_page(draft, name, max(stop - _PAGE, 0), stop))
+    else:
+        first = 0 if start is None else bisect_right(places, start, key=lambda place: _at(draft, name, place))
+        for after in range(first, count, _PAGE):
+            yield from _page(draft, name, after, min(after + _PAGE, count))
+
+
+def _page(draft: Draft, name: str, after: int, stop: int) -> list[int]:
+    rows = draft.listed(name, after, stop)
+    if [place for place, _ in rows] != list(range(after + 1, stop + 1)):
+        raise LedgerDamaged(INDEX, hint=RESTORE)
+    return [number for _, number in rows]
+
+
+def _at(draft: Draft, name: str, place: int) -> int:
+    return _page(draft, name, place - 1, place)[0]
+
+
+def _require_of(found: Reserved | None, analyst: str | None, dataset: str | None) -> Reserved:
+    """What a list holds has to be what its name says: nobody is shown another's release, whatever the index says."""
+    if found is None or found.dataset != (dataset or found.dataset) or analyst not in {None, found.analyst}:
+        raise LedgerDamaged(INDEX, hint=RESTORE)
+    return found
 
 
 def number_of(draft: Draft, release: str, analyst: str | None) -> int:

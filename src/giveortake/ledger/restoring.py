@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, final
 
 from giveortake.errors import LedgerDamaged, LedgerMismatch, LedgerMissing, LedgerRolledBack
-from giveortake.ledger.book import Book
 from giveortake.ledger.chain import Draft, Filters, clock, snapshot_of
 from giveortake.ledger.entries import NOTHING, Json, Point, canonical, plain, read_entry
+from giveortake.ledger.indexing import indexed_anew
 from giveortake.ledger.opening import home_of, mark_at, store_at
 from giveortake.ledger.promises import for_group
 from giveortake.ledger.registering import named
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
 
+    from giveortake.ledger.book import Book
     from giveortake.ledger.home import Home
     from giveortake.ledger.levels import Level
     from giveortake.ledger.marks import Mark
@@ -57,9 +58,7 @@ def restore(
         with store.writing() as transaction:
             if transaction.outdated():
                 transaction.migrate()
-            book = Book()
-            for each in transaction.entries(1, None):
-                book.apply(each)
+            book = indexed_anew(transaction)
             if not book.ledger:
                 raise LedgerDamaged(f"{store.name} holds no entries", hint="put a backup there first")
             remembered = keeper.remembered(book.ledger)
@@ -71,8 +70,9 @@ def restore(
             for level in book.levels.values():
                 draft.filter_of(level)  # refuses what does not match the chain
             _acknowledge(draft, reason, remembered, charge)
-        for each in draft.entries:
-            book.apply(each)
+            for each in draft.entries:
+                book.apply(each)
+            draft.keep_rows()
         keeper.accept(book.head)
         return book.head
     finally:
@@ -126,6 +126,7 @@ def _write_anew(store: Store, export: Iterable[str]) -> None:
     with store.create() as transaction:
         for each in entries:
             transaction.append(each)
+        transaction.keep(replay.book.take_rows())
         for level, guard in replay.guards.items():
             transaction.keep_snapshot(level, snapshot_of(guard))
 

@@ -26,6 +26,7 @@ from giveortake.ledger.store import MIGRATIONS, Transaction, silent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from giveortake.ledger.store import Migrations, Notice
@@ -46,6 +47,7 @@ _DURABLE = (
 )
 _CAUTIOUS = ("PRAGMA trusted_schema = OFF", "PRAGMA cell_size_check = ON")
 _EXTRA = 3
+_TYPES = {"bytes": "BLOB", "packed": " WITHOUT ROWID"}
 _abandoned: list[sqlite3.Connection] = []  # of parent processes: closing one here could end their transactions
 
 
@@ -97,6 +99,24 @@ class SQLiteStore:
         with self._transaction("BEGIN") as transaction:
             yield transaction
 
+    def glancing(self) -> AbstractContextManager[Transaction] | None:
+        return None if self.path is None else self._glancing()
+
+    @contextmanager
+    def _glancing(self) -> Iterator[Transaction]:
+        """On a connection of its own, which locks the file only while a statement is being read."""
+        source = f"file:{quote(str(self.path))}?mode=ro"
+        with self._translated(), closing(sqlite3.connect(source, uri=True, timeout=_PATIENCE)) as connection:
+            connection.text_factory = bytes
+            for setting in _CAUTIOUS:
+                connection.execute(setting)
+            self._refuse_replacement()
+
+            def execute(statement: str, values: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
+                return connection.execute(statement, values).fetchall()
+
+            yield Transaction(execute, migrations=self._migrations, types=_TYPES)
+
     def copy_to(self, target: Path) -> None:
         """A copy of one state, by SQLite's own backup, in a new file for its owner alone: whole or not there."""
         if target.exists():
@@ -137,7 +157,7 @@ class SQLiteStore:
             try:
                 _begin(connection, begin)  # an interruption may come when it has begun, and before anybody knows
                 self._refuse_replacement()
-                yield Transaction(partial(self._execute, connection), migrations=self._migrations)
+                yield Transaction(partial(self._execute, connection), migrations=self._migrations, types=_TYPES)
                 self._check_inside(connection)
                 connection.execute("COMMIT")
             except BaseException:

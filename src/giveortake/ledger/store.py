@@ -1,7 +1,8 @@
-"""What a ledger asks of a database: eight statements inside one transaction, the same for every backend."""
+"""What a ledger asks of a database: a few statements inside one transaction, the same for every backend."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
 
 from giveortake.errors import LedgerDamaged, LedgerTooNew
@@ -10,6 +11,8 @@ from giveortake.ledger.entries import RESTORE, UPGRADE, Entry, read_entry
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+
+    from giveortake.ledger.book import Rows
 
     Execute: TypeAlias = Callable[[str, Sequence[Any]], Iterable[tuple[Any, ...]]]
     Notice: TypeAlias = Callable[[str], None]
@@ -25,6 +28,18 @@ TABLES = (
     "CREATE TABLE {s}entries (number BIGINT PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL)",
     "CREATE TABLE {s}snapshots (level BIGINT PRIMARY KEY, snapshot TEXT NOT NULL)",
 )
+# What follows from the entries, so that nobody has to read all of them: where something is found, lists of entries,
+# what was used after each charge, and checkpoints. `indexed` is said once they hold what the entries say.
+INDEXES = (
+    "CREATE TABLE {s}finds (bucket BIGINT, number BIGINT, name {bytes}, PRIMARY KEY (bucket, number, name)){packed}",
+    "CREATE TABLE {s}lists (name TEXT, place BIGINT, number BIGINT, PRIMARY KEY (name, place)){packed}",
+    "CREATE TABLE {s}used (level BIGINT, number BIGINT, share TEXT, PRIMARY KEY (level, number)){packed}",
+    "CREATE TABLE {s}checkpoints (number BIGINT PRIMARY KEY, content TEXT)",
+    "CREATE TABLE {s}chunks (name TEXT, place BIGINT, number BIGINT, content {bytes}, UNIQUE (name, place, number))",
+)
+_INDEXED = "indexed"
+_BUCKETS, _AT_ONCE = 1 << 16, 20_000
+_ROWS = 32  # that one statement inserts
 
 
 def silent(_label: str) -> None:
@@ -52,6 +67,10 @@ class Store(Protocol):
         """A transaction that sees one state and changes nothing."""
         ...
 
+    def glancing(self) -> AbstractContextManager[Transaction] | None:
+        """Statements that each see one state and hold no lock between them; None if there is only one connection."""
+        ...
+
     def abandon(self) -> None:
         """Forget a connection that belongs to the parent process, without a word on it."""
         ...
@@ -65,16 +84,23 @@ class Store(Protocol):
 class Transaction:
     """One transaction. Nothing here begins, commits or decides."""
 
-    def __init__(self, execute: Execute, prefix: str = "", migrations: Migrations = MIGRATIONS) -> None:
+    def __init__(
+        self,
+        execute: Execute,
+        prefix: str = "",
+        migrations: Migrations = MIGRATIONS,
+        *,
+        types: Mapping[str, str],
+    ) -> None:
         self._execute = execute
-        self._prefix = prefix
+        self._words = prefix, types["bytes"], types["packed"]  # what stands for the names of tables and types
         self._migrations = migrations
 
     def create_tables(self, extras: Sequence[str] = ()) -> None:
         """The tables of a new ledger, and what the backend adds to protect them."""
-        for statement in (*TABLES, *extras):
+        for statement in (*TABLES, *INDEXES, *extras):
             self._run(statement)
-        self._run("INSERT INTO {s}about VALUES ('schema', ?)", str(self._newest()))
+        self._run("INSERT INTO {s}about VALUES ('schema', ?), (?, '1')", str(self._newest()), _INDEXED)
 
     def schema(self) -> int:
         """The version of the tables."""
@@ -101,6 +127,19 @@ class Transaction:
                 self._run(statement)
         self._run("UPDATE {s}about SET value = ? WHERE name = 'schema'", str(self._newest()))
 
+    def indexed(self) -> bool:
+        """Whether what follows from the entries is kept beside them; 0.1 kept none of it."""
+        return any(True for _ in self._run("SELECT 1 FROM {s}about WHERE name = ?", _INDEXED))
+
+    def create_indexes(self) -> None:
+        """Empty tables for what follows from the entries, in the place of what was there."""
+        for table in ("finds", "lists", "used", "checkpoints", "chunks"):
+            self._run(f"DROP TABLE IF EXISTS {{s}}{table}")
+        for statement in INDEXES:
+            self._run(statement)
+        self._run("DELETE FROM {s}about WHERE name = ?", _INDEXED)
+        self._run("INSERT INTO {s}about VALUES (?, '1')", _INDEXED)
+
     def entries(self, start: int, previous: str | None) -> Iterator[Entry]:
         """All entries from number `start` on, each checked against its own hash and the entry before it."""
         expected = start
@@ -110,6 +149,11 @@ class Transaction:
                 raise LedgerDamaged(f"entry {expected} is missing", hint=RESTORE)
             yield found
             expected, previous = expected + 1, found.hash
+
+    def between(self, start: int, stop: int) -> list[tuple[Any, ...]]:
+        """The rows of some entries as they are stored, unchecked."""
+        wanted = "SELECT number, body, hash FROM {s}entries WHERE number >= ? AND number <= ? ORDER BY number"
+        return list(self._run(wanted, start, stop))
 
     def entry(self, number: int) -> Entry:
         """One entry."""
@@ -124,7 +168,7 @@ class Transaction:
     def snapshot(self, level: int) -> str | None:
         """The state of a level's filter."""
         for (text,) in self._run("SELECT snapshot FROM {s}snapshots WHERE level = ?", level):
-            return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+            return _text(text)
         return None
 
     def keep_snapshot(self, level: int, snapshot: str) -> None:
@@ -135,8 +179,91 @@ class Transaction:
             snapshot,
         )
 
+    # -- what follows from the entries ------------------------------------------------------------------------
+
+    def keep(self, rows: Rows) -> None:
+        """Keep what follows from new entries."""
+        self._insert("finds", rows.finds)
+        self._insert("lists", rows.lists)
+        self._insert("used", rows.used)
+
+    def _insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Several rows by one statement, since each has its price."""
+        for first in range(0, len(rows), _ROWS):
+            some = rows[first : first + _ROWS]
+            places = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
+            statement = f"INSERT INTO {{s}}{table} VALUES {places}"  # noqa: S608 (our own names)
+            self._run(statement, *(value for row in some for value in row))
+
+    def finds(self, bucket: int, until: int) -> list[tuple[int, bytes]]:
+        """The pairs of a bucket, up to an entry."""
+        wanted = "SELECT number, name FROM {s}finds WHERE bucket = ? AND number <= ? ORDER BY number, name"
+        return [(number, bytes(name)) for number, name in self._run(wanted, bucket, until)]
+
+    def all_finds(self, until: int, guess: int) -> Iterator[list[tuple[int, int, bytes]]]:
+        """All pairs up to an entry by bucket, some thousands at a time if there are about as many as guessed."""
+        step = max(1, min(_BUCKETS, _BUCKETS * _AT_ONCE // max(guess, 1)))
+        wanted = (
+            "SELECT bucket, number, name FROM {s}finds WHERE bucket >= ? AND bucket < ? AND number <= ? "
+            "ORDER BY bucket, number, name"
+        )
+        for first in range(0, _BUCKETS, step):
+            yield [
+                (bucket, number, bytes(name)) for bucket, number, name in self._run(wanted, first, first + step, until)
+            ]
+
+    def listed(self, name: str, after: int, stop: int) -> list[tuple[int, int]]:
+        """The places and numbers of the entries in a list, from one place to another."""
+        wanted = "SELECT place, number FROM {s}lists WHERE name = ? AND place > ? AND place <= ? ORDER BY place"
+        return [(place, number) for place, number in self._run(wanted, name, after, stop)]
+
+    def used(self, level: int, after: int, stop: int, most: int) -> list[tuple[int, str]]:
+        """What was used of a level's budget after each entry that charged it, from one number to another."""
+        wanted = (
+            "SELECT number, share FROM {s}used WHERE level = ? AND number > ? AND number <= ? ORDER BY number LIMIT ?"
+        )
+        return [(number, _text(share)) for number, share in self._run(wanted, level, after, stop, most)]
+
+    def checkpoint(self, until: int) -> tuple[int, str] | None:
+        """The number and content of the last checkpoint up to an entry, unchecked."""
+        wanted = "SELECT number, content FROM {s}checkpoints WHERE number <= ? ORDER BY number DESC LIMIT 1"
+        for number, content in self._run(wanted, until):
+            return number, _text(content)
+        return None
+
+    def chunk(self, name: str, place: int, until: int) -> bytes | None:
+        """A chunk as a checkpoint left it, unchecked."""
+        wanted = (
+            "SELECT content FROM {s}chunks WHERE name = ? AND place = ? AND number <= ? ORDER BY number DESC LIMIT 1"
+        )
+        for (content,) in self._run(wanted, name, place, until):
+            return bytes(content)
+        return None
+
+    def keep_checkpoint(self, number: int, content: str, chunks: Mapping[str, Mapping[int, bytes]]) -> None:
+        """Keep a checkpoint and the one before it, and forget older ones."""
+        before = next(iter(self._run("SELECT MAX(number) FROM {s}checkpoints")))[0] or 0
+        self._run("DELETE FROM {s}checkpoints WHERE number < ?", before)
+        self._run(
+            "DELETE FROM {s}chunks WHERE EXISTS (SELECT 1 FROM {s}chunks AS later WHERE later.name = {s}chunks.name "
+            "AND later.place = {s}chunks.place AND later.number > {s}chunks.number AND later.number <= ?)",
+            before,
+        )
+        self._run("INSERT INTO {s}checkpoints VALUES (?, ?)", number, content)
+        for name, changed in chunks.items():
+            self._insert("chunks", [(name, place, number, chunk) for place, chunk in changed.items()])
+
     def _newest(self) -> int:
         return max([SCHEMA, *(version + 1 for version in self._migrations)])
 
     def _run(self, statement: str, *values: object) -> Iterable[tuple[Any, ...]]:
-        return self._execute(statement.format(s=self._prefix), values)
+        return self._execute(_spelled(statement, *self._words), values)
+
+
+@lru_cache(maxsize=256)
+def _spelled(statement: str, prefix: str, bytes_type: str, packed: str) -> str:
+    return statement.format(s=prefix, bytes=bytes_type, packed=packed)
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

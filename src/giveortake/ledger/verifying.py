@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, LedgerDamaged, LedgerTooNew
 from giveortake.ledger.allotments import larger, require_addable, require_sound, rest
 from giveortake.ledger.book import Book, charges
-from giveortake.ledger.chain import snapshot_of
-from giveortake.ledger.entries import RESTORE, digest
+from giveortake.ledger.chain import snapshot_of, used
+from giveortake.ledger.checkpoints import advance, is_known, require_derived
+from giveortake.ledger.entries import INDEX, NOTHING, RESTORE, digest, read_entry
 from giveortake.ledger.events import event_from_dict
+from giveortake.ledger.finds import folded
 from giveortake.ledger.promises import promise_from_json, restated
 from giveortake.ledger.spending import level_event, levels_of
 from giveortake.privacy import ApproxDP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from fractions import Fraction
+    from collections.abc import Iterable, Iterator, Mapping
 
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.entries import Entry, Point
     from giveortake.ledger.levels import Level
+    from giveortake.ledger.store import Transaction
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
+
+_PAGE = 1000  # rows that are read at once
 
 
 @final
@@ -40,16 +47,18 @@ class Verification:
     head: str
 
 
-def verified(entries: Iterable[Entry], states: Mapping[int, str | None], head: Point) -> Verification:
+def verified(reader: Transaction, states: Mapping[int, str | None], head: Point, *, indexed: bool) -> Verification:
     """Check the chain, every decision of every filter, every stored snapshot; LedgerDamaged if anything is wrong.
 
     Guarantee: if this returns, then each charge was admissible at each of its levels when it was made, in the order of
-    the chain, and what is stored as spent is what these charges add up to.
+    the chain, what is stored as spent is what these charges add up to, and every checkpoint and every index says what
+    the entries before it say. Nobody who writes meanwhile waits for it.
     """
-    replay = Replay()
+    replay = Replay(reader if indexed else None)
     answers = 0
-    for entry in entries:
+    for entry in entries_of(reader, head.number):
         replay.take(entry)
+        replay.book.take_rows()
         answers += entry.kind == "settled"
     book = replay.book
     if book.head != head:
@@ -58,9 +67,68 @@ def verified(entries: Iterable[Entry], states: Mapping[int, str | None], head: P
         guard = replay.guards.get(level.number)
         if guard is not None and states.get(level.number) != snapshot_of(guard):
             raise LedgerDamaged(f"what is stored as spent by {level.name!r} does not follow from history", hint=RESTORE)
-    return Verification(
-        book.ledger, book.head.number, len(book.reservations), answers, len(book.levels), book.head.hash
-    )
+    if indexed:
+        _require_indexes(reader, book)
+    return Verification(book.ledger, book.head.number, book.asked, answers, len(book.levels), book.head.hash)
+
+
+def entries_of(reader: Transaction, head: int) -> Iterator[Entry]:
+    """The entries up to one, a page at a time, each checked against the one before it."""
+    previous = NOTHING
+    for start in range(1, head + 1, _PAGE):
+        stop = min(start + _PAGE - 1, head)
+        rows = reader.between(start, stop)
+        for number, row in enumerate(rows, start):
+            found = read_entry(row[0], row[1], row[2], previous)
+            if found.number != number:
+                raise LedgerDamaged(f"entry {number} is missing", hint=RESTORE)
+            yield found
+            previous = found.hash
+        if len(rows) != stop - start + 1:
+            raise LedgerDamaged(f"entry {start + len(rows)} is missing", hint=RESTORE)
+
+
+def used_of(reader: Transaction, level: int, head: int, hashed: str) -> list[tuple[int, Fraction]]:
+    """What was used of a level's budget after each entry that says so; LedgerDamaged unless all of them did."""
+    found: list[tuple[int, Fraction]] = []
+    running, after = NOTHING, 0
+    while rows := reader.used(level, after, head, _PAGE):
+        for number, share in rows:
+            if not share.isascii():
+                raise LedgerDamaged(INDEX, hint=RESTORE)
+            running = digest(f"{running} {number} {share}")
+            found.append((number, _share(share)))
+        after = rows[-1][0]
+    if running != hashed:
+        raise LedgerDamaged(INDEX, hint=RESTORE)
+    return found
+
+
+def _share(text: str) -> Fraction:
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise LedgerDamaged(INDEX, hint=RESTORE) from None
+
+
+def _require_indexes(reader: Transaction, book: Book) -> None:
+    """Whether every index holds what the entries say, all of it, and nothing else up to the last entry."""
+    head, found = book.head.number, {}
+    for rows in reader.all_finds(head, 4 * book.asked):
+        for bucket, pairs in groupby(rows, key=itemgetter(0)):
+            found[bucket] = folded((number, name) for _, number, name in pairs)[0]
+    if found != dict(book.finds.sealed(None).items()):
+        raise LedgerDamaged(INDEX, hint=RESTORE)
+    for level in book.levels.values():
+        used_of(reader, level.number, head, level.used)
+    for name, known in book.lists.items():
+        running, place = NOTHING, 0
+        while own := reader.listed(name, place, min(place + _PAGE, known.count)):
+            for _, number in own:
+                running = digest(f"{running} {number}")
+            place = own[-1][0]
+        if (running, place) != (known.numbers, known.count):
+            raise LedgerDamaged(INDEX, hint=RESTORE)
 
 
 def burn_down(entries: Iterable[Entry]) -> dict[int, list[tuple[int, Fraction]]]:
@@ -78,8 +146,9 @@ def burn_down(entries: Iterable[Entry]) -> dict[int, list[tuple[int, Fraction]]]
 class Replay:
     """The state that the entries taken so far lead to, every filter decision made again."""
 
-    def __init__(self) -> None:
-        self.book = Book()
+    def __init__(self, reader: Transaction | None = None) -> None:
+        """With a `reader`, what entries lead to is looked up there and checked, and not kept in memory."""
+        self.book = Book(reader=reader)
         self.guards: dict[int, Filter] = {}
         self._charged: dict[int, list[Event]] = {}
 
@@ -93,12 +162,15 @@ class Replay:
             raise
         except (GiveOrTakeError, LookupError, TypeError, ValueError) as error:
             raise LedgerDamaged(f"entry {entry.number} cannot be derived again: {error}", hint=RESTORE) from error
+        if is_known(entry):
+            advance(self.book, require_derived(self.book, entry), forget=self.book.reader is not None)
         self.book.apply(entry)
         stated = entry.content.get("snapshots", {})
         touched = {level for level, _ in charges(entry)} | {int(level) for level in stated}
         touched |= {int(level) for level in entry.content.get("above", {})}
         derived = {str(level): digest(snapshot_of(self.guards[level])) for level in touched if level in self.guards}
-        if stated != derived:
+        shares = {level: used(self.guards[int(level)]) for level in derived} if "used" in entry.content else None
+        if stated != derived or entry.content.get("used") != shares:
             raise LedgerDamaged(f"entry {entry.number} misstates what was spent", hint=RESTORE)
 
     def _check(self, entry: Entry) -> None:

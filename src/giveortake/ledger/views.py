@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake.errors import LedgerDamaged
+from giveortake.ledger.book import OF_RESERVATIONS, entries_of
+from giveortake.ledger.entries import INDEX, RESTORE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from giveortake.ledger.book import Book
     from giveortake.ledger.entries import Entry
+    from giveortake.ledger.hashes import Hashes
+    from giveortake.ledger.store import Transaction
 
 _SHOWN = {
     "analyst": ("datasets", "budget", "approval_above", "failures", "questions"),
@@ -27,31 +32,56 @@ _SHOWN = {
     "requested": ("id", "dataset", "version", "event", "key", "request", "question", "asked", "record"),
 }
 
-_OF_ANALYSTS = frozenset({"reserved", "requested", "approved", "denied", "revoked", "readmitted"})
-_OF_RESERVATIONS = frozenset({"drawn", "settled", "failed", "repeated"})
+PAGE = 1000  # entries that are read at once
 
 
-def of_analyst(entries: Iterable[Entry], book: Book, analyst: str) -> Iterator[Entry]:
-    """The entries of an analyst. Numbers, hashes and levels of the whole chain would tell how busy others are."""
-    levels = {grant.level.number for grant in book.grants_of(analyst)}
-    mine = {number for number, reserved in book.reservations.items() if reserved.analyst == analyst}
-    count = 0
-    for entry in entries:
-        content = entry.content
-        if (
-            (entry.kind == "analyst" and content["name"] == analyst)
-            or (entry.kind in _OF_ANALYSTS and content.get("analyst") == analyst)
-            or (entry.kind in _OF_RESERVATIONS and content["reservation"] in mine)
-            or (entry.kind in {"budget", "forgiven"} and content["level"] in levels)
-        ):
-            count += 1
-            yield replace(entry, number=count, content=_shown(entry, book), previous="", body="", hash="")
+@final
+@dataclass(frozen=True, slots=True)
+class View:
+    """A ledger up to an entry that the mark vouches for, as those read it who keep nobody from writing.
 
+    Guarantee: every entry that it gives out is checked against the chain; an analyst is given entries of their own
+    alone, whatever the index says.
+    """
 
-def _shown(entry: Entry, book: Book) -> dict[str, Any]:
-    content = {name: entry.content[name] for name in _SHOWN[entry.kind] if name in entry.content}
-    if entry.kind == "reserved":
-        content["id"] = book.reservations[entry.number].id
-    if entry.kind in _OF_RESERVATIONS:
-        content["id"] = book.reservations[entry.content["reservation"]].id
-    return content
+    hashes: Hashes
+    head: int
+    levels: frozenset[int] = frozenset()  # of the analyst
+    owned: int = 0  # entries of the analyst
+
+    def entries(self, reader: Transaction, after: int, limit: int) -> list[Entry]:
+        """At most `limit` entries, at most a page of them, with numbers greater than `after`."""
+        stop = min(after + min(limit, PAGE), self.head)
+        return self.hashes.page(after + 1, stop, reader) if after < stop else []
+
+    def of_analyst(self, reader: Transaction, analyst: str, after: int, limit: int) -> list[Entry]:
+        """The same of one analyst. Numbers, hashes and levels of the whole chain would tell how busy others are."""
+        stop = min(after + min(limit, PAGE), self.owned)
+        rows = reader.listed(entries_of(analyst), after, stop) if after < stop else []
+        if [place for place, _ in rows] != list(range(after + 1, stop + 1)):
+            raise LedgerDamaged(INDEX, hint=RESTORE)
+        return list(self._shown(rows, analyst, reader))
+
+    def _shown(self, rows: list[tuple[int, int]], analyst: str, reader: Transaction) -> Iterator[Entry]:
+        for place, number in rows:
+            if not 0 < number <= self.head:
+                raise LedgerDamaged(INDEX, hint=RESTORE)
+            entry = self.hashes.entry(number, reader)
+            about = entry
+            if entry.kind in OF_RESERVATIONS:
+                about = self.hashes.entry(entry.content["reservation"], reader)
+            if not self._is_of(analyst, entry, about):
+                raise LedgerDamaged(INDEX, hint=RESTORE)
+            content: dict[str, Any] = {
+                name: entry.content[name] for name in _SHOWN[entry.kind] if name in entry.content
+            }
+            if about.kind == "reserved":
+                content["id"] = about.content.get("id", f"{about.content['dataset']}/{about.number}")  # as 0.1 did
+            yield replace(entry, number=place, content=content, previous="", body="", hash="")
+
+    def _is_of(self, analyst: str, entry: Entry, about: Entry) -> bool:
+        if entry.kind not in _SHOWN:
+            return False
+        if entry.kind in {"budget", "forgiven"}:
+            return entry.content["level"] in self.levels
+        return bool(about.content.get("name" if entry.kind == "analyst" else "analyst") == analyst)

@@ -11,6 +11,7 @@ from starlette.routing import Match
 from starlette.routing import Route as StarletteRoute
 
 from giveortake.server.guard import Guard
+from giveortake.server.latency import departure
 from giveortake.server.refusals import SAFE, Refused, json_bytes, refusal_bytes
 from giveortake.server.routes import Call, Reply
 
@@ -135,19 +136,15 @@ class Application:
         return headers, body, refused.cause.status
 
     async def _wait(self, trail: _Trail, started: float) -> None:
-        """Where a data set has a fixed time, everything about its rows leaves at a whole multiple of it.
-
-        What takes longer than once is counted: each overrun can tell one bit about rows, that it was one.
-        """
+        """Where a data set has a fixed time, everything about its rows leaves then; overruns are counted."""
         route = trail.route
         fixed = None if trail.dataset is None else self.service.settings.latency.get(trail.dataset)
         if route is None or not route.touches or fixed is None:
             return
-        taken = time.monotonic() - started
-        turns = max(1, -(-taken // fixed))
-        if turns > 1:
+        leaves = departure(started, time.monotonic(), fixed)
+        if leaves.is_overrun:
             self.service.metrics.overruns[trail.dataset or ""] += 1
-        await asyncio.sleep(max(0.0, started + turns * fixed - time.monotonic()))
+        await asyncio.sleep(max(0.0, leaves.at - time.monotonic()))
 
 
 def _sent(result: Result) -> tuple[Headers, bytes, int]:

@@ -35,7 +35,12 @@ _SAFE_METHODS = frozenset({"GET", "HEAD"})
 @final
 @dataclass(slots=True)
 class Guard:
-    """Lets in, or refuses."""
+    """Lets in, or refuses.
+
+    Guarantee: not a byte of a body is read before its sender's token and role are known to be good, and never more than
+    64 KB of it is held. A refusal holds nothing of what was sent. What is not there and what is not for the asker are
+    refused by the same bytes, after the same steps.
+    """
 
     service: Service
     tokens: Rate

@@ -1,8 +1,4 @@
-"""Processes that answer for one data set, or for the ledger: they have a deadline, are killed, and are replaced.
-
-Guarantee: whatever becomes of a worker, a question that was charged stays charged, and its answer, if one was drawn,
-is found under its key by the next worker: reserve, draw and settle are all done in the worker, by the ledger's rules.
-"""
+"""Processes that answer for one data set, or for the ledger: they have a deadline, are killed, and are replaced."""
 
 from __future__ import annotations
 
@@ -85,7 +81,12 @@ class Worker:
 @final
 @dataclass(slots=True)
 class Pool:
-    """Workers that do the same, one of which is warm and waits for another's death."""
+    """Workers that do the same, some of which are warm and wait for another's death.
+
+    Guarantee: whatever becomes of a worker, a question that was charged stays charged, once, and its answer is drawn
+    once: reserve, draw and settle are all done in the worker, by the ledger's rules, and whoever asks again with the
+    same key finds what the ledger holds. Nothing is asked twice by the pool itself.
+    """
 
     name: str
     task: dict[str, Any]
@@ -110,6 +111,11 @@ class Pool:
         self._add(await Worker.start(self.task))
         for _ in range(self.workers - 1 + self.spares):
             self._start_one()
+
+    @property
+    def working(self) -> tuple[Worker, ...]:
+        """The workers that are asked, or would be next; not the warm ones."""
+        return tuple(worker for worker in self._all if worker not in self._warm)
 
     @property
     def is_ready(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import NotFound, QueryRefused
@@ -33,6 +34,7 @@ _DESCRIBED = 64  # sessions of analysts that are kept
 def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
     """Open the session that the task describes, and say what can be asked of it."""
     desk = SessionDesk(chosen(configurations(task["toml"]), task["name"]).open())
+    import_module("giveortake.sql.reading")  # which the first question would have to wait for
     return {name: partial(desk.do, operation) for name, operation in OPERATIONS.items()}
 
 

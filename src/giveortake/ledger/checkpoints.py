@@ -1,0 +1,189 @@
+"""Checkpoints: what the entries so far add up to, written down beside them, and its hash in the chain.
+
+Guarantee: a ledger that is opened from a checkpoint is the one that is read from its first entry on. The book after a
+checkpoint's entry is a function of the entries before it: of what is small, the text of the checkpoint holds all; of
+the rest it holds hashes (`hashes`, `finds`). The entry holds the hash of that text, and the mark holds the hash of a
+later entry, or of this one. So a text that was edited, an older one in its place, or one of another ledger does not
+match; and a checkpoint that the mark does not remember yet is not believed, but derived again from the one before.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, final, get_args, get_origin, get_type_hints
+
+from giveortake.errors import LedgerDamaged
+from giveortake.ledger.book import Book, Listed
+from giveortake.ledger.entries import RESTORE, canonical, digest
+from giveortake.ledger.finds import Finds
+from giveortake.ledger.hashes import Array, Hashes
+from giveortake.ledger.levels import DataSet, Grant, Level, Requested, Token
+from giveortake.ledger.promises import promise_from_json, promise_to_json
+from giveortake.ledger.store import Transaction
+from giveortake.privacy import Guarantee, Neighbours, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from giveortake.ledger.entries import Entry, Json
+
+Known: TypeAlias = "Mapping[Any, Mapping[int, Any]]"
+
+EVERY = 4096  # entries: reading as many takes a moment
+_BESIDE = frozenset({"finds", "hashes", "reader", "rows", "_recent", "_settlements"})
+_PARTS = (DataSet, Grant, Level, Listed, Requested, Token)
+_WHOLE = {Level: "levels", Requested: "requests_by_id"}  # where those are that a book knows in several places
+_NAMES = {"Guarantee": Guarantee, "Neighbours": Neighbours, "Transaction": Transaction, "Unit": Unit}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Everything that a book has taken so far: as text, and the chunks that have changed since the last checkpoint."""
+
+    text: str
+    chunks: Mapping[str, Mapping[int, bytes]]
+    anchors: Array
+    buckets: Array
+
+
+def checkpoint_of(book: Book) -> Checkpoint:
+    """A checkpoint of a book, which stays as it is."""
+    anchors, buckets = book.hashes.sealed(book.reader), book.finds.sealed(book.reader)
+    chunks = {each.name: each.seal() for each in (anchors, buckets)}
+    state = {name: _written(getattr(book, name), kind) for name, kind in _kept().items()}
+    state |= {name: [[key, _fields(each)] for key, each in getattr(book, name).items()] for name in _WHOLE.values()}
+    text = canonical({"anchors": anchors.top, "finds": buckets.top, "state": state})  # type: ignore[dict-item]  # (JSON)
+    return Checkpoint(text, chunks, anchors, buckets)
+
+
+def advance(book: Book, found: Checkpoint, *, forget: bool) -> None:
+    """Go on from a checkpoint of this book; with `forget`, the database is asked for what only has a hash in it."""
+    book.hashes.advance(found.anchors, forget=forget)
+    book.finds.advance(found.buckets, book.hashes.head, forget=forget)
+    if forget:
+        book.forget_recent()
+
+
+def content_of(text: str) -> dict[str, Json]:
+    """What the entry of a checkpoint says: the hash of its text, and which shape of a book the text holds."""
+    return {"digest": digest(text), "shape": shape()}
+
+
+def is_known(entry: Entry) -> bool:
+    """Whether a checkpoint holds a book as this version keeps it; one of another version is left aside."""
+    return entry.kind == "checkpoint" and entry.content.get("shape") == shape()
+
+
+def require_derived(book: Book, entry: Entry) -> Checkpoint:
+    """The checkpoint that the entries before this one lead to; LedgerDamaged if it says something else."""
+    found = checkpoint_of(book)
+    if entry.content != content_of(found.text):
+        raise LedgerDamaged(f"the checkpoint at entry {entry.number} does not follow from history", hint=RESTORE)
+    return found
+
+
+def book_at(transaction: Transaction, number: int, text: str) -> Book:
+    """The book as a checkpoint says it, which is the entry of this number."""
+    entry = transaction.entry(number)
+    if not is_known(entry) or not text.isascii() or entry.content.get("digest") != digest(text):
+        raise LedgerDamaged(f"the checkpoint at entry {number} is not what the chain says", hint=RESTORE)
+    content, base = json.loads(text), number - 1
+    state: dict[str, Any] = content["state"]
+    known: Known = {
+        kind: {key: _made(kind, each, {}) for key, each in state.pop(name)} for kind, name in _WHOLE.items()
+    }
+    parts: dict[str, Any] = {name: _read(value, _kept()[name], known) for name, value in state.items()}
+    parts |= {_WHOLE[kind]: found for kind, found in known.items()}
+    book = Book(**parts)
+    book.hashes = Hashes(base, entry.previous, Array("anchors", content["anchors"], number))
+    book.finds = Finds(base, Array("finds", content["finds"], number))
+    book.reader = transaction
+    return book
+
+
+@cache
+def shape() -> str:
+    """What names the fields of a book and their types: whoever adds one makes checkpoints of another shape."""
+    kinds: tuple[Any, ...] = (Book, *_PARTS)
+    said: Any = [[kind.__name__, *(f"{name}: {hint}" for name, hint in _hints(kind).items())] for kind in kinds]
+    return digest(canonical(said))[:16]
+
+
+@cache
+def _kept() -> dict[str, Any]:
+    """The parts of a book that a checkpoint writes down besides those of `_WHOLE`, and their types."""
+    return {name: hint for name, hint in _hints(Book).items() if name not in _WHOLE.values()}
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    hints = get_type_hints(kind, localns=_NAMES)
+    return {part.name: hints[part.name] for part in fields(kind) if kind is not Book or part.name not in _BESIDE}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    kind: Any = type(value)
+    return {name: _written(getattr(value, name), hint) for name, hint in _hints(kind).items()}
+
+
+def _made(kind: Any, content: Mapping[str, Any], known: Known) -> Any:
+    return kind(**{name: _read(each, _hints(kind)[name], known) for name, each in content.items()})
+
+
+def _written(value: Any, kind: Any) -> Any:
+    """A part of a book as JSON, in the one order in which the entries led to it."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if value is None or kind in {Any, bool, int, str} or origin is Literal:
+        return value
+    if origin in {Union, types.UnionType}:
+        return _written(value, _wanted(parts))
+    if origin is dict:
+        return [[_written(key, parts[0]), _written(each, parts[1])] for key, each in value.items()]
+    if origin is set:
+        return sorted(_written(each, parts[0]) for each in value)
+    if origin is list:
+        return [_written(each, parts[0]) for each in value]
+    if origin is tuple:
+        return [_written(each, part) for each, part in zip(value, _kinds(parts, value), strict=True)]
+    if kind is Guarantee:
+        return promise_to_json(value)
+    if kind is Unit:
+        return [value.column]  # a row has none
+    if kind in _WHOLE:
+        return value.number if kind is Level else value.id
+    if kind in _PARTS:
+        return _fields(value)
+    raise TypeError(f"a checkpoint cannot hold a {kind}")  # pragma: no cover (a test asks for every part)
+
+
+def _read(value: Any, kind: Any, known: Known) -> Any:
+    """What `_written` wrote, as it was."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if value is None or kind in {Any, bool, int, str} or origin is Literal:
+        return value
+    if origin in {Union, types.UnionType}:
+        return _read(value, _wanted(parts), known)
+    if origin is dict:
+        return {_read(key, parts[0], known): _read(each, parts[1], known) for key, each in value}
+    if origin in {list, set}:
+        return origin(_read(each, parts[0], known) for each in value)
+    if origin is tuple:
+        return tuple(_read(each, part, known) for each, part in zip(value, _kinds(parts, value), strict=True))
+    if kind is Guarantee:
+        return promise_from_json(value)
+    if kind is Unit:
+        return Unit(*value)
+    return known[kind][value] if kind in known else _made(kind, value, known)
+
+
+def _wanted(parts: tuple[Any, ...]) -> Any:
+    (wanted,) = (part for part in parts if part is not type(None))
+    return wanted
+
+
+def _kinds(parts: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
+    return (parts[0],) * len(value) if parts[-1] is Ellipsis else parts

@@ -1,0 +1,163 @@
+"""What vouches for every entry, without all entries in memory: the hashes of the last ones, and of every sixteenth.
+
+Guarantee: an entry is given out only if a chain of hashes leads to it from one that is known: every entry holds the
+hash of the one before, so whoever knows the hash of a later one can check all on the way to it.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, final
+
+from giveortake.errors import LedgerDamaged
+from giveortake.ledger.entries import NOTHING, RESTORE, read_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from giveortake.ledger.entries import Entry
+    from giveortake.ledger.store import Transaction
+
+STRIDE = 16  # every so many entries one hash is kept for good
+_CHUNK = 256  # hashes that are stored, read and checked together
+_HASH = 32  # bytes
+_PREVIOUS = b',"previous":"'  # how the end of every body begins
+
+
+@final
+class Array:
+    """A long list of hashes in chunks, of which `top` holds the hash of each; they are read when they are needed.
+
+    Guarantee: what `get` returns is what was set when `top` was written down, or LedgerDamaged.
+    """
+
+    def __init__(self, name: str, top: list[str] | None = None, until: int = 0) -> None:
+        self.name = name
+        self.top = list(top or ())
+        self._until = until  # the checkpoint whose chunks are meant
+        self._chunks: dict[int, bytes | bytearray] = {}
+        self._changed: set[int] = set()
+
+    def copy(self) -> Array:
+        """The same list, to be changed by itself."""
+        twin = Array(self.name, self.top, self._until)
+        twin._chunks = dict(self._chunks)
+        return twin
+
+    def get(self, place: int, reader: Transaction | None) -> bytes:
+        """The hash at a place; zeros where none was set."""
+        chunk, within = divmod(place, _CHUNK)
+        return bytes(self._chunk(chunk, reader)[within * _HASH : (within + 1) * _HASH])
+
+    def set(self, place: int, value: bytes, reader: Transaction | None) -> None:
+        """Another hash at a place; `seal` comes before the next `top` is read."""
+        chunk, within = divmod(place, _CHUNK)
+        if chunk not in self._changed:
+            self._chunks[chunk] = bytearray(self._chunk(chunk, reader))
+            self._changed.add(chunk)
+        self._chunks[chunk][within * _HASH : (within + 1) * _HASH] = value  # type: ignore[index]  # (made one above)
+
+    def items(self) -> Iterator[tuple[int, bytes]]:
+        """The hashes in memory that were set, each with its place."""
+        for chunk, content in sorted(self._chunks.items()):
+            for within in range(_CHUNK):
+                value = bytes(content[within * _HASH : (within + 1) * _HASH])
+                if value != bytes(_HASH):
+                    yield chunk * _CHUNK + within, value
+
+    def seal(self) -> dict[int, bytes]:
+        """The chunks that have changed, by their place, whose hashes are in `top` from now on."""
+        changed = {place: bytes(self._chunks[place]) for place in sorted(self._changed)}
+        for place, content in changed.items():
+            self.top += [""] * (place + 1 - len(self.top))
+            self.top[place] = sha256(content).hexdigest()
+        self._changed.clear()
+        return changed
+
+    def _chunk(self, place: int, reader: Transaction | None) -> bytes | bytearray:
+        found = self._chunks.get(place)
+        if found is None:
+            if place >= len(self.top) or not self.top[place]:
+                return bytes(_CHUNK * _HASH)
+            read = None if reader is None else reader.chunk(self.name, place, self._until)
+            if read is None or sha256(read).hexdigest() != self.top[place]:
+                raise LedgerDamaged(f"the {self.name} of a checkpoint are not what the chain says", hint=RESTORE)
+            found = self._chunks[place] = read
+        return found
+
+
+@final
+class Hashes:
+    """The hashes of a chain: in memory from entry `base` on, before that one of every sixteen, in chunks."""
+
+    def __init__(self, base: int = 0, last: str = NOTHING, anchors: Array | None = None) -> None:
+        self.base = base
+        self.anchors = anchors or Array("anchors")
+        self._tail = bytearray.fromhex(last)
+        self._sealed = base  # how far one of every sixteen is in the chunks
+
+    @property
+    def head(self) -> int:
+        """The number of the last entry."""
+        return self.base + len(self._tail) // _HASH - 1
+
+    def append(self, new: str) -> None:
+        """The hash of one more entry."""
+        self._tail += bytes.fromhex(new)
+
+    def of(self, number: int, reader: Transaction | None) -> str:
+        """The hash of one entry, or of what the first one follows."""
+        if number >= self.base:
+            place = (number - self.base) * _HASH
+            return self._tail[place : place + _HASH].hex()
+        if not number:
+            return NOTHING
+        return self.entry(number, reader).hash if number % STRIDE else self._anchor(number, reader)
+
+    def entry(self, number: int, reader: Transaction | None) -> Entry:
+        """One entry, checked."""
+        return self.page(number, number, reader)[0]
+
+    def page(self, start: int, stop: int, reader: Transaction | None) -> list[Entry]:
+        """The entries from `start` to `stop`, each checked against a hash that is known."""
+        end = stop if stop >= self.base else min(-(-stop // STRIDE) * STRIDE, self.base)
+        rows = [] if reader is None else reader.between(start, end)
+        if [row[0] for row in rows] != list(range(start, end + 1)):
+            raise LedgerDamaged(f"an entry between {start} and {end} is missing", hint=RESTORE)
+        expected = self.of(end, reader) if end >= self.base else self._anchor(end, reader)
+        found = []
+        for number, body, stored in reversed(rows):
+            if number <= stop:
+                entry = read_entry(number, body, stored)
+                here, expected_before = entry.hash, entry.previous
+                found.append(entry)
+            else:
+                here, expected_before = _passed(body)
+            if here != expected:
+                raise LedgerDamaged(f"entry {number} was replaced", hint=RESTORE)
+            expected = expected_before
+        return found[::-1]
+
+    def sealed(self, reader: Transaction | None) -> Array:
+        """The list that holds one of every sixteen hashes so far."""
+        anchors = self.anchors.copy()
+        for place in range(self._sealed // STRIDE + 1, self.head // STRIDE + 1):
+            anchors.set(place - 1, bytes.fromhex(self.of(place * STRIDE, reader)), reader)
+        return anchors
+
+    def advance(self, anchors: Array, *, forget: bool) -> None:
+        """Go on with a list that was sealed; with `forget`, only the last hash stays in memory."""
+        self.anchors, self._sealed = anchors, self.head
+        if forget:
+            self.base, self._tail = self.head, self._tail[-_HASH:]
+
+    def _anchor(self, number: int, reader: Transaction | None) -> str:
+        return self.anchors.get(number // STRIDE - 1, reader).hex()
+
+
+def _passed(body: object) -> tuple[str, str]:
+    """The hash of an entry that only leads to another one, and of the one before it, which every body ends with."""
+    written = body.encode() if isinstance(body, str) else body
+    if not isinstance(written, bytes) or written[-79:-66] != _PREVIOUS:
+        raise LedgerDamaged("an entry is not stored as an entry is", hint=RESTORE)
+    return sha256(written).hexdigest(), written[-66:-2].decode("ascii", "replace")

@@ -1,0 +1,68 @@
+"""`giveortake serve`: a real process that announces itself, answers, and stops when it is asked to."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from typing import TYPE_CHECKING
+
+import pytest
+
+from giveortake import cli
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.xdist_group("service")
+def test_the_demonstration_prints_two_tokens_answers_and_stops() -> None:
+    command = [sys.executable, "-m", "giveortake", "serve", "--demo", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = ""
+        while len(re.findall(r"got_\w+", said)) < 2:
+            line = process.stdout.readline()
+            assert line
+            said += line
+        found = re.search(r"http://127\.0\.0\.1:\d+", said)
+        assert found is not None
+        token = re.findall(r"got_\w+", said)[0]
+        asked = urllib.request.Request(f"{found[0]}/v1/me", headers={"Authorization": f"Bearer {token}"})  # noqa: S310 (ours)
+        with urllib.request.urlopen(asked, timeout=20) as reply:  # noqa: S310 (ours)
+            assert json.load(reply)["analyst"] == "ann"
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert "got_" not in out
+
+
+@pytest.mark.parametrize(
+    ("server", "problem"),
+    [
+        ("prot = 1", "prot = 1 is unknown"),
+        ("port = -1", "port = -1 is no such number"),
+        ("workers = 0", "workers = 0 is no such number"),
+        ('address_space = "much"', "is no size"),
+        ("latency = { trips = 1 }", "is no data set"),
+    ],
+)
+def test_what_a_configuration_says_wrongly_is_refused_by_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], server: str, problem: str
+) -> None:
+    session = '[visits]\nsource = "visits.csv"\nunit = "row"\nbudget = "1"\nledger = "visits.csv.ledger"\n'
+    (tmp_path / "giveortake.toml").write_text(f"{session}[server]\n{server}\n", encoding="utf-8")
+    assert cli.main(["serve", str(tmp_path / "giveortake.toml")]) == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_a_service_needs_a_ledger_that_lasts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "giveortake.toml"
+    path.write_text('[visits]\nsource = "visits.csv"\nunit = "row"\nbudget = "1"\n', encoding="utf-8")
+    assert cli.main(["serve", str(path)]) == 2
+    assert "one lasting ledger" in capsys.readouterr().err
+    assert cli.main(["serve"]) == 2
+    assert "--demo" in capsys.readouterr().err

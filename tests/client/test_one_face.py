@@ -1,0 +1,160 @@
+"""One face: whatever is asked of a local session can be asked of a service, with the same types and the same errors."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import giveortake as gt
+from demo_service import COUNT
+from giveortake.server.demo import prepared
+from giveortake.session.configuration import from_toml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from demo_service import Running
+
+WRONG = "got_0_0"
+MEAN = "SELECT region, AVG(amount) AS mean FROM visits GROUP BY region"
+
+
+@pytest.fixture(scope="module", params=["local", "remote"])
+def s(request: pytest.FixtureRequest, service: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A session of an analyst who may spend ε = 0.9."""
+    if request.param == "remote":
+        with gt.connect(service.address, token=service.tokens["eve"]) as remote:
+            yield remote
+        return
+    folder = tmp_path_factory.mktemp("local")
+    settings = prepared(folder).settings
+    with from_toml(settings.toml) as whole, gt.ledger.open(settings.ledger, mark=settings.mark) as book:
+        book.analyst("eve", datasets=["visits"], budget=gt.PureDP("9/10"), failures=100)
+        yield whole.as_analyst("eve")
+
+
+def test_a_session_says_what_it_is_about(s: Any) -> None:
+    assert (s.name, s.population) == ("visits", "people of visits")
+    assert s.budget == gt.PureDP("9/10", unit=gt.unit("person_id"))
+    assert list(s.catalog.private["visits"].schema) == ["person_id", "region", "reason", "amount"]
+    assert "visits" in repr(s)
+
+
+def test_quotes_are_quotes(s: Any) -> None:
+    quote = s.sql(COUNT).quote(epsilon="0.1")
+    assert isinstance(quote, gt.session.Quote)
+    assert quote.cost == gt.PureDP("0.1", unit=gt.unit("person_id"))
+    assert quote.margins["n"] == pytest.approx(120.329, abs=0.01)
+    assert (quote.admitted, quote.confidence, quote.share) == (True, Fraction(19, 20), Fraction(1, 9))
+    assert isinstance(quote.remaining, Fraction)
+    assert "cost: ε = 0.1" in str(quote)
+
+
+def test_an_answer_can_be_asked_again_for_free_and_refined(s: Any) -> None:
+    spent = s.spent
+    first = s.sql(COUNT).answer(epsilon=Fraction(1, 20), key="once")
+    assert isinstance(first, gt.answers.Answer)
+    assert s.spent == spent + Fraction(1, 20)
+    again = s.sql(COUNT).answer(epsilon="0.05", key="once")
+    assert (again.to_dict(), again.release_id) == (first.to_dict(), first.release_id)
+    assert s.spent == spent + Fraction(1, 20)
+    refined = first.refine(epsilon="0.05")
+    assert refined.guarantee == gt.PureDP("0.1", unit=gt.unit("person_id"))
+    assert s.spent == spent + Fraction(1, 10)
+    assert s.remaining == Fraction(9, 10) - s.spent
+    assert s.affordable == s.remaining
+
+
+def test_frames_ask_what_sql_asks(s: Any) -> None:
+    table = s.table("visits").filter(gt.col("amount") > 100).group_by("region")
+    framed = table.agg(n=gt.count()).answer(epsilon="0.04")
+    written = s.sql("SELECT region, COUNT(*) AS n FROM visits WHERE amount > 100 GROUP BY region")
+    assert written.answer(epsilon="0.04").to_dict() == framed.to_dict()
+    assert s.table().group_by("region").agg(n=gt.count()).quote(epsilon="0.1").admitted
+
+
+def test_several_questions_have_one_charge(s: Any) -> None:
+    spent = s.spent
+    answers = s.batch([COUNT, s.sql(MEAN)], epsilon="0.04")
+    assert [len(each) for each in answers] == [6, 6]
+    assert answers[0].release_id == answers[1].release_id
+    assert s.spent == spent + Fraction(1, 25)
+
+
+def test_a_stream_is_read_in_parts_and_again(s: Any) -> None:
+    stream = s.sql(COUNT).stream(epsilon="0.05", key="once more")
+    assert [len(part) for part in stream] == [6]
+    assert [part.to_dict() for part in stream] == [part.to_dict() for part in stream]
+    assert stream.release_id is not None
+
+
+def test_workloads_are_quoted_and_answered(s: Any) -> None:
+    asked = s.workload(gt.workload.marginals(["region"]) + gt.workload.total())
+    quote = asked.quote(epsilon="0.04")
+    assert quote.admitted
+    assert set(quote.margins) == {("region",), ()}
+    answer = asked.answer(epsilon="0.04")
+    assert set(answer.tables) == {("region",), ()}
+    assert [column.name for column in answer["region"].columns] == ["region", "n", "n_consistent"]
+    assert len(answer[()]) == 1
+    cube = s.workload("SELECT region, COUNT(*) AS visits FROM visits GROUP BY CUBE (region)")
+    assert cube.answer(epsilon="0.04")["region"]["visits"].has_interval
+
+
+def test_profiles_tell_caps(s: Any) -> None:
+    profile = s.profile(epsilon="0.1")
+    assert profile.caps()["rows_per_person"] >= 1
+    assert profile.left_out(rows_per_person=4).low is not None
+    assert s.sql(COUNT).quote(epsilon="0.1").left_out.profiled
+
+
+def test_what_was_asked_is_listed_and_read_again(s: Any) -> None:
+    answer = s.sql(COUNT).answer(epsilon="0.03")
+    records = s.releases()
+    assert answer.release_id in {record.id for record in records}
+    assert all(record.settled and record.analyst == "eve" for record in records)
+    assert s.releases(after=records[0].id, limit=1) == [records[1]]
+    assert s.releases(newest_first=True)[0].id == answer.release_id
+    again = s.release(answer.release_id)
+    assert again["n"] == answer["n"]
+    assert again.guarantee == answer.guarantee
+    entries = s.history()
+    assert [entry.number for entry in entries] == list(range(1, len(entries) + 1))
+    assert {"analyst", "reserved", "settled"} <= {entry.kind for entry in entries}
+
+
+@pytest.mark.parametrize(
+    ("ask", "error"),
+    [
+        (lambda s: s.sql("SELECT * FROM visits"), gt.errors.QueryRefused),
+        (lambda s: s.sql("SELECT COUNT(*) AS n FROM nowhere"), gt.errors.QueryRefused),
+        (lambda s: s.sql(COUNT).quote(epsilon="-1"), gt.errors.InvalidParameter),
+        (lambda s: s.sql(COUNT).quote(epsilom="1"), gt.errors.InvalidParameter),
+        (lambda s: s.sql(COUNT).answer(), gt.errors.InvalidParameter),
+        (lambda s: s.sql(COUNT).answer(epsilon="50"), gt.errors.BudgetExceeded),
+        (lambda s: s.sql(COUNT).answer(rho="1/1000"), gt.errors.Unpriced),
+        (lambda s: s.sql(MEAN).answer(epsilon="0.05", key="once"), gt.errors.IdempotencyConflict),
+        (lambda s: s.table("nowhere"), gt.errors.QueryRefused),
+        (lambda s: s.profile(epsilon="0.01", by=["nothing"]), gt.errors.GiveOrTakeError),
+        (lambda s: s.batch([], epsilon="1"), gt.errors.InvalidParameter),
+        (lambda s: s.release("nothing"), gt.errors.NotFound),
+        (lambda s: s.workload(gt.workload.marginals(["nothing"])).quote(epsilon="0.1"), gt.errors.GiveOrTakeError),
+    ],
+    ids=range(13),
+)
+def test_errors_have_their_types(s: Any, ask: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        ask(s)
+
+
+def test_messages_are_the_same_on_both_sides(service: Running) -> None:
+    with gt.connect(service.address, token=service.tokens["eve"]) as remote:
+        with pytest.raises(gt.errors.BudgetExceeded, match="ε = 50") as told:
+            remote.sql(COUNT).answer(epsilon="50")
+        assert told.value.hint
+        with pytest.raises(gt.errors.AccessDenied, match="token"):
+            gt.connect(service.address, token=WRONG)
+    with pytest.raises(gt.errors.InvalidParameter, match="address"):
+        gt.connect("visits.csv", token=WRONG)

@@ -1,0 +1,139 @@
+"""Who may what: every route, for nobody, an analyst, another analyst, one who was granted nothing here, a custodian."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import giveortake as gt
+from demo_service import COUNT
+from giveortake.server.table import ROUTES
+
+if TYPE_CHECKING:
+    from demo_service import Running
+    from giveortake.server.routes import Route
+
+BODY = {"sql": COUNT, "terms": {"epsilon": "0.02"}, "key": "matrix"}
+
+
+@pytest.fixture(scope="module")
+def release(service: Running) -> str:
+    """A release of ann's."""
+    return str(service.answer("ann", COUNT, "matrix", epsilon="0.02").json()["release_id"])
+
+
+def path_of(route: Route, release: str) -> str:
+    known = {"dataset": "visits", "release": release, "analyst": "nobody", "token": "nothing", "level": "99999"}
+    return route.path.format(**known, request="99999")
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
+def test_nobody_is_let_in_without_a_token(service: Running, route: Route, release: str) -> None:
+    for said in (None, "Bearer got_0123456789abcdef_" + "0" * 64, "Basic YTpi"):
+        headers = {} if said is None else {"authorization": said}
+        response = service.call(None, route.method, path_of(route, release), headers=headers)
+        assert response.status_code in ({200} if route.role == "anybody" else {401, 429})
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
+def test_every_route_is_for_its_role(service: Running, route: Route, release: str) -> None:
+    """An empty body is malformed for whoever may, so that nothing is changed here."""
+    if route.role == "anybody":
+        return
+    body: dict[str, object] | None = None if route.body is None else {}
+    analyst = service.call("ann", route.method, path_of(route, release), body)
+    assert (analyst.status_code == 403) == (route.role == "custodian")
+    if route.role == "custodian":
+        assert analyst.json()["error"]["cause"] == "role"
+    custodian = service.call("custodian", route.method, path_of(route, release), body)
+    assert custodian.status_code not in {401, 403}
+    assert custodian.status_code < 500
+
+
+def owned() -> list[Route]:
+    return [route for route in ROUTES if "{release}" in route.path]
+
+
+@pytest.mark.parametrize("route", owned(), ids=lambda route: route.name)
+def test_what_is_somebody_elses_is_as_absent_as_what_never_was(service: Running, route: Route, release: str) -> None:
+    body = None if route.body is None else {"key": "other", "terms": {"epsilon": "0.01"}}
+    theirs = service.call("bob", route.method, path_of(route, release), body)
+    never = service.call("bob", route.method, path_of(route, "0" * 24), body)
+    assert theirs.status_code == 404
+    assert theirs.content == never.content
+    assert without_date(theirs.headers) == without_date(never.headers)
+    assert service.call("ann", "GET", f"/v1/datasets/visits/releases/{release}").status_code == 200
+
+
+def without_date(headers: object) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in headers.items() if name != "date"]  # type: ignore[attr-defined]  # (of httpx)
+
+
+@pytest.mark.parametrize(
+    "route", [route for route in ROUTES if "{dataset}" in route.path], ids=lambda route: route.name
+)
+def test_a_data_set_that_was_not_granted_is_as_absent_as_one_that_never_was(service: Running, route: Route) -> None:
+    """`stranger` has a token and was granted another data set; nothing but its name is known here."""
+    if "stranger" not in service.tokens:
+        with service.book() as book:
+            book.dataset("elsewhere", population="people of visits")
+            book.analyst("stranger", datasets=["elsewhere"], budget=gt.PureDP("1/100"))
+            service.tokens["stranger"] = book.issue_token(role="analyst", analyst="stranger")[1]
+    shapes = {
+        "batch": {"questions": [{"sql": COUNT}], "terms": {}, "key": "k"},
+        "stream": {**BODY, "part": 0},
+        "workload": {"workload": {"sql": COUNT}, "terms": {}, "key": "k"},
+        "workload/quote": {"workload": {"sql": COUNT}, "terms": {}},
+        "profile": {"epsilon": "1", "key": "k"},
+        "refine": {"terms": {}, "key": "k"},
+        "answer": BODY,
+    }
+    usual = {"sql": COUNT, "terms": {"epsilon": "0.02"}}
+    said = next((body for end, body in reversed(shapes.items()) if route.path.endswith(end)), usual)
+    body = None if route.body is None else said
+    path = path_of(route, "0" * 24)
+    forbidden = service.call("stranger", route.method, path, body)
+    absent = service.call("stranger", route.method, path.replace("visits", "nothing"), body)
+    assert forbidden.status_code == 404
+    assert forbidden.content == absent.content
+    assert without_date(forbidden.headers) == without_date(absent.headers)
+
+
+def test_an_analyst_sees_their_own_entries_and_releases_alone(service: Running, release: str) -> None:
+    assert release not in service.call("bob", "GET", "/v1/datasets/visits/history").text
+    assert release not in service.call("bob", "GET", "/v1/datasets/visits/releases").text
+    assert release in service.call("custodian", "GET", "/v1/datasets/visits/releases").text
+    assert release in service.call("custodian", "GET", "/v1/ledger/releases").text
+
+
+def test_a_revoked_token_is_refused_at_once_and_a_revoked_analyst_is_told_so(service: Running) -> None:
+    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": "bob"}).json()
+    service.tokens["short"] = made["token"]
+    assert service.call("short", "GET", "/v1/me").json()["analyst"] == "bob"
+    because = {"reason": "a test"}
+    assert service.call("custodian", "POST", f"/v1/tokens/{made['id']}/revoke", because).status_code == 200
+    assert service.call("short", "GET", "/v1/me").status_code == 401
+    assert service.call("custodian", "POST", "/v1/analysts/bob/revoke", because).status_code == 200
+    refused = service.answer("bob", COUNT, "revoked", epsilon="0.01")
+    assert (refused.status_code, refused.json()["error"]["cause"]) == (403, "revoked")
+    assert service.call("custodian", "POST", "/v1/analysts/bob/readmit", because).status_code == 200
+    assert service.answer("bob", COUNT, "readmitted", epsilon="0.01").status_code == 200
+
+
+def test_what_a_custodian_does_is_written_down_with_who_did_it(service: Running) -> None:
+    token = service.call("custodian", "GET", "/v1/me").json()["token"]
+    name = {"name": "new", "datasets": ["visits"], "budget": {"epsilon": "1/100"}}
+    assert service.call("custodian", "POST", "/v1/analysts", name).status_code == 200
+    with service.book() as book:
+        last = [entry for entry in book.history() if entry.kind == "analyst"][-1]
+    assert last.content["by"] == f"token {token}"
+
+
+def test_wrong_tokens_are_soon_not_listened_to_and_right_ones_still_are(service: Running) -> None:
+    assert service.call("ann", "GET", "/v1/me").status_code == 200
+    wrong = {"authorization": "Bearer got_0123456789abcdef_" + "1" * 64}
+    found = [service.call(None, "GET", "/v1/me", headers=wrong).status_code for _ in range(100)]
+    assert set(found) == {401, 429}
+    assert found[-1] == 429
+    assert service.call("ann", "GET", "/v1/me").status_code == 200

@@ -1,0 +1,117 @@
+"""What is written about the service is what it does: routes, causes, OpenAPI, the log."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import hypothesis
+import pytest
+import schemathesis
+
+import giveortake as gt
+from demo_service import COUNT
+from giveortake.server.log import Log
+from giveortake.server.openapi import openapi
+from giveortake.server.table import ROUTES
+from giveortake.wire.causes import BY_NAME, CAUSES, error_of, refusal_of
+
+if TYPE_CHECKING:
+    from demo_service import Running
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "http.md").read_text(encoding="utf-8")
+FEW = hypothesis.settings(
+    max_examples=3, phases=[hypothesis.Phase.generate], suppress_health_check=list(hypothesis.HealthCheck)
+)
+
+
+def test_every_route_and_every_cause_is_on_the_page() -> None:
+    for route in ROUTES:
+        assert f"| {route.method} | `{route.path}` | {route.role} | {route.summary} |" in PAGE
+    for cause in CAUSES:
+        assert f"| `{cause.name}` | {cause.status} | `{cause.error.__name__}` |" in PAGE
+
+
+@pytest.mark.parametrize("name", gt.errors.__all__)
+def test_every_error_comes_back_as_one_of_its_kind(name: str) -> None:
+    kind = getattr(gt.errors, name)
+    if name in {"GiveOrTakeError", "SensitiveValue", "ForeignReports", "DamagedReports", "NotFitted"}:
+        return  # of no session
+    error = kind.__new__(kind)
+    gt.errors.GiveOrTakeError.__init__(error, "words", hint="more")
+    error.request, error.cause, error.reason = 7, "memory", "too much"
+    cause, document = refusal_of(error)
+    back, _ = error_of(json.loads(json.dumps(document)))
+    assert cause.name != "internal"
+    assert isinstance(error, type(back))
+
+
+def test_something_else_than_a_refusal_is_no_error_of_ours() -> None:
+    contents: list[Any] = [{}, [], None, {"error": "x"}, {"error": {"cause": "nothing"}}]
+    for content in contents:
+        back, again = error_of(content)
+        assert isinstance(back, gt.errors.GiveOrTakeError)
+        assert not again
+
+
+def test_the_document_of_the_api_tells_every_route() -> None:
+    document = openapi(ROUTES)
+    told = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    assert told == {(route.method, route.path) for route in ROUTES if not route.page}
+
+
+def test_nothing_that_fits_the_document_or_does_not_breaks_the_service(service: Running) -> None:
+    schema = schemathesis.openapi.from_dict(service.call("ann", "GET", "/v1/openapi.json").json())
+    service.service.metrics.lost.clear()
+    seen: set[int] = set()
+    for result in schema.get_all_operations():
+        operation: Any = result.ok()  # type: ignore[union-attr]  # (our own document)
+        who = "custodian" if "For custodians" in operation.definition.raw["description"] else "bob"
+        ask(service, who, operation.as_strategy(), seen)
+        if operation.body or operation.query:
+            ask(service, who, operation.as_strategy(generation_mode=schemathesis.GenerationMode.NEGATIVE), seen)
+    assert {200, 400, 404} <= seen
+    assert not [status for status in seen if status >= 500]
+    assert not service.service.metrics.lost
+
+
+def ask(service: Running, who: str, cases: Any, seen: set[int]) -> None:
+    """Some requests of one operation."""
+
+    @FEW
+    @hypothesis.given(case=cases)
+    def asked(case: Any) -> None:
+        made = case.as_transport_kwargs(base_url=service.address)
+        kinds = {name: value for name, value in made.pop("headers").items() if name.lower() == "content-type"}
+        headers = {**kinds, "authorization": f"Bearer {service.tokens[who]}"}
+        made.pop("cookies", None)
+        if "data" in made:
+            made["content"] = made.pop("data")
+        seen.add(service.client.request(**made, headers=headers, timeout=30).status_code)
+
+    asked()
+
+
+def test_the_log_has_routes_and_causes_and_nothing_that_was_sent(tmp_path: Path) -> None:
+    path = tmp_path / "service.log"
+    log = Log(path)
+    log.request(
+        "POST /v1/datasets/{dataset}/answer", status=402, seconds=0.1, cause="budget", analyst="ann", token=None
+    )
+    log.close()
+    (line,) = path.read_text(encoding="utf-8").splitlines()
+    told = json.loads(line)
+    assert set(told) == {"at", "what", "route", "status", "milliseconds", "cause", "analyst"}
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not here")
+def test_the_example_with_curl_runs(service: Running) -> None:
+    command = PAGE.partition("$ curl")[2].partition("\n```")[0].replace("\\\n", " ")
+    command = command.replace("http://127.0.0.1:8431", service.address).replace("$TOKEN", service.tokens["ann"])
+    done = subprocess.run(["sh", "-c", f"curl -s {command}"], capture_output=True, text=True, check=True)  # noqa: S607 (of a page)
+    assert json.loads(done.stdout)["columns"]["region"][0] == "north"
+    assert BY_NAME["budget"].status == 402
+    assert COUNT in command

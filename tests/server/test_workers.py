@@ -1,0 +1,138 @@
+"""Workers that are killed, too slow, or too large: a question is charged once, and has one answer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from demo_service import COUNT, running_demo
+from giveortake.errors import GiveOrTakeError
+from giveortake.server.pool import Pool, WorkerFailed
+from giveortake.server.refusals import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from demo_service import Running
+
+pytestmark = pytest.mark.xdist_group("service")
+CYCLES = 20
+
+
+@pytest.fixture(scope="module")
+def fragile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A service of its own, whose workers are killed."""
+    with running_demo(tmp_path_factory.mktemp("fragile"), spares=2) as found:
+        yield found
+
+
+def pids(service: Running) -> list[int]:
+    return [worker.process.pid for worker in service.service.pools["visits"].working]
+
+
+def question(place: int) -> str:
+    return f"SELECT COUNT(*) AS n FROM visits WHERE amount > {place}"
+
+
+def test_a_worker_that_is_killed_in_the_middle_leaves_one_charge_and_one_answer(fragile: Running) -> None:
+    chance = random.Random(17)  # noqa: S311 (when to kill)
+    answers = {}
+    with ThreadPoolExecutor(1) as asking:
+        for place in range(CYCLES):
+            asked = asking.submit(fragile.answer, "bob", question(place), f"kill {place}", epsilon="1/100")
+            time.sleep(chance.random() * 0.08)
+            for pid in pids(fragile):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            response = asked.result()
+            while response.status_code != 200:
+                assert response.json()["error"]["cause"] in {"worker_lost", "overloaded"}
+                response = fragile.answer("bob", question(place), f"kill {place}", epsilon="1/100")
+            answers[place] = response.json()
+    for place, answer in answers.items():  # nothing is drawn again
+        again = fragile.answer("bob", question(place), f"kill {place}", epsilon="1/100").json()
+        assert (again["columns"], again["release_id"]) == (answer["columns"], answer["release_id"])
+    with fragile.book() as book:
+        charges = book.releases(analyst="bob", limit=1000)
+        (level,) = book.levels(analyst="bob")
+        book.verify()
+    assert len(charges) == CYCLES
+    assert all(each.settled for each in charges)
+    assert float(level.spent) == pytest.approx(CYCLES / 100)
+
+
+def test_what_is_asked_many_times_at_once_with_one_key_is_charged_once(fragile: Running) -> None:
+    with fragile.book() as book:
+        before = book.levels(analyst="eve")[0].spent
+    with ThreadPoolExecutor(8) as asking:
+        asked = [asking.submit(fragile.answer, "eve", COUNT, "one", epsilon="1/10") for _ in range(8)]
+        found = [each.result() for each in asked]
+    assert {each.status_code for each in found} == {200}
+    assert len({str(each.json()["columns"]) for each in found}) == 1
+    with fragile.book() as book:
+        assert book.levels(analyst="eve")[0].spent == before + Fraction(1, 10)
+
+
+def test_a_worker_that_is_too_slow_is_ended_and_replaced(fragile: Running) -> None:
+    pool = fragile.service.pools["visits"]
+    before = set(pids(fragile))
+    usual, pool.deadline = pool.deadline, 0.001
+    try:
+        response = fragile.call("ann", "GET", "/v1/datasets/visits")
+    finally:
+        pool.deadline = usual
+    assert (response.status_code, response.json()["error"]["cause"]) == (504, "deadline")
+    assert fragile.call("ann", "GET", "/v1/datasets/visits").status_code == 200
+    assert before - set(pids(fragile))
+
+
+def test_health_is_about_the_process_and_about_workers(fragile: Running) -> None:
+    assert fragile.call(None, "GET", "/health/live").json() == {"status": "live"}
+    assert fragile.call(None, "GET", "/health/ready").json() == {"status": "ready"}
+    failures = fragile.call("custodian", "GET", "/v1/failures").json()
+    assert failures["service"]["losses"] > 0
+    metrics = fragile.call("custodian", "GET", "/metrics").text
+    assert "giveortake_worker_losses_total" in metrics
+    assert "got_" not in metrics
+    assert "amount" not in metrics
+
+
+def asked_of(task: dict[str, Any], operation: str, **settings: Any) -> Any:
+    async def run() -> Any:
+        pool = Pool("toy", task, 1, 0, **{"deadline": 30.0, **settings})
+        try:
+            await pool.open()
+            return await pool.ask(operation, analyst=None)
+        finally:
+            await pool.close()
+
+    return asyncio.run(run())
+
+
+def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
+    with pytest.raises(WorkerFailed, match="cannot be read"):
+        asked_of({"kind": "session", "toml": str(tmp_path / "none.toml"), "name": "x"}, "describe")
+
+
+def test_a_worker_has_no_more_address_space_than_it_is_given(fragile: Running) -> None:
+    task = fragile.service.settings.session_task("visits")
+    with pytest.raises(GiveOrTakeError):
+        asked_of({**task, "address_space": 200 << 20}, "describe")
+
+
+def test_an_operation_that_is_not_known_is_an_error_of_ours_and_tells_its_kind_alone(fragile: Running) -> None:
+    losses: list[str] = []
+    with pytest.raises(Refused) as refused:
+        asked_of(fragile.service.settings.ledger_task, "nothing", on_loss=losses.append)
+    assert refused.value.cause.name == "internal"
+    assert losses[0].startswith("toy: nothing: KeyError at ")
