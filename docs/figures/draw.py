@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import doctest
 import json
 import math
 from pathlib import Path
@@ -60,8 +61,20 @@ def answers() -> dict[str, Answer]:
     }
 
 
+def late_figure() -> Any:
+    """The shapes of docs/how-to-learn.md: its first examples, run."""
+    page = (Path(__file__).parents[1] / "how-to-learn.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for example in doctest.DocTestParser().get_examples(page):
+        if "shown" not in names:
+            exec(compile(example.source, "how-to-learn.md", "single"), names)  # noqa: S102 (a page of this checkout)
+    names["s"].close()
+    return names["shown"]
+
+
 if __name__ == "__main__":
     folder = Path(__file__).parent
+    late_figure().save(folder / "learn-late.png", scale_factor=1.3)
     for name, answer in answers().items():
         gt.plot.save(answer.plot(), folder.parent / "gallery" / f"{name}.svg")
     posterior_figure().save(folder / "poll-posterior.png", scale_factor=1.3)

@@ -44,7 +44,7 @@ def test_every_fit_and_every_score_is_charged_and_the_best_is_found() -> None:
         assert found.best.features == ["x"]
         assert [each.kind for each in s.history()].count("reserved") == 4
         assert float(s.spent) == pytest.approx(2 * 1 + 2 / 4)
-        truth = 1 - 0.01 / 4
+        truth = 1 - 0.08 / 2
         assert found.scores[1].value == pytest.approx(truth, abs=0.02)
         assert found.scores[0].value < found.scores[1].value - 3 * found.scores[0].deviation
         spent = s.spent
@@ -91,10 +91,27 @@ def test_a_score_is_what_the_model_gains_and_moves_by_no_more_than_a_person_coun
             (asked,) = task.known()
             sums.append(Revealing().release(mechanism_of(s).engine.vectors(asked)).astype(float))
             assert np.linalg.norm(sums[0] - sums[-1]) <= asked.bound
-    expected = 1 - (0.1 + 0.5 * X - ROWS["y"].to_numpy()) ** 2 / 4
+    expected = 1 - np.abs(0.1 + 0.5 * X - ROWS["y"].to_numpy()) / 2
     pairs = expected.reshape(-1, 2).sum(axis=1), np.full(3000, 2.0)
     shorter = np.minimum(1, np.sqrt(2) / np.hypot(*pairs))  # one row's worth of each person
     assert sums[0] / 1024 == pytest.approx([(pairs[0] * shorter).sum(), (pairs[1] * shorter).sum()], rel=0.002)
+
+
+def test_classes_are_scored_by_how_many_are_right() -> None:
+    rows = ROWS.with_columns(b=pl.Series(X + RANDOM.normal(0, 0.3, 6000) > 0))
+    with session(rows, budget=gt.GaussianDP(9)) as s:
+        learners: list[Any] = [
+            gt.learn.LogisticRegression("b", ["x", "z"], mu=3, clip=2),
+            gt.learn.AdditiveClassifier("b", ["x"], mu=3, clip=2, bins=8),
+            gt.learn.AdditiveRegressor("y", ["x"], mu=3, clip=2, bins=8),
+        ]
+        found = select(s, learners, mu=3, clip=2)
+    for learner, score in zip(learners[:2], found.scores, strict=False):
+        truth = float((learner.predict(rows) == rows["b"].to_numpy()).mean())
+        assert score.value == pytest.approx(truth, abs=0.03 + 4 * score.deviation)
+        assert truth > 0.8
+    near = 1 - np.abs(learners[2].predict(rows) - rows["y"].to_numpy()).mean() / 2
+    assert found.scores[2].value == pytest.approx(near, abs=0.01 + 4 * found.scores[2].deviation)
 
 
 def test_what_cannot_be_chosen_among_is_refused_at_no_cost() -> None:
@@ -110,7 +127,7 @@ def test_what_cannot_be_chosen_among_is_refused_at_no_cost() -> None:
         with pytest.raises(InvalidParameter, match="epsilon"):
             select(s, candidates(), clip=2)
         with pytest.raises(QueryRefused, match="computed behind a session"):
-            gain(object())
+            select(s, [gt.learn.NaiveBayes("b", ["x"], mu=1, clip=2)], mu=1, clip=2)
         assert not [each for each in s.history() if each.kind == "reserved"]
         with pytest.raises(BudgetExceeded):
             select(s, [Ridge("y", ["x"], penalty=1, mu=5, clip=2)], mu=1, clip=2)

@@ -16,6 +16,7 @@ from scipy.stats import norm
 
 from giveortake.errors import InvalidParameter
 from giveortake.privacy import ZCDP, GaussianDP, RenyiDP, gaussian_delta, gaussian_mu
+from giveortake.privacy.gaussian import _bisected_mu, _near_guess
 
 checked = settings(max_examples=60, deadline=None)
 
@@ -118,3 +119,18 @@ def test_advantage_is_the_best_gap_on_the_tradeoff_curve(mu: float) -> None:
     gap = GaussianDP(mu).membership_inference(best_rate) - Fraction(str(best_rate))
     assert float(GaussianDP(mu).advantage()) == pytest.approx(float(gap), rel=1e-9)
     assert float(GaussianDP(mu).advantage()) == pytest.approx(2 * norm.cdf(mu / 2) - 1, rel=1e-9)
+
+
+@given(
+    st.one_of(st.fractions(Fraction(1, 1000), 30), st.sampled_from([Fraction(1, 10**9), Fraction(10**6)])),
+    st.builds(lambda digit, exponent: Fraction(digit, 10**exponent), st.integers(1, 9), st.integers(1, 320)),
+)
+@settings(max_examples=40, deadline=None)
+def test_the_greatest_mu_is_the_one_that_bisection_finds(epsilon: Fraction, delta: Fraction) -> None:
+    near = _near_guess(epsilon, delta)
+    assert near is None or near == _bisected_mu(epsilon, delta)
+
+
+def test_usual_promises_are_found_near_the_guess() -> None:
+    usual = [(epsilon, delta) for epsilon in ("0.01", "0.1", "1", "3", "10") for delta in ("1e-5", "1e-8", "1e-12")]
+    assert all(_near_guess(Fraction(epsilon), Fraction(delta)) is not None for epsilon, delta in usual)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
-STEEPEST = 30  # beyond which the logistic function is 0 or 1
-
 
 class ClassModel(Model):
     """Released numbers by which public rows get chances of the declared classes."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from giveortake.engines import Component, Quantum, Summand, VectorSum
 from giveortake.engines.vector_sums import LONGEST
 from giveortake.errors import QueryRefused
-from giveortake.plan import Call, Literal
+from giveortake.plan import Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,14 +31,6 @@ def value(
 def one(weight: float = 1, steps: int = STEPS) -> Summand:
     """The same number for each row: what counts rows, and what an intercept belongs to."""
     return value(Literal(Fraction(weight)), 0, weight, steps)
-
-
-def added(terms: Sequence[Expression]) -> Expression:
-    """The sum of some expressions, nested as little as can be: what nests too deep is refused."""
-    if len(terms) == 1:
-        return terms[0]
-    half = len(terms) // 2
-    return Call("add", (added(terms[:half]), added(terms[half:])))
 
 
 def gram(count: int) -> tuple[Component, ...]:

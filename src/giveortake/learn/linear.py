@@ -14,8 +14,8 @@ from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import non_negative, open_probability, positive, shown
 from giveortake.learn.coefficient_intervals import Evidence
 from giveortake.learn.estimator import Regressor
-from giveortake.learn.features import ScaledNumber, feature_of, features_of
-from giveortake.learn.lattice import added, gram_sum
+from giveortake.learn.features import ScaledNumber, added, feature_of, features_of
+from giveortake.learn.lattice import gram_sum
 from giveortake.learn.linear_model import LinearModel, affine
 from giveortake.learn.noise_aware import followed, wiener
 from giveortake.learn.noise_aware import positive as positive_part

@@ -21,10 +21,11 @@ import numpy as np
 
 from giveortake.engines import Component
 from giveortake.errors import InvalidParameter
-from giveortake.learn.classifier import STEEPEST, Classifier, ClassModel, features_and_classes, planned
+from giveortake.learn.classifier import Classifier, ClassModel, features_and_classes, planned
 from giveortake.learn.features import Category, Feature, encoded, weighted
 from giveortake.learn.lattice import gram_sum, one, steps_for, value, vector_sum
 from giveortake.learn.noise_aware import Curvature
+from giveortake.learn.scores import STEEPEST
 from giveortake.learn.standardisation import FARTHEST, Standardisation, standardisation_of, standardisation_sum
 from giveortake.learn.task import Task
 from giveortake.plan import Call, Literal

@@ -28,11 +28,11 @@ from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused
 from giveortake.exact import positive
 from giveortake.frame import col, when
 from giveortake.frame.expressions import When
-from giveortake.learn.features import complete, features_of
+from giveortake.learn.features import added, complete, features_of
 from giveortake.learn.lattice import STEPS, gram, one, value
 from giveortake.learn.linear_scores import LinearScores
 from giveortake.learn.model import Pass, Provenance
-from giveortake.learn.scores import added, target_of, target_value
+from giveortake.learn.scores import target_of, target_value
 from giveortake.learn.task import Ground
 from giveortake.mechanisms.minimiser import PerturbedMinimiser
 from giveortake.plan import Call, Column, Derive

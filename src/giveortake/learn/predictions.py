@@ -6,11 +6,15 @@ from fractions import Fraction
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from giveortake.errors import QueryRefused
-from giveortake.learn.features import ScaledNumber
+from giveortake.learn.features import ScaledNumber, added
 from giveortake.learn.linear_model import LinearModel
 from giveortake.learn.linear_scores import LinearScores
+from giveortake.learn.logistic import LogisticModel
 from giveortake.learn.scores import score_of, target_value
+from giveortake.learn.shapes import AdditiveModel
 from giveortake.plan import Call, Column, Expression, Literal
 
 if TYPE_CHECKING:
@@ -21,13 +25,13 @@ _GRAIN = 1 << 20  # numbers of models are rounded to so many parts of 1
 
 @singledispatch
 def gain(model: Any) -> Expression:
-    """How good a model's guess is in a row, from 0 to 1: of classes 1 if it is right, of numbers 1 − (error/width)².
+    """How good a model's guess is in a row, from 0 to 1: of classes 1 if it is right, of numbers 1 − |error|/width.
 
-    The width is that of the declared bounds.
+    The width is that of the declared bounds. Squares would be smaller still beside the noise, where errors are small.
     """
     raise QueryRefused(
         f"what a {type(model).__name__} says cannot be computed behind a session",
-        hint="candidates are linear models, logistic ones, and those of sgd and output_perturbation",
+        hint="candidates are linear, logistic and additive models",
     )
 
 
@@ -35,22 +39,44 @@ def gain(model: Any) -> Expression:
 def _linear(model: LinearModel) -> Expression:
     low, high = (Fraction(each) for each in model.bounds)
     guess = Call("clamp", (_score(model.features, model.weights), Literal(low), Literal(high)))
-    return squared_gain(Call("subtract", (guess, Column(model.target))), high - low)
+    return near(Call("subtract", (guess, Column(model.target))), high - low)
 
 
 @gain.register
 def _scores(model: LinearScores) -> Expression:
     score = _score(model.features, model.coefficients)
     if isinstance(model.target, ScaledNumber):
-        near = Call("clamp", (score, Literal(Fraction(-1)), Literal(Fraction(1))))
-        return squared_gain(Call("subtract", (near, target_value(model.target))), Fraction(2))
+        guess = Call("clamp", (score, Literal(Fraction(-1)), Literal(Fraction(1))))
+        return near(Call("subtract", (guess, target_value(model.target))), Fraction(2))
     return right(score, target_value(model.target))
 
 
-def squared_gain(error: Expression, width: Fraction) -> Expression:
-    """1 − (error/width)²."""
-    share = Call("multiply", (error, Literal(1 / width)))
-    return Call("subtract", (Literal(Fraction(1)), Call("multiply", (share, share))))
+@gain.register
+def _logistic(model: LogisticModel) -> Expression:
+    return right(_score(model.features, model.coefficients), target_value(model.target))
+
+
+@gain.register
+def _additive(model: AdditiveModel) -> Expression:
+    terms: list[Expression] = [Literal(Fraction(model.constant))]
+    for shape in model.shapes:
+        place: Any = shape.bins.key().expression
+        terms.append(shape.bins.effect(place, shape.effects.tolist(), -np.arange(shape.bins.size, dtype=float)))
+    score = added(terms)
+    if isinstance(model.target, ScaledNumber):
+        guess = Call("clamp", (score, Literal(Fraction(-1)), Literal(Fraction(1))))
+        return near(Call("subtract", (guess, model.target.scaled())), Fraction(2))
+    return right(score, target_value(model.target))
+
+
+def can_be_scored(model: type[Any]) -> bool:
+    """Whether what such models say can be computed behind a session."""
+    return gain.dispatch(model) is not gain.dispatch(object)
+
+
+def near(error: Expression, width: Fraction) -> Expression:
+    """1 − |error|/width."""
+    return Call("subtract", (Literal(Fraction(1)), Call("multiply", (Call("abs", (error,)), Literal(1 / width)))))
 
 
 def right(score: Expression, truth: Expression) -> Expression:

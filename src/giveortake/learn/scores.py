@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from giveortake.errors import InvalidParameter
 from giveortake.frame import Expr, col
-from giveortake.learn.features import Category, ScaledNumber, classes_of, feature_of
+from giveortake.learn.features import Category, ScaledNumber, added, classes_of, feature_of
 from giveortake.plan import Call, Column, Domain, Kind
 from giveortake.plan import Literal as Constant
 
@@ -94,15 +94,3 @@ def score_of(columns: Sequence[DesignColumn], theta: Sequence[float]) -> Express
     pairs = zip(columns, theta[1:], strict=True)
     terms = [Call("multiply", (column.expression, Constant(Fraction(each)))) for column, each in pairs]
     return added([Constant(Fraction(theta[0])), *terms])
-
-
-def added(terms: Sequence[Expression]) -> Expression:
-    """A sum of expressions, as a balanced tree.
-
-    >>> added([Column("a"), Column("b"), Column("c")]).to_json()[2]
-    ['column', 'a']
-    """
-    if len(terms) == 1:
-        return terms[0]
-    middle = len(terms) // 2
-    return Call("add", (added(terms[:middle]), added(terms[middle:])))

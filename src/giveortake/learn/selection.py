@@ -21,7 +21,7 @@ from giveortake.learn.estimator import Learner
 from giveortake.learn.features import complete
 from giveortake.learn.lattice import one, value, vector_sum
 from giveortake.learn.passes import passes
-from giveortake.learn.predictions import gain
+from giveortake.learn.predictions import can_be_scored, gain
 from giveortake.learn.task import Ground, Task
 from giveortake.session.vector_run import LearningData
 
@@ -69,6 +69,8 @@ def select(
     fitting, scoring = LearningData.of(s).split(open_probability("held_out", held_out))
     said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
     for each in candidates:
+        if not can_be_scored(each.made):
+            gain(each)
         each.quote(fitting)  # what cannot be learned is refused before anything is paid
     Ground.of(scoring, said, clip, None)
     scores = []
@@ -83,7 +85,7 @@ def select(
 class Score:
     """A released score from 0 to 1, the larger the better, and about how far the noise moves it.
 
-    Of classes it is the part that is right; of numbers 1 − the mean squared error over the target's width squared.
+    Of classes it is the part that is right; of numbers 1 − the mean distance from the truth over the width.
     """
 
     value: float

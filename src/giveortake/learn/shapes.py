@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.learn.bins import Binned, binned_from_json
-from giveortake.learn.classifier import STEEPEST
 from giveortake.learn.features import Category, Feature, ScaledNumber, feature_from_json
 from giveortake.learn.model import Model
+from giveortake.learn.scores import STEEPEST
 
 if TYPE_CHECKING:
     import numpy.typing as npt

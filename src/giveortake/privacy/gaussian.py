@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -14,6 +15,7 @@ from giveortake.exact import (
     Number,
     closed_probability,
     enclosure,
+    lower,
     non_negative,
     normal_cdf,
     normal_quantile,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 _FAR = 40  # Φ(−40) < 1e-300: beyond this many standard deviations the curve is 0 or 1 for all purposes
 _STEPS = 72  # of bisection: to 2^-65 of a standard deviation, or 2^-72 of μ
 _SPARE_BITS = 256
+_FINE = 2**200  # a guess has so many parts
 
 
 @final
@@ -159,6 +162,12 @@ def gaussian_mu(epsilon: Number, delta: Number) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def _gaussian_mu(asked: Fraction, allowed: Fraction) -> Fraction:
+    """Near a guess if the curve certainly crosses there, else by bisection: both end at the same number."""
+    found = _near_guess(asked, allowed)
+    return _bisected_mu(asked, allowed) if found is None else found
+
+
+def _bisected_mu(asked: Fraction, allowed: Fraction) -> Fraction:
     """The power of two below it first, then the bits after it."""
     low, high = -2048, 2048
     while high - low > 1:
@@ -175,6 +184,46 @@ def _gaussian_mu(asked: Fraction, allowed: Fraction) -> Fraction:
         else:
             most = middle
     return scale * Fraction(least, 2**_STEPS)
+
+
+def _near_guess(asked: Fraction, allowed: Fraction) -> Fraction | None:
+    """The same where one step more is certainly too much, at a guess or one step beside it; None if it is elsewhere.
+
+    The curve increases with μ, so there is one such place: what is found is what bisection finds, in a tenth of the
+    time. Nothing rests on the guess.
+    """
+    try:
+        guess = _guessed_mu(asked, allowed)
+        scale = Fraction(2) ** (math.frexp(guess)[1] - 1)
+        first = int(guess / scale * 2**_STEPS)
+    except (ArithmeticError, ValueError):
+        return None
+
+    def holds(step: int) -> bool:
+        return _certainly_implies(scale * Fraction(step, 2**_STEPS), asked, allowed)
+
+    for step in (first, first - 1, first + 1):
+        if 2**_STEPS <= step < 2 ** (_STEPS + 1) and holds(step) and not holds(step + 1):
+            return scale * Fraction(step, 2**_STEPS)
+    return None
+
+
+def _guessed_mu(asked: Fraction, allowed: Fraction) -> Fraction:
+    """Bisection in doubles, then three of Newton's steps: δ grows by the normal density at a for each unit of μ."""
+    epsilon, delta, low, high = float(asked), float(allowed), -200.0, 60.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        away = epsilon / 2**middle - 2**middle / 2
+        beyond = math.exp(epsilon) * math.erfc((away + 2**middle) / math.sqrt(2)) / 2
+        low, high = (middle, high) if math.erfc(away / math.sqrt(2)) / 2 - beyond <= delta else (low, middle)
+    mu = Fraction(2**low)
+    for _ in range(3):
+        distance = asked / mu - mu / 2
+        with _enough_bits(mu):
+            too_much = lower(_enclosed(mu, asked, distance)[1]) - allowed
+        slope = Fraction(math.exp(-(float(distance) ** 2) / 2) / math.sqrt(2 * math.pi))
+        mu = Fraction(round((mu - too_much / slope) * _FINE), _FINE)
+    return mu
 
 
 @lru_cache(maxsize=4096)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
@@ -13,6 +11,7 @@ from giveortake.compile.postprocessing import caps_in_words, noise_in_words, of_
 from giveortake.compile.releases import without_data
 from giveortake.plan.descriptions import undeclared_values
 from giveortake.privacy import events
+from giveortake.session import quote_documents
 from giveortake.session.best_caps import left_out_of
 from giveortake.session.margins import column_margins, quoted_miss, share_of_budget
 from giveortake.session.pages import quote_page
@@ -81,22 +80,12 @@ class Quote:
 
     def to_json(self) -> str:
         """The quote as JSON, for programs: numbers where there are some, and otherwise the words."""
-        document = {
-            "spend": self.spend,
-            "cost": repr(self.cost),
-            "share": None if self.share is None else float(self.share),
-            "margins": {name: _finite(margin) for name, margin in self.margins.items()},
-            "confidence": str(self.confidence),
-            "noise": self.noise,
-            "keys": self.keys,
-            "contributions": self.contributions,
-            "left_out": None if self.left_out is None else self.left_out.to_json(),
-            "worthless": self.worthless,
-            "admitted": self.admitted,
-            "notes": list(self.remarks),
-            "advice": list(self.advice),
-        }
-        return json.dumps(document, ensure_ascii=False, allow_nan=False)
+        return quote_documents.to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Quote:
+        """The quote that `to_json` wrote."""
+        return cls(**quote_documents.from_json(text))
 
 
 def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Quote:
@@ -190,7 +179,3 @@ def _number(margin: float | str | None) -> str:
     if isinstance(margin, str):
         return f"± {margin}" if margin[:1].isdigit() else margin
     return f"± {margin:,.6g}"
-
-
-def _finite(margin: float | str | None) -> float | str | None:
-    return None if isinstance(margin, float) and not math.isfinite(margin) else margin
