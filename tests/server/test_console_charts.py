@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import datetime as dt
+import json
 import math
 import re
 from fractions import Fraction
@@ -24,6 +26,7 @@ from giveortake.server.console.markup import tag
 from giveortake.server.console.profile_chart import profile_chart
 from giveortake.server.console.promise_charts import attacker_chart, belief_chart, group_belief, group_chart
 from giveortake.server.console.scales import Scale, brief
+from giveortake.server.console.snippets import literal, snippets
 
 HOSTILE = "<script>alert(1)</script>\u202e\"'&"
 
@@ -231,3 +234,13 @@ def test_what_has_no_end_has_none_in_a_difference_and_floats_are_rounded_outward
     ((_, low, high),) = difference(one, other).estimates[0].triples()
     assert low == -math.inf
     assert high == math.nextafter(0.2 - 0.1, 1)
+
+
+@pytest.mark.parametrize("sql", ["SELECT \"a\\b\"\nFROM t WHERE x = 'é😀'", "tabs\tand \u202e hidden \x00 letters"])
+def test_a_snippet_holds_the_question_as_it_was_asked(sql: str) -> None:
+    code = dict(snippets("visits", sql, {"epsilon": "0.1"}))
+    assert ast.literal_eval(literal(sql)) == sql
+    assert literal(sql) in code["Python"]
+    assert literal(sql) in code["R"]
+    assert json.loads(code["curl"].partition("<<'JSON'\n")[2].removesuffix("JSON\n"))["sql"] == sql
+    assert "\u202e" not in "".join(code.values())

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 Known: TypeAlias = "Mapping[Any, Mapping[int, Any]]"
 
+_WRITING = 2  # how `_written` writes: another number for another way
 EVERY = 4096  # entries: reading as many takes a moment
 _BESIDE = frozenset({"finds", "hashes", "reader", "rows", "_recent", "_settlements"})
 _PARTS = (DataSet, Grant, Level, Listed, Requested, Token)
@@ -107,9 +108,12 @@ def book_at(transaction: Transaction, number: int, text: str) -> Book:
 
 @cache
 def shape() -> str:
-    """What names the fields of a book and their types: whoever adds one makes checkpoints of another shape."""
+    """What names the fields of a book, their types and how they are written: what another version wrote differs."""
     kinds: tuple[Any, ...] = (Book, *_PARTS)
-    said: Any = [[kind.__name__, *(f"{name}: {hint}" for name, hint in _hints(kind).items())] for kind in kinds]
+    said: Any = [
+        _WRITING,
+        *([kind.__name__, *(f"{name}: {hint}" for name, hint in _hints(kind).items())] for kind in kinds),
+    ]
     return digest(canonical(said))[:16]
 
 

@@ -48,7 +48,7 @@ class Form:
     @classmethod
     def of(cls, body: Mapping[str, str]) -> Form:
         """What was sent, with blanks taken off."""
-        said = {name: body.get(name, "").strip().replace(",", ".") for name in TERMS}
+        said = {name: body.get(name, "").strip() for name in TERMS}
         nonce = body.get("nonce", "")
         if not _NONCE.fullmatch(nonce):
             nonce = secrets.token_hex(16)

@@ -149,4 +149,6 @@ def _panel(name: str, rows: Sequence[tuple[Any, ...]], plane: Plane, names: tupl
         *arrows[:MOST_ROWS],
     ]
     said = f"{estimate} by {along}{f', {name}' if name else ''}; the table has the numbers"
-    return plane.chart(*inside, label=said, title=f"{estimate}{f' · {name}' if name else ''}")
+    whole = [(place, str(int(place))) for place, _ in plane.x.ticks(5) if place == int(place)]
+    ticks_along = None if plane.x.kind == "date" or len(whole) < 2 else whole  # keys: years, numbers of something
+    return plane.chart(*inside, label=said, x_ticks=ticks_along, title=f"{estimate}{f' · {name}' if name else ''}")

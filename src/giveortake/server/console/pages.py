@@ -85,6 +85,7 @@ def _templates() -> jinja2.Environment:
         auto_reload=False,
     )
     environment.filters["safe_text"] = lambda words: printable(str(words))
+    environment.filters["safe_lines"] = lambda words: "\n".join(map(printable, str(words).splitlines()))
     environment.filters["sentence"] = lambda words: sentence(str(words))
     return environment
 

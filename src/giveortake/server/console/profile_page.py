@@ -27,7 +27,7 @@ async def asked_for(call: Call) -> Result:
 
 async def made(call: Call) -> Result:
     """A profile for a spend; the same press again gives the same one."""
-    table, epsilon = call.body["table"], call.body["epsilon"].strip().replace(",", ".")
+    table, epsilon = call.body["table"], call.body["epsilon"].strip()
     key = key_of(kept_nonce(call.body), "profile", call.path["dataset"], table, epsilon)
     try:
         found: Any = await asking.profile(at(call, table=table, epsilon=epsilon, key=key))

@@ -65,7 +65,7 @@ async def _one(call: Call, said: Told | None) -> Result:
 async def refined(call: Call) -> Result:
     """Spend more on it, and keep what was paid."""
     name, release = call.path["dataset"], call.path["release"]
-    epsilon = call.body["epsilon"].strip().replace(",", ".")
+    epsilon = call.body["epsilon"].strip()
     key = key_of(kept_nonce(call.body), "refine", name, release, epsilon)
     try:
         found: Any = await asking.refine(at(call, terms={"epsilon": epsilon}, key=key))
@@ -158,7 +158,7 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": record["id"],
         "short": short(record["id"]),
-        "asked": _asked(record),
+        "asked": " ".join(_asked(record).split()),
         "at": str(record["at"])[:16].replace("T", " "),
         "price": _price(questions[0].get("spend")),
         "settled": record["settled"],

@@ -6,21 +6,39 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from giveortake.answers.printable import printable
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def literal(words: str) -> str:
+    r"""A text as a literal of Python and of R: what is hidden or ends a line is written as an escape.
+
+    >>> print(literal('SELECT "a"\nFROM é'), literal("\u202e"))
+    "SELECT \"a\"\nFROM é" "\u202e"
+    """
+    return f'"{"".join(map(_letter, words))}"'
+
+
+def _letter(letter: str) -> str:
+    if letter in _ESCAPES:
+        return _ESCAPES[letter]
+    if letter.isprintable():
+        return letter
+    return f"\\u{ord(letter):04x}" if ord(letter) < 0x10000 else f"\\U{ord(letter):08x}"
 
 
 def snippets(dataset: str, sql: str, terms: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Names of languages, and the code."""
-    text = json.dumps(printable(sql), ensure_ascii=False)
+    text = literal(sql)
     said = ", ".join(f"{name}={json.dumps(value)}" for name, value in terms.items())
     body = json.dumps({"sql": sql, "terms": dict(terms), "key": "a key of your own"}, ensure_ascii=True, indent=1)
     place = f"/v1/datasets/{quote(dataset, safe='')}/answer"
     python = (
         "import os\nimport giveortake as gt\n\n"
-        'c = gt.connect(os.environ["GIVEORTAKE_URL"], token=os.environ["GIVEORTAKE_TOKEN"])\n'
+        'url, token = os.environ["GIVEORTAKE_URL"], os.environ["GIVEORTAKE_TOKEN"]\n'
+        f"c = gt.connect(url, token=token, dataset={literal(dataset)})\n"
         f"q = c.sql({text})\nprint(q.quote({said}))  # free\nprint(q.answer({said}))\n"
     )
     r = (

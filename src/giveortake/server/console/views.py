@@ -88,13 +88,15 @@ def _cells(column: Column, drawn: Any, *, first: bool) -> list[dict[str, Any]]:
     found = []
     for place, row in enumerate(islice(column.triples(), MOST_ROWS)):
         value, margin = shown_with_margin(*row)
+        if not column.has_interval and type(row[0]) is int:
+            value = str(row[0])  # a key: a year, or a number of something
         bar = None if drawn is None else drawn.rows[place]
         found.append(
             {
                 "estimate": column.has_interval,
                 "number": column.kind in NUMBERS,
                 "value": value,
-                "margin": margin,
+                "margin": "" if value == "–" else margin,
                 "bar": bar,
                 "first": first,
             }
@@ -144,11 +146,8 @@ def _citation(answer: Answer) -> str:
     return f"Release {answer.release_id}, made with giveortake; intervals of {percent} %.{promise}{caps}"
 
 
-def quote_view(quote: Mapping[str, Any], spend: str) -> dict[str, Any]:
+def quote_view(quote: Mapping[str, Any], spend: str, *, paid: bool = False) -> dict[str, Any]:
     """A quote beside its curve."""
-    left = quote["standing"].get("affordable")
-    after = None if left is None else max(0.0, left - float(Fraction(spend)))
-    exact = _is_pure(quote["standing"])
     return {
         "admitted": quote["admitted"],
         "margins": [(name, _margin(each)) for name, each in quote["margins"].items()],
@@ -158,10 +157,19 @@ def quote_view(quote: Mapping[str, Any], spend: str) -> dict[str, Any]:
         "keyed": quote["keys"],
         "worthless": quote.get("worthless") or "",
         "notes": [*quote.get("notes", ()), *(f"cheaper: {each}" for each in quote.get("advice", ()))],
-        "leaves": ""
-        if after is None
-        else f"leaves {'' if exact else 'about '}ε = {amount(after)} of {whole(quote['standing'])}",
+        "leaves": _leaves(quote, spend, paid=paid),
     }
+
+
+def _leaves(quote: Mapping[str, Any], spend: str, *, paid: bool) -> str:
+    """What asking would leave; of a question whose answer is there, that it is free."""
+    if paid:
+        return "this answer is paid for: asking for it again is free"
+    left = quote["standing"].get("affordable")
+    after = None if left is None else max(0.0, left - float(Fraction(spend)))
+    about = "" if _is_pure(quote["standing"]) else "about "
+    told = "" if after is None else f"leaves {about}ε = {amount(after)} of {whole(quote['standing'])} · "
+    return f"{told}the same question again is free"
 
 
 def standing_view(
