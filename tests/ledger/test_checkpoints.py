@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -104,6 +107,29 @@ def test_several_processes_go_on_from_each_others_checkpoints(place: Place) -> N
                 assert third.levels() == first.levels() == second.levels()
         assert told(third, 24) == told(first, 24) == told(second, 24)
         assert first.verify() == third.verify()
+
+
+def test_a_checkpoint_is_the_same_in_every_process(tmp_path: Path) -> None:
+    """Python hashes texts anew in every process: no order of a set may get into what is written down."""
+    code = """
+import sys
+from giveortake.ledger.opening import opened
+from giveortake.privacy import PureDP
+from giveortake.privacy.events import Laplace
+with opened(sys.argv[1], every=9) as ledger:
+    if sys.argv[2] == "1":
+        ledger.population("people", budget=PureDP(10))
+        ledger.dataset("d", population="people")
+        for name in map(str, range(8)):
+            ledger.analyst(name, datasets=["d"], budget=PureDP(1))
+            ledger.reserve(Laplace(10), dataset="d", analyst=name)
+    ledger.verify()
+"""
+    for seed in ("1", "2", "3"):
+        command = [sys.executable, "-c", code, str(tmp_path / "l"), seed]
+        environment = os.environ | {"PYTHONHASHSEED": seed}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
 
 
 QUESTIONS = st.lists(

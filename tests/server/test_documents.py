@@ -29,7 +29,7 @@ FEW = hypothesis.settings(
 
 
 def test_every_route_and_every_cause_is_on_the_page() -> None:
-    for route in ROUTES:
+    for route in (route for route in ROUTES if not route.page):
         assert f"| {route.method} | `{route.path}` | {route.role} | {route.summary} |" in PAGE
     for cause in CAUSES:
         assert f"| `{cause.name}` | {cause.status} | `{cause.error.__name__}` |" in PAGE

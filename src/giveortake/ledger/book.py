@@ -153,8 +153,9 @@ class Book:
         owner = self.owner(entry)
         names = [] if owner is None else [entries_of(owner)]
         if entry.kind == "reserved":
-            analysts = {None, entry.content["analyst"]}
-            names += [asked_of(who, what) for who in analysts for what in (None, entry.content["dataset"])]
+            asker = entry.content["analyst"]
+            askers = (None,) if asker is None else (None, asker)  # in one order, which checkpoints keep
+            names += [asked_of(who, what) for who in askers for what in (None, entry.content["dataset"])]
         for name in names:
             known = self.lists.setdefault(name, Listed())
             known.count += 1
