@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.learn.passes import Released
-from giveortake.plan import Call, Column, Literal
+from giveortake.plan import Call, Column, Derive, Filter, Literal
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.engines import VectorSum
-    from giveortake.plan import Expression
+    from giveortake.plan import Expression, Relation
 
     Columns: TypeAlias = dict[str, npt.NDArray[Any]]
 
@@ -51,6 +51,7 @@ class DrawnPasses:
 def integers(asked: VectorSum, rows: Columns) -> npt.NDArray[np.float64]:
     """The sums of products of values in steps, in doubles: exact, because they are below 2⁵³."""
     count = len(next(iter(rows.values())))
+    rows = _derived(asked.relation, rows)
     steps = np.empty((count, len(asked.values)))
     for place, each in enumerate(asked.values):
         if each.of is None or each.quantum is None:
@@ -70,6 +71,14 @@ def integers(asked: VectorSum, rows: Columns) -> npt.NDArray[np.float64]:
     if (vectors**2).sum(axis=1).max() > asked.bound**2:
         raise NotImplementedError("a row would be made shorter")
     return np.asarray(vectors.sum(axis=0))
+
+
+def _derived(relation: Relation, rows: Columns) -> Columns:
+    """The columns of a relation; its filters leave nothing out here."""
+    if isinstance(relation, Derive):
+        inside = _derived(relation.source, rows)
+        return {name: np.asarray(_value(each, inside)) for name, each in relation.named}
+    return _derived(relation.source, rows) if isinstance(relation, Filter) else rows
 
 
 def _value(expression: Expression, rows: Columns) -> Any:

@@ -191,6 +191,15 @@ def test_principal_components_are_those_of_the_covariance_and_noise_is_marked() 
         assert "may be noise" in repr(noisy.model_)
 
 
+def test_wide_tables_are_learned_from() -> None:
+    """Conditions and sums of many columns nest no deeper than a request may."""
+    wide = pl.DataFrame({f"x{place}": [0.5, None, 1.0] for place in range(70)})
+    with session(wide, domains=dict.fromkeys(wide.columns, (-1, 1))) as s:
+        made = gt.learn.moments(s, mu=1)
+        assert len(made.correlations()) == 70
+        assert "strongest correlation" in repr(made)
+
+
 def test_what_has_no_moments_is_refused_at_no_cost() -> None:
     with session(MANY) as s:
         with pytest.raises(InvalidParameter, match="no column"):

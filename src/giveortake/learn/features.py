@@ -198,12 +198,20 @@ def _value(content: Any) -> Any:
 
 def complete(schema: Mapping[str, Domain], names: Iterable[str]) -> Expression | None:
     """The condition that no number is missing among columns; None if none can be."""
-    found: Expression | None = None
-    for name in names:
-        if schema[name].nullable and schema[name].kind.is_number:
-            there = Call("not", (Call("is_null", (Column(name),)),))
-            found = there if found is None else Call("and", (found, there))
-    return found
+    there = [
+        Call("not", (Call("is_null", (Column(name),)),))
+        for name in names
+        if schema[name].nullable and schema[name].kind.is_number
+    ]
+    return joined("and", there) if there else None
+
+
+def joined(name: str, parts: Sequence[Expression]) -> Expression:
+    """An operation of two on all of some parts, nested as little as can be: what nests too deep is refused."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return Call(name, (joined(name, parts[:half]), joined(name, parts[half:])))
 
 
 def public_columns(rows: Any, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
@@ -254,7 +262,4 @@ def looked_up(category: Category, effects: Sequence[float]) -> Expression:
 
 def added(terms: Sequence[Expression]) -> Expression:
     """A sum, half by half: engines and their printer take deep sums ill."""
-    if len(terms) == 1:
-        return terms[0]
-    half = len(terms) // 2
-    return Call("add", (added(terms[:half]), added(terms[half:])))
+    return joined("add", terms)

@@ -21,7 +21,7 @@ from giveortake.learn.noise_aware import followed, wiener
 from giveortake.learn.noise_aware import positive as positive_part
 from giveortake.learn.standardisation import FARTHEST, Standardisation, standardisation_of, standardisation_sum
 from giveortake.learn.task import Ground, Task
-from giveortake.plan import Call, Literal
+from giveortake.plan import Call, Column, Derive, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from giveortake.learn.features import Feature
     from giveortake.learn.model import Model
     from giveortake.learn.passes import Passes, Released
-    from giveortake.plan import Expression
+    from giveortake.plan import Expression, Relation
     from giveortake.session.vector_run import LearningData
 
     Reals: TypeAlias = npt.NDArray[np.float64]
@@ -75,9 +75,9 @@ class LinearTask(Task):
             self.shares = {"standardisation": tenth, "products": 7 * tenth, "errors": 2 * tenth}
 
     def known(self) -> list[VectorSum]:
-        raw = [each.expression for each in self.columns]
+        raw = self._derived(self.ground.relation, [each.expression for each in self.columns])
         sums = [self._standardisation(), self._products(raw)]
-        return [*sums, self._errors(raw, np.ones(len(raw)), 1.0)] if self.intervals else sums
+        return [*sums, self._errors(raw, np.ones(len(self.columns)), 1.0)] if self.intervals else sums
 
     def names(self) -> dict[str, Any]:
         return {
@@ -92,8 +92,9 @@ class LinearTask(Task):
     def learn(self, passes: Passes) -> LinearModel:
         first = passes.add_up("standardisation", self._standardisation(), self.shares["standardisation"])
         standard = standardisation_of(first, self.columns)
-        columns = standard.expressions([each.expression for each in self.columns])
-        made = passes.add_up("products", self._products(columns), self.shares["products"])
+        expressions = standard.expressions([each.expression for each in self.columns])
+        rows = self._derived(self.ground.relation, expressions)
+        made = passes.add_up("products", self._products(rows), self.shares["products"])
         matrix, noise = made.matrix(), made.deviation()
         gram, products = matrix[:-1, :-1], matrix[:-1, -1]
         size = len(products)
@@ -106,7 +107,7 @@ class LinearTask(Task):
             missed = float(matrix[-1, -1] - 2 * products @ theta + theta @ gram @ theta)
             error = math.sqrt(min(max(missed / max(matrix[0, 0], 1.0), 0.01), 1.0))
             error = math.ceil(_ERRORS * error * 1024) / 1024
-            errors = passes.add_up("errors", self._errors(columns, theta, error), self.shares["errors"])
+            errors = passes.add_up("errors", self._errors(rows, theta, error), self.shares["errors"])
             evidence = self._evidence(made, errors, error, own, shift)
         centres, halves = affine(self.features)
         coefficients = shift + own @ theta
@@ -117,27 +118,35 @@ class LinearTask(Task):
     def _standardisation(self) -> VectorSum:
         return standardisation_sum(self.ground, (*self.features, self.target))
 
-    def _products(self, columns: Sequence[Expression]) -> VectorSum:
-        """All products of 1 and the columns, the target last."""
-        values = [(Literal(Fraction(1)), 0.0, 1.0), *((each, -FARTHEST, FARTHEST) for each in columns)]
-        return gram_sum(self.ground.relation, values, self.ground.rows, longest=self.longest)
+    def _derived(self, relation: Relation, expressions: Sequence[Expression]) -> Derive:
+        """Rows with such columns, each computed once however often it is used; none is called as the person is."""
+        person = relation.person or "row"
+        return Derive(relation, tuple((f"{person}_{place}", each) for place, each in enumerate(expressions)))
 
-    def _errors(self, columns: Sequence[Expression], theta: Reals, error: float) -> VectorSum:
+    def _products(self, rows: Derive) -> VectorSum:
+        """All products of 1 and the columns, the target last."""
+        columns = [Column(name) for name, _ in rows.named]
+        values = [(Literal(Fraction(1)), 0.0, 1.0), *((each, -FARTHEST, FARTHEST) for each in columns)]
+        return gram_sum(rows, values, self.ground.rows, longest=self.longest)
+
+    def _errors(self, rows: Derive, theta: Reals, error: float) -> VectorSum:
         """All products of (y − xᵀθ)/error · x with each other; last, a number that rows have that are made shorter."""
+        columns = [Column(name) for name, _ in rows.named]
         weights = [Literal(Fraction(-each)) for each in theta.tolist()]
         expected = [Call("multiply", pair) for pair in zip(columns[:-1], weights[1:], strict=True)]
-        left: Expression = added([columns[-1], weights[0], *expected])
+        missed = Call("multiply", (added([columns[-1], weights[0], *expected]), Literal(Fraction(1 / error))))
         square = added([Call("multiply", (each, each)) for each in columns])
-        left = Call("multiply", (left, Literal(Fraction(1 / error))))
-        mark = self._mark()
         is_long = Call("gt", (square, Literal(Fraction(self.longest - 1))))
+        mark = self._mark()
         marked = Call("case", (is_long, Literal(Fraction(mark)), Literal(Fraction(0))))
-        values = [
+        derived = self._derived(rows, [missed, marked, *columns[:-1]])
+        left, shortened, *others = [Column(name) for name, _ in derived.named]
+        values: list[tuple[Expression, float, float]] = [
             (left, -FARTHEST, FARTHEST),
-            *((Call("multiply", (left, each)), -FARTHEST, FARTHEST) for each in columns[:-1]),
-            (marked, 0.0, mark),
+            *((Call("multiply", (left, each)), -FARTHEST, FARTHEST) for each in others),
+            (shortened, 0.0, mark),
         ]
-        return gram_sum(self.ground.relation, values, self.ground.rows, longest=self.longest + mark**2)
+        return gram_sum(derived, values, self.ground.rows, longest=self.longest + mark**2)
 
     def _mark(self) -> float:
         return min(math.ceil(_MARK * math.sqrt(self.longest) * 64) / 64, float(FARTHEST))
@@ -188,7 +197,7 @@ class _Linear(Regressor):
     def predict(self, rows: Any) -> Reals:
         """What is expected of public rows: a frame, a mapping of columns, or an array with the features in order."""
         model: LinearModel = self._require_fitted()
-        return model.predict(rows)
+        return model.predict(self._alike(rows))
 
     @property
     def coef_(self) -> Reals:
