@@ -58,7 +58,8 @@ def run(report: Report) -> None:
             return
         running = server(Path(tempfile.mkdtemp(prefix="server")))
         try:
-            measured(report, "PostgreSQL", f"{running.get_uri()}?schema=bench", charges // 20)
+            address = running.get_uri()
+            measured(report, "PostgreSQL", f"{address}{'&' if '?' in address else '?'}schema=bench", charges // 20)
         finally:
             running.cleanup()
     finally:

@@ -59,6 +59,7 @@ def shapes(relation: Relation, bound: int, steps: int = STEPS) -> dict[str, Vect
         "gram": VectorSum(relation, numbers, (), gram(2), bound),
         "gradient": VectorSum(relation, numbers, (), (Component((0,)), Component((0, 1)), Component()), bound),
         "cells": VectorSum(relation, numbers, keys("city", "sex"), one_hot, bound),
+        "many cells": VectorSum(relation, numbers, keys("city", "sex"), one_hot * 3, bound),
         "cells and a total": VectorSum(relation, numbers, keys("city"), (Component(), Component((1,), (0,))), bound),
     }
 

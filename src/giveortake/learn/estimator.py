@@ -191,13 +191,17 @@ class Learner(ABC):
         found.provenance_ = Provenance.from_dict(content["provenance"])
         return found
 
-    def _public(self, rows: Any, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-        """Columns of public rows by name; whoever fitted to arrays is held to arrays of the same form."""
-        if hasattr(self, "n_features_in_"):
-            from giveortake.learn.arrays import checked_again  # noqa: PLC0415 (scikit-learn, when it was asked for)
+    def _alike(self, rows: Any) -> Any:
+        """Public rows; whoever fitted to arrays is held to arrays of the same form."""
+        if not hasattr(self, "n_features_in_"):
+            return rows
+        from giveortake.learn.arrays import checked_again  # noqa: PLC0415 (scikit-learn, when it was asked for)
 
-            rows = checked_again(self, rows)
-        return public_columns(rows, names)
+        return checked_again(self, rows)
+
+    def _public(self, rows: Any, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+        """Columns of public rows by name."""
+        return public_columns(self._alike(rows), names)
 
     def _encoded(self, rows: Any, features: Sequence[Feature]) -> npt.NDArray[np.float64]:
         """Public rows as the model's columns between -1 and 1."""

@@ -197,7 +197,7 @@ class _Linear(Regressor):
     def predict(self, rows: Any) -> Reals:
         """What is expected of public rows: a frame, a mapping of columns, or an array with the features in order."""
         model: LinearModel = self._require_fitted()
-        return model.predict(rows)
+        return model.predict(self._alike(rows))
 
     @property
     def coef_(self) -> Reals:

@@ -90,7 +90,7 @@ class PCA(Learner):
     def transform(self, rows: Any) -> Reals:
         """Public rows in the directions that were found."""
         model: PrincipalComponents = self._require_fitted()
-        return model.transform(rows)
+        return model.transform(self._alike(rows))
 
     def fit_transform(self, rows: Any, y: Any = None) -> Reals:
         """Fit to rows that you hold yourself, and put them in the directions that were found."""

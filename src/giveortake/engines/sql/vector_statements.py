@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from giveortake.engines.vector_sums import Component, Sample, VectorSum
 
 _NARROW = 1 << 31
+_MANY = 7  # components, from where rows of the same keys are added up before they are unfolded
+_SMALL = 1 << 20  # steps of a row, of which no table has enough rows to fill 64 bits
 
 
 def vector_rows(printer: Printer, asked: VectorSum) -> str:
@@ -139,13 +141,25 @@ def _gram(dialect: Dialect, asked: VectorSum, rows: str) -> str:
 def _cells_of_rows(printer: Printer, asked: VectorSum, rows: str) -> str:
     """Each row is in one cell of each component at most, so its length is a sum over components."""
     dialect, count = printer.dialect, len(asked.components)
-    there = [_if_known(each, _product(each)) for each in asked.components]
+    products = [_product(each) for each in asked.components]
+    if asked.is_uncut and count > _MANY and max(map(asked.reach, asked.components)) <= _SMALL:
+        rows, products = _together(dialect, asked, rows, products)
+    there = [_if_known(each, product) for each, product in zip(asked.components, products, strict=True)]
     places = [f"{_cell(asked, i)} AS b{i}" for i in range(count)]
     vectors = dialect.fence(f"SELECT {_listed(there, '{}')}, {', '.join(places)} FROM ({rows}) AS q")
     if asked.is_uncut:
         return _by_cell(dialect, asked, vectors, [(f"b{i}", f"a{i}") for i in range(count)])
     checked = _checked(dialect, asked, vectors, [f"b{i}" for i in range(count)])
     return _by_cell(dialect, asked, checked, [(f"b{i}", f"w{i}") for i in range(count)])
+
+
+def _together(dialect: Dialect, asked: VectorSum, rows: str, products: list[str]) -> tuple[str, list[str]]:
+    """Rows of the same keys added up first, where each of them would be unfolded into many: integers, in any order."""
+    sums = {product: f"s{place}" for place, product in enumerate(dict.fromkeys(products))}
+    codes = ", ".join(f"c{place}" for place in range(len(asked.columns)))
+    totals = ", ".join(f"{dialect.narrow_total(product)} AS {name}" for product, name in sums.items())
+    grouped = dialect.fence(f"SELECT {codes}, {totals} FROM ({rows}) AS q GROUP BY {codes}")
+    return grouped, [sums[product] for product in products]
 
 
 def _by_cell(dialect: Dialect, asked: VectorSum, vectors: str, pairs: list[tuple[str, str]]) -> str:

@@ -77,6 +77,8 @@ async def refined(call: Call) -> Result:
 async def compared(call: Call) -> Result:
     """Two releases, and what changed from one to the other."""
     name = call.path["dataset"]
+    if name not in call.who.datasets:  # absent and forbidden are one and the same
+        raise Refused("not_found")
     chosen = [call.query.get(each) for each in ("before", "after")]
     if None in chosen:
         said = Told("invalid", "Choose two releases", "One as before, one as after.", "", NOTHING, calm=True)
