@@ -136,7 +136,7 @@ class QueryRefused(GiveOrTakeError, ValueError):
     """A question holds something that is not answered. No data was touched, and nothing charged."""
 
 
-FailureCause: TypeAlias = Literal["memory", "time", "changed", "storage", "convergence", "other"]
+FailureCause: TypeAlias = Literal["memory", "time", "changed", "storage", "other"]
 
 
 class QueryFailed(GiveOrTakeError, RuntimeError):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -18,8 +18,9 @@ from rich.console import Console
 
 from giveortake import cli
 from giveortake.cli.ledger import print_failures
-from giveortake.errors import AllowanceExceeded, InvalidParameter, LedgerMismatch
+from giveortake.errors import AllowanceExceeded, FailureCause, InvalidParameter, LedgerMismatch
 from giveortake.ledger import Ledger, restore
+from giveortake.ledger import failures as failures_module
 from giveortake.ledger.failures import bits_of
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace, Pure
@@ -116,6 +117,13 @@ def test_bits_are_those_of_the_number_of_ways_to_fail(questions: int, allowed: i
     ways = sum(math.comb(questions, failed) for failed in range(allowed + 1))
     assert math.log2(ways) <= bits_of(questions, allowed) + Fraction(1, 10**9)
     assert bits_of(questions, allowed) < Fraction(math.log2(ways)) + Fraction(1, 10) + Fraction(1, 10**9)
+
+
+def test_what_causes_can_tell_is_said_of_as_many_as_there_are() -> None:
+    causes = len(get_args(FailureCause))
+    page = (Path(__file__).parents[2] / "docs" / "sharp-edges.md").read_text(encoding="utf-8")
+    assert f"causes up to log₂ {causes}, or {math.ceil(10 * math.log2(causes)) / 10}, more for each" in page
+    assert f"to log₂ {causes} bits more" in (failures_module.__doc__ or "")
 
 
 def test_each_step_of_a_run_might_have_failed_and_is_counted(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

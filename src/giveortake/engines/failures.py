@@ -33,10 +33,6 @@ _TOLD: dict[FailureCause, tuple[str, str]] = {
         "the answer could not be written",
         "make room in the folder of the ledger, or pass gt.protect(…, spool=) another one",
     ),
-    "convergence": (
-        "no minimum was found in the passes that there are",
-        "take a larger regularisation, or fewer features",
-    ),
     "other": (
         "the engine could not finish the question",
         "ask for less at once, or otherwise; the custodian's log names the kind of error",

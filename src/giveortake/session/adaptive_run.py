@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from giveortake.ledger import Reservation
     from giveortake.mechanisms.linear_queries import Chosen
     from giveortake.mechanisms.mechanism import Sensitive
-    from giveortake.mechanisms.minimiser import PerturbedMinimiser
     from giveortake.mechanisms.misfits import Candidate
     from giveortake.privacy.events import Event
     from giveortake.privacy.units import Neighbours
@@ -235,33 +234,6 @@ class AdaptiveRun:
         said = {"do": "sum", "name": name}
         step = self._draw(mechanism.event(moved), said, lambda: self._noisy_sum(mechanism, asked))
         assert isinstance(step, NoisyVector)  # noqa: S101 (it was added up)
-        return step
-
-    def minimise(
-        self, name: str, mechanism: PerturbedMinimiser, asked: Callable[[tuple[int, ...]], tuple[VectorSum, VectorSum]]
-    ) -> NoisyVector:
-        """A point at which gradients cancel, with noise. `asked` are gradients and curvature at a point, both uncut.
-
-        Nothing of the search is told; one that ends without a point is a failure, and counted as one.
-        """
-        engine = self._request._mechanism.engine  # noqa: SLF001 (the run is the other half of its request)
-        first, _ = asked((0,) * mechanism.size)
-        moved = mechanism.moved(Fraction(first.bound, mechanism.unit), changed=self.neighbours == "change-one")
-
-        def slopes(point: tuple[int, ...]) -> tuple[Sensitive[Integers], Sensitive[Integers]]:
-            gradient, curvature = (replace(each, sample=self._request.persons) for each in asked(point))
-            return engine.vectors(gradient), engine.vectors(curvature)
-
-        def draw() -> dict[str, Any]:
-            drawn = mechanism.release(slopes)
-            if not engine.unchanged():
-                raise failure("changed")
-            if drawn is None:
-                raise failure("convergence")
-            return {"sigma": str(mechanism.sigma), "steps": packed(drawn)}
-
-        step = self._draw(mechanism.event(moved), {"do": "sum", "name": name}, draw)
-        assert isinstance(step, NoisyVector)  # noqa: S101 (it was drawn as one)
         return step
 
     def settle(self) -> None:
