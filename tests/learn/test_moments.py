@@ -14,7 +14,8 @@ import pytest
 import giveortake as gt
 from engine_places import EVERYWHERE, place
 from giveortake.engines import Component, VectorSum
-from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused
+from giveortake.learn import lattice, task
 from giveortake.learn.features import features_of
 from giveortake.learn.moments import MomentsTask
 from giveortake.learn.task import Ground
@@ -223,3 +224,22 @@ def test_what_has_no_moments_is_refused_at_no_cost() -> None:
         with pytest.raises(QueryRefused, match="any number of rows"):
             gt.learn.moments(s, ["x", "y"], mu=1)
         assert gt.learn.moments(s, ["x", "y"], mu=1, clip=1000).noise > 1000 * Fraction(1)
+
+
+def test_a_fit_on_another_lattice_is_another_fit_and_kept_passes_of_another_size_are_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with session(MANY) as s:
+        made = gt.learn.moments(s, ["x", "y"], mu=1)
+        assert gt.learn.moments(s, ["x", "y"], mu=1).n == made.n
+        monkeypatch.setattr(lattice, "STEPS", 1 << 9)
+        coarse = gt.learn.moments(s, ["x", "y"], mu=1)
+        assert [each.kind for each in s.history()].count("reserved") == 2
+        assert made.n == pytest.approx(N, rel=0.01)
+        assert coarse.n == pytest.approx(N, rel=0.01)  # kept integers of other steps would be four times as many
+        monkeypatch.setattr(task, "lattice_of", lambda _: [])  # a name that tells too little
+        monkeypatch.setattr(MomentsTask, "names", lambda _: {})
+        monkeypatch.setattr(task, "Filter", lambda relation, _: relation)
+        gt.learn.moments(s, ["x", "y"], mu=1)
+        with pytest.raises(LedgerDamaged, match="other passes"):
+            gt.learn.moments(s, ["x"], mu=1)

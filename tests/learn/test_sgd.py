@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from fractions import Fraction
 from hashlib import md5
@@ -13,7 +14,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.engines import Component, Sample, VectorSum
-from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused, Unprovable
+from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, QueryRefused, Unprovable
 from giveortake.learn.lattice import value
 from giveortake.learn.sgd import Descent, Schedule, sgd
 from giveortake.mechanisms.vector_noise import VectorNoise
@@ -30,6 +31,9 @@ ROWS = pl.DataFrame(
     {"who": np.arange(4000) // 2, "x": X, "bought": RANDOM.random(4000) < 1 / (1 + np.exp(-3 * X)), "price": 2 * X}
 )
 USUAL: dict[str, Any] = {"steps": 12, "rate": "1/4", "n": 2000, "epsilon": 3, "delta": "1e-6", "learning_rate": 8.0}
+
+
+module = sys.modules["giveortake.learn.sgd"]  # the package gives its name to the function
 
 
 def session(rows: pl.DataFrame = ROWS, **more: Any) -> Session:
@@ -206,7 +210,7 @@ def test_a_loss_is_an_expression_and_nothing_that_sees_rows() -> None:
             seen.append((repr(score), repr(y)))
             return (score - y).clamp(-0.25, 0.25)
 
-        made = sgd(s, "price", ["x"], loss=robust, **USUAL)
+        made = sgd(s, "price", ["x"], loss=robust, **USUAL | {"learning_rate": 2.0})
         assert seen == [("score", "target")]
         assert np.corrcoef(made.predict(ROWS), ROWS["price"])[0, 1] > 0.99
         assert "chosen loss" in str(made.card())
@@ -216,11 +220,27 @@ def test_a_loss_is_an_expression_and_nothing_that_sees_rows() -> None:
                 sgd(s, "price", ["x"], loss=wrong, **USUAL)
 
 
+def test_a_descent_on_another_lattice_is_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with session(budget=gt.ApproxDP(12, "1e-5")) as s:
+        made = sgd(s, "bought", ["x"], **USUAL)
+        monkeypatch.setattr(module, "value", lambda expression, low=-1: value(expression, low, steps=512))
+        again = sgd(s, "bought", ["x"], **USUAL)
+        assert [each.kind for each in s.history()].count("reserved") == 2
+        assert not np.array_equal(again.path, made.path)
+        monkeypatch.setattr(module, "lattice_of", lambda _: [])  # a name that tells too little
+        monkeypatch.setattr(module._Descent, "_said", lambda *_: {})
+        sgd(s, "bought", ["x"], **USUAL)
+        with pytest.raises(LedgerDamaged, match="other steps"):
+            sgd(s, "bought", ["x", "price"], **USUAL)
+
+
 def test_what_has_no_price_or_no_meaning_is_refused_at_no_cost() -> None:
     with session(neighbours="change-one") as s, pytest.raises(Unprovable, match="changed"):
         sgd(s, "bought", ["x"], **USUAL)
-    with session(unit=gt.ROW) as s, pytest.raises(QueryRefused, match="union"):
-        sgd(s.table().union(s.table()), "bought", ["x"], **USUAL)
+    with session(unit=gt.ROW) as s:
+        with pytest.raises(QueryRefused, match="union"):
+            sgd(s.table().union(s.table()), "bought", ["x"], **USUAL)
+        assert not [each for each in s.history() if each.kind == "reserved"]
     with session(budget=gt.ApproxDP(1, "1e-5")) as s:
         with pytest.raises(BudgetExceeded, match="nothing was charged"):
             sgd(s, "bought", ["x"], **USUAL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from giveortake.engines import Component, Quantum, Summand, VectorSum
 from giveortake.engines.vector_sums import LONGEST
@@ -81,6 +81,16 @@ def steps_for(longest: float, rows: int, *, factors: int) -> int:
     while steps > _FEWEST_STEPS and math.ceil(longest * steps**factors) * rows > LONGEST:
         steps //= 2
     return steps
+
+
+def lattice_of(asked: VectorSum) -> list[Any]:
+    """How long a sum's vectors may be, how many cells it has, and the steps and bounds of its values: what names it.
+
+    Integers that were kept mean nothing on another lattice.
+    """
+    quanta = [each.quantum for each in asked.values if each.quantum is not None]
+    values = [[str(each.granularity), str(each.low), str(each.high)] for each in quanta]
+    return [asked.bound, asked.size, values]
 
 
 def _steps_of(asked: VectorSum, component: Component) -> Fraction:

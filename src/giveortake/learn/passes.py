@@ -94,7 +94,7 @@ class Passes:
         place = len(self.released)
         if place < len(self._kept):
             step = self._kept[place]
-            if not isinstance(step, NoisyVector) or step.name != name:
+            if not isinstance(step, NoisyVector) or step.name != name or len(step.steps) != asked.size:
                 raise LedgerDamaged("a fit that was kept has other passes than this one")
         else:
             step = self._run.add_up(name, asked, mu)

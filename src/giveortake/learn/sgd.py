@@ -13,7 +13,7 @@ code is called with rows.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 import numpy as np
 
 from giveortake.accounting.calibration import calibrate
-from giveortake.engines import Component, VectorSum
+from giveortake.engines import Component, Sample, VectorSum
 from giveortake.errors import InvalidParameter, LedgerDamaged, Unprovable
 from giveortake.exact import positive, whole
 from giveortake.learn.features import complete, features_of
-from giveortake.learn.lattice import STEPS, one, value
+from giveortake.learn.lattice import STEPS, lattice_of, one, value
 from giveortake.learn.linear_scores import LinearScores
 from giveortake.learn.model import Pass, Provenance
 from giveortake.learn.scores import filled, score_of, slope_of, target_of
@@ -154,15 +154,17 @@ class _Descent:
         declared = events.Repeated(events.Subsampled(events.Gaussian(multiplier), said.rate), said.steps)
         bound = max(1, int(said.clip * STEPS**2))
         theta = np.zeros(1 + sum(len(each.design()) for each in self.features))
-        self.ground.data.require(self.gradient(theta, bound))
-        request = self.ground.data.sample_request(spend, declared, said=self._said(said), words=self._words())
+        first = self.gradient(theta, bound)
+        self.ground.data.require(replace(first, sample=Sample("", 0)))  # who cannot be sampled costs nothing
+        named = self._said(said) | {"lattice": lattice_of(first)}
+        request = self.ground.data.sample_request(spend, declared, said=named, words=self._words())
         path = []
         with request.begin(key) as run:
             kept = list(run.steps)
             for place in range(said.steps):
                 if place < len(kept):
                     drawn = kept[place]
-                    if not isinstance(drawn, NoisyVector):
+                    if not isinstance(drawn, NoisyVector) or len(drawn.steps) != first.size:
                         raise LedgerDamaged("a descent that was kept has other steps than this one")
                 else:
                     drawn = run.add_up_sample(f"step {place + 1}", self.gradient(theta, bound), multiplier * bound)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.compile.spends import spend_of
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import whole
+from giveortake.learn.lattice import lattice_of
 from giveortake.plan import Filter
 
 if TYPE_CHECKING:
@@ -102,12 +103,14 @@ class Task(ABC):
 
     def request(self) -> RunRequest:
         """What is charged."""
-        for each in dict.fromkeys(self.known()):
+        known = list(dict.fromkeys(self.known()))
+        for each in known:
             self.ground.data.require(each)
         said = {"learner": type(self).__name__, "rows": self.ground.rows, **self.names()}
         said |= {
             "filter": self.ground.relation.to_json(),
             "shares": {name: str(each) for name, each in self.shares.items()},
+            "lattice": [lattice_of(each) for each in known],
         }
         return self.ground.data.request([], self.ground.spend, said, f"{self.words()} of {self.ground.data.name}")
 
