@@ -125,6 +125,23 @@ def asked_of(task: dict[str, Any], operation: str, **settings: Any) -> Any:
     return asyncio.run(run())
 
 
+@pytest.mark.parametrize("given_up", [False, True])
+def test_a_slow_request_that_finds_no_worker_gives_its_turn_back(*, given_up: bool) -> None:
+    async def run() -> None:
+        pool = Pool("toy", {}, 2, 0, deadline=30.0 if given_up else 0.001)  # and nothing is ever started
+        for _ in range(3):
+            asked = asyncio.ensure_future(pool.ask("answer", slow=True))
+            if given_up:
+                await asyncio.sleep(0)
+                asked.cancel()
+            with pytest.raises(asyncio.CancelledError if given_up else Refused):
+                await asked
+        assert not pool._slow.locked()
+        assert pool._queued == 0
+
+    asyncio.run(run())
+
+
 def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
     with pytest.raises(WorkerFailed, match="cannot be read"):
         asked_of({"kind": "session", "toml": str(tmp_path / "none.toml"), "name": "x"}, "describe")
