@@ -16,6 +16,8 @@ import pytest
 
 from demo_service import COUNT, running_demo
 from giveortake.errors import GiveOrTakeError
+from giveortake.privacy import PureDP
+from giveortake.privacy.events import Pure
 from giveortake.server.pool import Pool, WorkerFailed
 from giveortake.server.refusals import Refused
 
@@ -100,6 +102,66 @@ def test_a_worker_that_is_too_slow_is_ended_and_replaced(fragile: Running) -> No
     assert (response.status_code, response.json()["error"]["cause"]) == (504, "deadline")
     assert fragile.call("ann", "GET", "/v1/datasets/visits").status_code == 200
     assert before - set(pids(fragile))
+
+
+def begun(service: Running, key: str) -> None:
+    """What a worker leaves that is ended in the middle: a charge under a key, and no answer."""
+    with service.book() as book:
+        book.reserve(Pure("1/1000"), dataset="visits", analyst="carl", key=key, request=key, question=key)
+
+
+def stopped_worker(service: Running) -> int:
+    """The one worker, which takes requests from now on and replies to none."""
+    assert service.call("carl", "GET", "/v1/datasets/visits").status_code == 200  # it is there
+    (pid,) = pids(service)
+    os.kill(pid, signal.SIGSTOP)
+    return pid
+
+
+def too_slow(service: Running, key: str) -> Any:
+    pool = service.service.pools["visits"]
+    stopped_worker(service)
+    usual, pool.deadline = pool.deadline, 0.2
+    try:
+        return service.answer("carl", COUNT, key, epsilon="1/1000")
+    finally:
+        pool.deadline = usual
+
+
+def killed(service: Running, key: str) -> Any:
+    pool, pid = service.service.pools["visits"], stopped_worker(service)
+    with ThreadPoolExecutor(1) as asking:
+        asked = asking.submit(service.answer, "carl", COUNT, key, epsilon="1/1000")
+        while not pool._idle.empty():
+            time.sleep(0.01)
+        os.kill(pid, signal.SIGKILL)
+        return asked.result()
+
+
+def failed(service: Running) -> int:
+    found = service.call("custodian", "GET", "/v1/failures").json()["failures"]
+    return int(next(each["failed"] for each in found if each["name"] == "carl"))
+
+
+def test_deadlines_and_lost_workers_are_failures_that_are_counted_before_they_are_told(fragile: Running) -> None:
+    with fragile.book() as book:
+        book.analyst("carl", datasets=["visits"], budget=PureDP("1/20"), failures=2)
+        fragile.tokens["carl"] = book.issue_token(role="analyst", analyst="carl")[1]
+    assert too_slow(fragile, "nothing was charged").status_code == 504
+    assert failed(fragile) == 0
+    for place, (ended, cause) in enumerate([(too_slow, "deadline"), (killed, "worker_lost")]):
+        begun(fragile, cause)
+        assert ended(fragile, cause).json()["error"]["cause"] == cause
+        assert failed(fragile) == place + 1
+    refused = fragile.answer("carl", COUNT, "one more", epsilon="1/1000")
+    assert (refused.status_code, refused.json()["error"]["cause"]) == (402, "allowance")
+    with fragile.book() as book:
+        book.verify()
+
+
+def test_a_question_has_less_time_than_its_request_so_that_it_fails_by_itself(fragile: Running) -> None:
+    settings = fragile.service.settings
+    assert 0 < settings.session_task("visits")["seconds"] < settings.seconds
 
 
 def test_health_is_about_the_process_and_about_workers(fragile: Running) -> None:
