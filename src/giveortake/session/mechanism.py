@@ -219,8 +219,8 @@ class InteractiveMechanism:
 
         Who asks the same at the same moment waits, and gets the same.
 
-        Guarantee: a failure that the asker is told of, and every execution but the first, is counted in the ledger
-        before anybody can notice it.
+        Guarantee: a failure that is raised here, and every execution but the first, is counted in the ledger before
+        anybody can notice it. Who ends this process in the middle counts that (`ledger.fail_key`) before telling it.
         """
         with self.ledger.turn(charge.question, dataset=self.dataset, analyst=self.analyst):
             reservation = reserve()
