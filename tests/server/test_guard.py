@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from demo_service import COUNT
 from giveortake.server import strict_json
+from giveortake.server.guard import cookie_name, token_of
 from giveortake.server.limits import InFlight, Rate
 
 if TYPE_CHECKING:
@@ -192,6 +194,15 @@ def test_a_page_of_another_site_cannot_act_by_a_cookie(service: Running) -> None
         assert response.status_code == status
     assert service.call(None, "POST", QUOTE, headers=cookie, content=body).status_code == 403
     assert service.call(None, "GET", "/v1/me", headers=cookie).status_code == 200
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_a_token_is_taken_from_the_configured_cookie_and_no_other(service: Running, *, secure: bool) -> None:
+    own = cookie_name(replace(service.service.settings, secure_cookies=secure))
+    (other,) = {"giveortake", "__Host-giveortake"} - {own}
+    assert own.startswith("__Host-") == secure
+    assert token_of({b"cookie": f"{other}=planted".encode()}, own) == (None, False)
+    assert token_of({b"cookie": f"{other}=planted; {own}=mine".encode()}, own) == ("mine", True)
 
 
 def test_rates_refill_and_are_kept_by_name() -> None:

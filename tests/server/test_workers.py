@@ -16,6 +16,8 @@ import pytest
 
 from demo_service import COUNT, running_demo
 from giveortake.errors import GiveOrTakeError
+from giveortake.privacy import PureDP
+from giveortake.privacy.events import Pure
 from giveortake.server.pool import Pool, WorkerFailed
 from giveortake.server.refusals import Refused
 
@@ -102,6 +104,66 @@ def test_a_worker_that_is_too_slow_is_ended_and_replaced(fragile: Running) -> No
     assert before - set(pids(fragile))
 
 
+def begun(service: Running, key: str) -> None:
+    """What a worker leaves that is ended in the middle: a charge under a key, and no answer."""
+    with service.book() as book:
+        book.reserve(Pure("1/1000"), dataset="visits", analyst="carl", key=key, request=key, question=key)
+
+
+def stopped_worker(service: Running) -> int:
+    """The one worker, which takes requests from now on and replies to none."""
+    assert service.call("carl", "GET", "/v1/datasets/visits").status_code == 200  # it is there
+    (pid,) = pids(service)
+    os.kill(pid, signal.SIGSTOP)
+    return pid
+
+
+def too_slow(service: Running, key: str) -> Any:
+    pool = service.service.pools["visits"]
+    stopped_worker(service)
+    usual, pool.deadline = pool.deadline, 0.2
+    try:
+        return service.answer("carl", COUNT, key, epsilon="1/1000")
+    finally:
+        pool.deadline = usual
+
+
+def killed(service: Running, key: str) -> Any:
+    pool, pid = service.service.pools["visits"], stopped_worker(service)
+    with ThreadPoolExecutor(1) as asking:
+        asked = asking.submit(service.answer, "carl", COUNT, key, epsilon="1/1000")
+        while not pool._idle.empty():
+            time.sleep(0.01)
+        os.kill(pid, signal.SIGKILL)
+        return asked.result()
+
+
+def failed(service: Running) -> int:
+    found = service.call("custodian", "GET", "/v1/failures").json()["failures"]
+    return int(next(each["failed"] for each in found if each["name"] == "carl"))
+
+
+def test_deadlines_and_lost_workers_are_failures_that_are_counted_before_they_are_told(fragile: Running) -> None:
+    with fragile.book() as book:
+        book.analyst("carl", datasets=["visits"], budget=PureDP("1/20"), failures=2)
+        fragile.tokens["carl"] = book.issue_token(role="analyst", analyst="carl")[1]
+    assert too_slow(fragile, "nothing was charged").status_code == 504
+    assert failed(fragile) == 0
+    for place, (ended, cause) in enumerate([(too_slow, "deadline"), (killed, "worker_lost")]):
+        begun(fragile, cause)
+        assert ended(fragile, cause).json()["error"]["cause"] == cause
+        assert failed(fragile) == place + 1
+    refused = fragile.answer("carl", COUNT, "one more", epsilon="1/1000")
+    assert (refused.status_code, refused.json()["error"]["cause"]) == (402, "allowance")
+    with fragile.book() as book:
+        book.verify()
+
+
+def test_a_question_has_less_time_than_its_request_so_that_it_fails_by_itself(fragile: Running) -> None:
+    settings = fragile.service.settings
+    assert 0 < settings.session_task("visits")["seconds"] < settings.seconds
+
+
 def test_health_is_about_the_process_and_about_workers(fragile: Running) -> None:
     assert fragile.call(None, "GET", "/health/live").json() == {"status": "live"}
     assert fragile.call(None, "GET", "/health/ready").json() == {"status": "ready"}
@@ -123,6 +185,23 @@ def asked_of(task: dict[str, Any], operation: str, **settings: Any) -> Any:
             await pool.close()
 
     return asyncio.run(run())
+
+
+@pytest.mark.parametrize("given_up", [False, True])
+def test_a_slow_request_that_finds_no_worker_gives_its_turn_back(*, given_up: bool) -> None:
+    async def run() -> None:
+        pool = Pool("toy", {}, 2, 0, deadline=30.0 if given_up else 0.001)  # and nothing is ever started
+        for _ in range(3):
+            asked = asyncio.ensure_future(pool.ask("answer", slow=True))
+            if given_up:
+                await asyncio.sleep(0)
+                asked.cancel()
+            with pytest.raises(asyncio.CancelledError if given_up else Refused):
+                await asked
+        assert not pool._slow.locked()
+        assert pool._queued == 0
+
+    asyncio.run(run())
 
 
 def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:

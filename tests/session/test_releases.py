@@ -11,10 +11,13 @@ import pytest
 
 import giveortake as gt
 from giveortake.answers import Answer
+from giveortake.compile import Terms
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, Unprovable
 from giveortake.session import Session
+from giveortake.session.session import mechanism_of
 from small_session import COUNT, DOMAINS, FOUND, ROWS, charges_of, small_session
 
+TOTAL = "SELECT COUNT(*) AS n FROM data"
 AVERAGE = "SELECT r, AVG(x) AS m FROM data WHERE q <> 'q7' GROUP BY r HAVING AVG(x) > 0 ORDER BY m DESC"
 
 
@@ -122,6 +125,30 @@ def test_a_batch_says_which_answer_is_meant() -> None:
         for place in (None, 2, -1, True):
             with pytest.raises(InvalidParameter, match="place"):
                 s.release(first.release_id or "", place=place)
+
+
+def test_a_refinement_of_one_question_of_a_batch_is_read_and_refined_as_that_question() -> None:
+    with small_session() as s:
+        batch = s.batch([COUNT, TOTAL], epsilon=1)
+        for place, answer in enumerate(batch):
+            refined = s.refine(answer.release_id or "", place=place, epsilon=1)
+            assert is_same(s.release(refined.release_id or ""), refined)
+            twice = s.refine(refined.release_id or "", epsilon=2)
+            assert len(twice) == len(answer)
+            assert is_same(s.release(twice.release_id or ""), twice)
+            assert refined.refine(epsilon=2).to_dict() == twice.to_dict()  # which is what was paid for
+
+
+def test_a_question_is_measured_at_its_own_keys_alone() -> None:
+    with small_session() as s:
+        mechanism, terms = mechanism_of(s), Terms.of({"epsilon": 1})
+        grouped = mechanism.price(s.sql(COUNT).question, terms)
+        total = mechanism.price(s.sql(TOTAL).question, terms)
+        assert grouped.keys is not None
+        assert terms.spend is not None
+        assert mechanism.price_again(grouped, terms.spend, grouped.keys).made.event == grouped.made.event
+        with pytest.raises(Unprovable, match="keys of another question"):
+            mechanism.price_again(total, terms.spend, grouped.keys)
 
 
 def test_a_charge_without_an_answer_lists_and_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from giveortake.compile.weights import design, plain_design, vectors
 from giveortake.engines import KeyColumn, Keys
 from giveortake.engines.failures import failure
 from giveortake.engines.time_limits import own_work
-from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import Laplace
 from giveortake.plan import Measured
 from giveortake.plan.descriptions import described
@@ -331,6 +331,9 @@ def prepared(
 ) -> Prepared:
     """What is measured for a question; with `known` keys, which are public then, none are looked for.
 
+    Guarantee: known keys are values of the question's own keys. What one person contributes is bounded for these; at
+    the keys of another question one person could count in as many of them as they have rows.
+
     `caps` are those of this question. A question in which neither they nor its structure bound what a person
     contributes is refused. With a `basis` it is measured in that, so that releases can be combined. `pure` says which
     noise it gets, whose widths decide about the shares of measures.
@@ -339,6 +342,8 @@ def prepared(
     values = known_values(question, rules)
     columns = tuple(KeyColumn(name, key, each) for (name, key), each in zip(question.keys, values, strict=True))
     keys = Keys(columns) if known is None else known
+    if [(each.name, each.expression) for each in keys.columns] != list(question.keys):
+        raise Unprovable("these are the keys of another question: one person may have more of them", hint="ask it anew")
     discovered = keys.found is None and any(column.values is None for column in keys.columns)
     if not discovered and keys.size > MOST_KEYS:
         raise QueryRefused(

@@ -368,6 +368,17 @@ class Ledger:
         with self.chain.changing() as draft:
             spending.fail(draft, number)
 
+    def fail_key(self, key: str, *, analyst: str | None = None) -> None:
+        """The same for an executor that was ended before it could say so itself, by the key of what it was asked.
+
+        Call it once the executor is gone, and before its asker is told. Nothing is counted if nothing was charged under
+        the key, or if its answer is there.
+        """
+        with self.chain.changing() as draft:
+            number = draft.book.keys.get((analyst, key))
+            if number is not None:
+                spending.fail(draft, number)
+
     def reset_failures(self, level: Standing, *, reason: str, by: str | None = None) -> None:
         """The owner has looked at what failed, and allows as many failures again."""
         with self._administering(by) as draft:

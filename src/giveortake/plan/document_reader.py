@@ -9,10 +9,10 @@ is not known here is refused by its kind.
 from __future__ import annotations
 
 import datetime as dt
-from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn, TypeVar, final
 
-from giveortake.errors import GiveOrTakeError, QueryRefused
+from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
+from giveortake.exact.numbers import rational
 from giveortake.plan.aggregates import Aggregate, AggregateKind
 from giveortake.plan.catalog import require_name
 from giveortake.plan.computed import FUNCTIONS_OF_ANSWERS, WINDOWS, Computed, Frame, Window
@@ -26,6 +26,7 @@ from giveortake.plan.semi_joins import SemiJoin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from fractions import Fraction
 
     from giveortake.plan.catalog import Origin
     from giveortake.plan.domains import Value
@@ -74,7 +75,7 @@ class _Reader:
             "arithmetic": self._arithmetic,
             "computed": self._computed,
             "window": self._window,
-            "number": lambda content: Fraction(_text(content)),
+            "number": _number,
         }
 
     def question(self, content: Json) -> Question:
@@ -192,7 +193,7 @@ class _Reader:
         return Aggregate(
             AggregateKind(kind),
             None if of is None else self._expression(of),
-            None if quantile is None else Fraction(_text(quantile)),
+            None if quantile is None else _number(quantile),
             None if second is None else self._expression(second),
         )
 
@@ -207,7 +208,7 @@ class _Reader:
     def _computed(self, function: Json, parts: Json, constant: Json) -> Output:
         if function not in FUNCTIONS_OF_ANSWERS:
             _refuse_kind("function of answers", [function])
-        return Computed(function, tuple(map(self._output, _list(parts))), Fraction(_text(constant)))
+        return Computed(function, tuple(map(self._output, _list(parts))), _number(constant))
 
     def _window(self, *content: Json) -> Output:
         function, of, partition, order, frame, places = content
@@ -287,7 +288,7 @@ def _value(kind: str, text: Json) -> Value:
         case "int":
             return int(_text(text))
         case "Fraction":
-            return Fraction(_text(text))
+            return _number(text)
         case "str":
             return _text(text)
         case "date":
@@ -331,6 +332,14 @@ def _list(content: Json) -> list[Json]:
 
 def _text(content: Json) -> str:
     return content if isinstance(content, str) else _refuse("the plan is damaged, or none")
+
+
+def _number(content: Json) -> Fraction:
+    """A number in as many digits as are read anywhere: "1e30000000" would keep whoever reads it busy."""
+    try:
+        return rational("number", _text(content))
+    except InvalidParameter as error:
+        return _refuse("the plan holds a number that cannot be read, or is too long", hint=error.hint)
 
 
 def _truth(content: Json) -> bool:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from giveortake.server.settings import Settings
 
 MOST = 64 * 1024  # bytes of a body
-COOKIE = "giveortake"  # of pages: it holds the token, and no script can read it
+_COOKIE = "giveortake"
 _LONGEST_TOKEN = 200
 _WRONG_TOKENS = (0.2, 20.0)  # each second, and at once, from one address
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
@@ -64,7 +64,7 @@ class Guard:
         """
         headers = headers_of(scope)
         address = (scope.get("client") or ("?", 0))[0]
-        token, is_cookie = token_of(headers)
+        token, is_cookie = token_of(headers, cookie_name(self.service.settings))
         if token is None:
             raise Refused("unauthenticated")
         if self.wrong.is_empty(address) and not self.service.was_let_in(token):
@@ -151,15 +151,20 @@ def headers_of(scope: Scope) -> dict[bytes, bytes]:
     return found
 
 
-def token_of(headers: Mapping[bytes, bytes]) -> tuple[str | None, bool]:
-    """The token of a request, and whether a browser sent it by itself."""
+def cookie_name(settings: Settings) -> str:
+    """Of pages: it holds the token, and no script can read it. By its prefix browsers keep others from setting it."""
+    return f"__Host-{_COOKIE}" if settings.secure_cookies else _COOKIE
+
+
+def token_of(headers: Mapping[bytes, bytes], cookie: str) -> tuple[str | None, bool]:
+    """The token of a request, in its header or in the cookie of this name, and whether a browser sent it by itself."""
     given = headers.get(b"authorization")
     if given is not None:
         scheme, _, token = given.partition(b" ")
         return _plain(token) if scheme.lower() == b"bearer" else None, False
     for part in headers.get(b"cookie", b"").split(b";"):
         name, _, value = part.strip().partition(b"=")
-        if name.decode("latin-1") in {COOKIE, f"__Host-{COOKIE}"}:
+        if name.decode("latin-1") == cookie:
             return _plain(value), True
     return None, False
 

@@ -159,6 +159,12 @@ def failures(book: Ledger, _request: Request) -> dict[str, Any]:
     return {"failures": [{**asdict(each), "bits": float(each.bits)} for each in book.failures()]}
 
 
+def fail(book: Ledger, request: Request) -> dict[str, Any]:
+    """Count that whoever asked with this key is going to be told that it failed; the worker cannot any more."""
+    book.fail_key(request["key"], analyst=request["analyst"])
+    return {}
+
+
 def reset_failures(book: Ledger, request: Request) -> dict[str, Any]:
     """Allow as many again."""
     book.reset_failures(_level(book, request["level"]), reason=request["reason"], by=request["by"])
@@ -200,6 +206,6 @@ OPERATIONS: dict[str, Callable[[Ledger, Request], dict[str, Any]]] = {
     for each in (
         *(authenticate, tokens, issue_token, revoke_token),
         *(levels, analysts, add_analyst, revoke_analyst, readmit_analyst, change_budget),
-        *(approvals, approve, deny, failures, reset_failures, entries, all_releases, verify),
+        *(approvals, approve, deny, fail, failures, reset_failures, entries, all_releases, verify),
     )
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, final
 
@@ -126,21 +126,18 @@ class Pool:
         """The reply of a free worker. What is slow leaves one worker, if there are several, to what is quick."""
         if self._queued >= self.waiting:
             raise Refused("overloaded")
-        self._queued += 1
-        try:
-            if slow:
+        async with AsyncExitStack() as held:  # whatever comes, also if no worker becomes free, the turn is given back
+            self._queued += 1
+            try:
                 async with asyncio.timeout(self.deadline):
-                    await self._slow.acquire()
-            worker = await self._free()
-        except TimeoutError:
-            raise Refused("overloaded") from None
-        finally:
-            self._queued -= 1
-        try:
+                    if slow:
+                        await held.enter_async_context(self._slow)
+                    worker = await self._free()
+            except TimeoutError:
+                raise Refused("overloaded") from None
+            finally:
+                self._queued -= 1
             document, content = await self._asked(worker, {"operation": operation, **arguments})
-        finally:
-            if slow:
-                self._slow.release()
         if "refused" in document:
             if document["refused"] == "internal":
                 self.on_loss(f"{self.name}: {operation}: {document['kind']}")
@@ -149,12 +146,11 @@ class Pool:
 
     async def _free(self) -> Worker:
         """A worker that is alive; one that died while nobody asked is replaced without a word to whoever asks."""
-        async with asyncio.timeout(self.deadline):
-            while True:
-                worker = await self._idle.get()
-                if worker.process.returncode is None and not worker.reader.at_eof():
-                    return worker
-                await self._lose(worker, "was gone")
+        while True:
+            worker = await self._idle.get()
+            if worker.process.returncode is None and not worker.reader.at_eof():
+                return worker
+            await self._lose(worker, "was gone")
 
     async def _asked(self, worker: Worker, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         try:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 BELIEVED = 0.5  # seconds for which a token that was let in is not looked up again: it is revoked within a second
 _REMEMBERED = 3600.0  # seconds for which an address that sends wrong tokens does not disturb one that was let in
+_ENDED = frozenset({"deadline", "worker_lost", "internal"})  # after which the worker has not said that it failed
+_BUSY = frozenset({"busy", "overloaded", "worker_lost", "deadline"})  # of clerks, who are asked again
+_PAUSE = 0.2  # seconds until then
 
 
 @final
@@ -119,11 +122,33 @@ class Service:
     async def ask_for_bytes(
         self, call: Call, operation: str, *, slow: bool = False, **arguments: Any
     ) -> tuple[dict[str, Any], bytes]:
-        """The same with the file that comes with it, if one does."""
+        """The same with the file that comes with it, if one does.
+
+        Guarantee: whoever is told of a deadline, of a lost worker or of an error of ours after a charge has had that
+        counted as a failure, durably, before. What may charge has a key, by which a clerk finds the charge.
+        """
         name = call.path["dataset"]
         if name not in call.who.datasets:  # absent and forbidden are one and the same, however long one looks
             raise Refused("not_found")
-        return await self.pools[name].ask(operation, slow=slow, analyst=call.who.analyst, **arguments)
+        analyst, key = call.who.analyst, arguments.get("key")
+        try:
+            return await self.pools[name].ask(operation, slow=slow, analyst=analyst, **arguments)
+        except Refused as refused:
+            if key is not None and refused.cause.name in _ENDED:
+                await asyncio.shield(self._count_failure(analyst, key))  # written even if nobody waits any more
+            raise
+
+    async def _count_failure(self, analyst: str | None, key: str) -> None:
+        """Have it written that what was charged under a key failed, however often that has to be tried."""
+        while True:
+            try:
+                await self.clerks.ask("fail", analyst=analyst, key=key)
+            except Refused as refused:
+                if refused.cause.name not in _BUSY:
+                    raise
+                await asyncio.sleep(_PAUSE)
+            else:
+                return
 
     async def ask_clerk(self, call: Call, operation: str, *, slow: bool = False, **arguments: Any) -> dict[str, Any]:
         """What a clerk replies; the act is written down with who did it."""

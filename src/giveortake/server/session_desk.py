@@ -33,7 +33,9 @@ _DESCRIBED = 64  # sessions of analysts that are kept
 
 def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
     """Open the session that the task describes, and say what can be asked of it."""
-    desk = SessionDesk(chosen(configurations(task["toml"]), task["name"]).open())
+    configured = chosen(configurations(task["toml"]), task["name"])
+    instead = {} if "seconds" in configured.said else {"seconds": task.get("seconds")}
+    desk = SessionDesk(configured.open(**instead))
     import_module("giveortake.sql.reading")  # which the first question would have to wait for
     return {name: partial(desk.do, operation) for name, operation in OPERATIONS.items()}
 

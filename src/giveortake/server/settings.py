@@ -15,6 +15,7 @@ from giveortake.session.ledgers_beside import MEMORY, beside
 
 _SIZE = re.compile(r"([0-9]+)\s*(MB|GB)")
 _BYTES = {"MB": 1 << 20, "GB": 1 << 30}
+_OF_A_QUESTION = 0.8  # of the deadline of a request: a question that is too slow fails before its worker is killed
 _KNOWN = (
     *("host", "port", "workers", "spares", "clerks", "address_space", "seconds", "patience", "waiting", "latency"),
     *("requests_per_second", "burst", "in_flight", "proxies", "log", "secure_cookies"),
@@ -78,7 +79,13 @@ class Settings:
 
     def session_task(self, name: str) -> dict[str, Any]:
         """What a worker of a data set is told."""
-        return {"kind": "session", "toml": str(self.toml), "name": name, "address_space": self.address_space}
+        return {
+            "kind": "session",
+            "toml": str(self.toml),
+            "name": name,
+            "address_space": self.address_space,
+            "seconds": min(_OF_A_QUESTION * self.seconds, 1e6),  # unless the data set says something else
+        }
 
 
 def _checked(file: Path, said: dict[str, Any], datasets: Any) -> dict[str, Any]:

@@ -155,8 +155,10 @@ class InteractiveMechanism:
         """Answers to questions under one charge: all are paid, durably, before the first of them is asked."""
         reservation, stored = self.reserve_and_draw(asked, key, confidence, profile=profile)
         return [
-            PaidRelease(self, each, *stored_answers.whole(self.spool, each, part), reservation, confidence).read()
-            for each, part in zip(asked, stored, strict=True)
+            PaidRelease(
+                self, each, *stored_answers.whole(self.spool, each, part), reservation, confidence, place=place
+            ).read()
+            for place, (each, part) in enumerate(zip(asked, stored, strict=True))
         ]
 
     def stream(self, asked: Priced, confidence: Confidence, key: str | None) -> Stream:
@@ -191,9 +193,14 @@ class InteractiveMechanism:
         portion: int | None = None,
         *,
         profile: Mapping[str, Any] | None = None,
+        refined: int = 0,
     ) -> tuple[Reservation, list[Stored]]:
-        """Charge, and draw what was not drawn before: one part for each question."""
-        charge = replace(self.charge(asked, refines, portion, profile), record=record_of(self, asked, confidence))
+        """Charge, and draw what was not drawn before: one part for each question.
+
+        `refined` is which question of the first release is refined, if any.
+        """
+        record = record_of(self, asked, confidence, refined if refines else None)
+        charge = replace(self.charge(asked, refines, portion, profile), record=record)
 
         def draw(reservation: Reservation) -> list[Stored]:
             return sealed(  # as long as it is not kept, nobody may find it in a trace
@@ -212,8 +219,8 @@ class InteractiveMechanism:
 
         Who asks the same at the same moment waits, and gets the same.
 
-        Guarantee: a failure that the asker is told of, and every execution but the first, is counted in the ledger
-        before anybody can notice it.
+        Guarantee: a failure that is raised here, and every execution but the first, is counted in the ledger before
+        anybody can notice it. Who ends this process in the middle counts that (`ledger.fail_key`) before telling it.
         """
         with self.ledger.turn(charge.question, dataset=self.dataset, analyst=self.analyst):
             reservation = reserve()

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class PaidRelease:
     """The last release to a question that is paid for, and those that it refines.
 
-    `portion` is its place in a stream, if there is more of it.
+    `portion` is its place in a stream, if there is more of it; `place` that of the first release's question among
+    those that it was charged with.
     """
 
     mechanism: InteractiveMechanism
@@ -42,6 +43,7 @@ class PaidRelease:
     refines: tuple[str, ...] = ()
     promised: tuple[Guarantee, ...] = ()  # by the earlier ones
     looked_up: bool = False  # by its id, and not by asking
+    place: int = 0
 
     def refining(self, before: PaidRelease) -> PaidRelease:
         """The same together with what it refines."""
@@ -50,6 +52,7 @@ class PaidRelease:
             earlier=(*before.earlier, before.last),
             refines=(*before.refines, before.reservation.reference),
             promised=(*before.promised, before.asked.made.promise(before.mechanism.budget.unit)),
+            place=before.place,
         )
 
     def read(self, limit: int | None = None) -> Answer:
@@ -84,7 +87,9 @@ class PaidRelease:
             )
         again = self.mechanism.price_again(self.asked, said.spend, self.keys)
         refines = (*self.refines, self.reservation.reference)
-        reservation, (part,) = self.mechanism.reserve_and_draw([again], key, said.confidence, refines, self.portion)
+        reservation, (part,) = self.mechanism.reserve_and_draw(
+            [again], key, said.confidence, refines, self.portion, refined=self.place
+        )
         keys, release = stored_answers.whole(self.mechanism.spool, again, part)
         new = PaidRelease(self.mechanism, again, keys, release, reservation, said.confidence, self.portion)
         return new.refining(self).read()

@@ -37,14 +37,20 @@ _AGAIN = "ask it once more: what was paid for is free"
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def record_of(mechanism: InteractiveMechanism, asked: Sequence[Priced], confidence: Confidence) -> dict[str, Any]:
-    """What the ledger keeps of questions that are charged together. It is made of the questions alone."""
+def record_of(
+    mechanism: InteractiveMechanism, asked: Sequence[Priced], confidence: Confidence, refined: int | None = None
+) -> dict[str, Any]:
+    """What the ledger keeps of questions that are charged together. It is made of the questions alone.
+
+    `refined` is which question of the first release that is refined.
+    """
     part = mechanism.part
     return {
         "format": FORMAT,
         "declared": mechanism.declared,
         "confidence": [str(Fraction(confidence)), confidence.over],
         **({} if part is None else {"part": [part.column, Literal(part.value).to_json(), part.touched]}),
+        **({} if refined is None else {"refined": refined}),
         "questions": [_question(mechanism, each) for each in asked],
     }
 
@@ -116,8 +122,14 @@ class _Reading:
         found: PaidRelease | None = None
         for reference in refines:
             earlier = _Reading(mechanism, self._referred(reference))
-            found = earlier.after(found, 0, portion)
+            found = earlier.after(found, self._refined() if found is None else 0, portion)
         return self.after(found, place, portion)
+
+    def _refined(self) -> int:
+        """Which question of the first release is refined."""
+        if "refined" not in self._content:
+            raise Unprovable(f"the release {self._record.id!r} does not say what it refines", hint=_AGAIN)
+        return int(self._content["refined"])
 
     def after(self, earlier: PaidRelease | None, place: int, portion: int | None) -> PaidRelease:
         """The same where what it refines is at hand."""
@@ -138,8 +150,9 @@ class _Reading:
             else next(each for number, each in enumerate(lines) if number == portion)
         )
         over, sure = self._content["confidence"][1], self._content["confidence"][0]
+        sure_of = Confidence(sure, over)
         paid = PaidRelease(
-            mechanism, asked[place], keys, release, reservation, Confidence(sure, over), portion, looked_up=True
+            mechanism, asked[place], keys, release, reservation, sure_of, portion, looked_up=True, place=place
         )
         return paid if earlier is None else paid.refining(earlier)
 

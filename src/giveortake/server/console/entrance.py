@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from giveortake.server.console.pages import HEADERS, page, see, shown, static_file
 from giveortake.server.console.states import NOTHING, Told, told
+from giveortake.server.guard import cookie_name
 from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Reply, Result, Route
 from giveortake.server.schemas import of, text
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from giveortake.server.routes import Principal
     from giveortake.server.settings import Settings
 
-COOKIE = "giveortake"
 _TOKEN = re.compile(r"[!#-+\--:<-\[\]-~]{1,200}")  # what a cookie can hold
 _MEDIA = {
     "console.css": "text/css; charset=utf-8",
@@ -68,10 +68,9 @@ def page_refusal(refused: Refused, principal: Principal | None) -> Reply:
 
 
 def _cookie(settings: Settings, token: str) -> bytes:
-    secure = settings.secure_cookies
-    name = f"__Host-{COOKIE}" if secure else COOKIE
+    name, secure = cookie_name(settings), "; Secure" * settings.secure_cookies
     ends = "" if token else "; Max-Age=0"
-    return f"{name}={token}; Path=/; HttpOnly; SameSite=Strict{'; Secure' * secure}{ends}".encode("ascii")
+    return f"{name}={token}; Path=/; HttpOnly; SameSite=Strict{secure}{ends}".encode("ascii")
 
 
 ROUTES = (
