@@ -21,7 +21,7 @@ from giveortake.session import Session
 from giveortake.session.session import mechanism_of
 
 DELTA = "0.01"
-FIRST = pl.DataFrame({"who": [0] * 40, "x": [1.0] * 40, "bought": [True] * 40})
+FIRST = pl.DataFrame({"who": [0] * 4000, "x": [1.0] * 4000, "bought": [True] * 4000})
 OTHERS = pl.DataFrame(
     {"who": range(1, 8), "x": np.linspace(-1, 1, 7), "bought": [place % 2 == 0 for place in range(7)]}
 )
