@@ -85,7 +85,8 @@ def test_coefficients_have_intervals_where_they_were_paid_for_and_none_elsewhere
             plain.coefficients()
         few = LinearRegression("y", mu="1/1000", intervals=True).fit(s)
         assert math.inf in {row["coefficient_high"] for row in few.coefficients().rows()}
-        assert np.isfinite(few.predict(ROWS)).all()
+        assert few.model_.followed[0] < 5  # 3 at most in 25 fits
+        assert few.predict(ROWS).std() < 10 * Y.std()  # 4.1 at most in as many: noise decides little
     with session(unit="who", rows_per_person=2) as s:
         with pytest.raises(QueryRefused, match="one row a person"):
             LinearRegression("y", mu=1, intervals=True).fit(s)
