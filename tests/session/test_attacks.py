@@ -263,9 +263,11 @@ def test_a_question_that_grows_beyond_measure_is_refused_before_it_is_charged(ne
     assert s.spent == before
 
 
-def test_sums_of_many_columns_are_quick() -> None:
-    many = " + ".join(["x"] * 60)
-    assert len(session().sql(f"SELECT SUM(CLAMP({many}, 0, 1)) AS a FROM t").answer(epsilon="0.1")) == 1
+def test_sums_of_many_columns_are_quick_and_read_again_by_their_id() -> None:
+    many = " + ".join(["x"] * 98)
+    with session() as s:
+        answer = s.sql(f"SELECT SUM(CLAMP({many}, 0, 1)) AS a FROM t").answer(epsilon="0.1")
+        assert s.release(answer.release_id or "").rows() == answer.rows()
 
 
 @pytest.mark.parametrize("question", ["VAR_POP(x)", "STDDEV(x)", "VARIANCE(4)"])

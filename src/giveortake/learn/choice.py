@@ -63,7 +63,7 @@ def choose(
     >>> rows = pl.DataFrame({"age": [30.0, 60.0], "ill": [False, True]})
     >>> with gt.protect(rows, unit=gt.ROW, budget=gt.ApproxDP(1, "1e-6"), domains={"age": (0, 100)}) as s:
     ...     print(gt.learn.choose(s, "ill", n=500, epsilon="0.1", delta="1e-6").why)
-    ClassMeans: n·μ is about 14, and 1 feature would need 3 for steps and 240 for shapes of 16 bins
+    LogisticRegression: n·μ is about 13.8, and 1 feature would need 3 for steps and 240 for shapes of 16 bins
     """
     data = LearningData.of(s)
     said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}

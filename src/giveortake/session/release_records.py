@@ -59,7 +59,9 @@ def _question(mechanism: InteractiveMechanism, asked: Priced) -> dict[str, Any]:
     made = asked.made
     return {
         **({} if asked.text is None else {"sql": asked.text}),
-        "plan": question_to_json(asked.question, mechanism.origin),
+        "plan": json.dumps(
+            question_to_json(asked.question, mechanism.origin)
+        ),  # a text: plans nest deeper than entries
         "spend": made.spend.to_json(),
         "caps": made.caps.to_json(),
         "rules": int(made.rules),
@@ -160,7 +162,7 @@ class _Reading:
         """The questions at their prices, made anew from the record."""
         found = []
         for said in self._content["questions"]:
-            question = self._question(said["plan"])
+            question = self._question(json.loads(said["plan"]))
             spend = Spend(**{name: Fraction(amount) for name, amount in said["spend"].items()})
             again = self._again(question, said, spend, None if earlier is None else earlier.keys, earlier)
             found.append(replace(again, text=said.get("sql"), why=said.get("why")))
