@@ -429,8 +429,9 @@ class Book:
                 raise LedgerDamaged(f"entry {number} gives out an answer that is not there", hint=RESTORE)
             if reserved.levels:
                 self._note(number, "paid", payer, reserved.question)
-        if self.requests and (request := self.requests.pop(approval_digest(content), None)) is not None:
-            request.state = "used"
+        for name in approval_digests(content) if self.requests else ():
+            if (request := self.requests.pop(name, None)) is not None:
+                request.state = "used"
         if isinstance(content["request"], dict) and "profile" in content["request"]:
             self._note(number, "profile", content["dataset"])
 
@@ -603,8 +604,14 @@ def request_digest(content: dict[str, Any]) -> str:
 
 
 def approval_digest(content: dict[str, Any]) -> str:
-    """What an approval is for: what was asked, of which version of the data."""
-    return digest(canonical({name: content.get(name) for name in (*_ASKED, "version")}))
+    """What an approval is for: what was asked, of which version of the data; with `any_key`, under whatever key."""
+    names = (name for name in (*_ASKED, "version") if not (name == "key" and "any_key" in content))
+    return digest(canonical({name: content.get(name) for name in names}))
+
+
+def approval_digests(content: dict[str, Any]) -> tuple[str, str]:
+    """The names under which a spend may have been approved: whatever its key is, and by its key."""
+    return approval_digest(content | {"any_key": True}), approval_digest(content)
 
 
 def question_digest(content: dict[str, Any]) -> str | None:
