@@ -65,12 +65,14 @@ def approval_view(asked: dict[str, Any]) -> dict[str, Any]:
     """One large spend as pages show it."""
     questions = asked.get("questions") or []
     share, after = asked.get("share"), asked.get("share_after")
+    said = [str(each["sql"]) for each in questions if each.get("sql")] or [asked["asked"] or "–"]
     return {
         "request": asked["request"],
         "state": asked["state"],
         "analyst": asked["analyst"] or "custodian",
         "dataset": asked["dataset"],
-        "asked": [str(each["sql"]) for each in questions if each.get("sql")] or [asked["asked"] or "–"],
+        "asked": said,
+        "line": "; ".join(" ".join(each.split()) for each in said),
         "price": ", ".join(dict.fromkeys(price(each["spend"]) for each in questions)) or asked.get("price") or "–",
         "caps": "; ".join(f"{name.replace('_', ' ')}: {cap}" for name, cap in _caps(questions)),
         "at": minute(asked["at"]),
