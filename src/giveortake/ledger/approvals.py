@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from giveortake.errors import ApprovalDenied, NotFound
-from giveortake.ledger.book import approval_digest
+from giveortake.ledger.digests import approval_digest
 from giveortake.ledger.events import event_from_dict
-from giveortake.ledger.moments import expiry, has_passed
+from giveortake.ledger.expiries import expiry, has_passed
 from giveortake.ledger.registering import named
 
 if TYPE_CHECKING:
-    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.drafts import Draft
     from giveortake.ledger.entries import Json
+    from giveortake.ledger.expiries import Expiry
     from giveortake.ledger.levels import Requested
-    from giveortake.ledger.moments import Expiry
     from giveortake.privacy.events import Event
 
 State: TypeAlias = Literal["waiting", "approved", "denied", "expired", "used"]

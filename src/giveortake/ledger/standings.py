@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from giveortake.ledger.book import Book
-    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.drafts import Draft
     from giveortake.ledger.levels import Level
     from giveortake.privacy import Guarantee, Unit
 
