@@ -109,6 +109,7 @@ WORKLOAD = of(
     sql=SQL,
     table=text(200),
     minimise={"type": "string", "enum": ["rms", "maximum"]},
+    norm=NUMBER,
     tables=listed(of("columns", columns=NAMES, weight=NUMBER, of=maybe(text(200))), 10_000),
     ranges=listed(of("column", column=text(200), by=NAMES, bins=maybe(WHOLE), weight=NUMBER), 100),
 )
