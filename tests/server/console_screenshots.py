@@ -35,7 +35,7 @@ def asked(page: Any, sql: str, epsilon: str) -> None:
     """A question, quoted and asked."""
     page.goto("/ask/visits")
     page.fill("#sql", sql)
-    page.fill("#epsilon", epsilon)
+    page.fill("#spend", epsilon)
     page.press("#sql", "Control+Enter")
     page.click("#ask:not([disabled])")
     page.wait_for_selector("#answer")

@@ -30,7 +30,8 @@ class ReleaseRecord:
 
     `asked` says the question in words, without its constants; `record` says it exactly, constants included: what the
     front end wrote down of the question, its plan and its terms, or None if a version before 0.2 was paid for it.
-    `request` is what names it. `settled` says whether its answer is there, `failed` whether a failure was observed.
+    `request` is what names it. `settled` says whether its answer is there, `failed` whether a failure was observed,
+    and `free` whether it was asked before at this price, so that nobody was charged.
     """
 
     id: str
@@ -45,6 +46,7 @@ class ReleaseRecord:
     key: str | None
     settled: bool
     failed: bool
+    free: bool = False
 
     @property
     def reference(self) -> str:
@@ -150,4 +152,5 @@ def record_of(draft: Draft, reserved: Reserved) -> ReleaseRecord:
         content["key"],
         settled=reserved.answer is not None,
         failed=reserved.failed,
+        free=not content["levels"],
     )

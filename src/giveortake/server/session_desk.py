@@ -84,7 +84,7 @@ def quote(session: Session, request: Request) -> Result:
 
 def curve(session: Session, request: Request) -> Result:
     """What it would cost at nine spends."""
-    return curve_of(session, _query(session, request["question"]), request["terms"])
+    return curve_of(session, _query(session, request["question"]), request["terms"], request.get("currency"))
 
 
 # -- asking -----------------------------------------------------------------------------------------------------------
@@ -139,8 +139,8 @@ def profile(session: Session, request: Request) -> Result:
 
 def history(session: Session, request: Request) -> Result:
     """What the ledger says, from one number on."""
-    after, limit = request["after"], request["limit"]
-    entries = [each for each in session.history() if each.number > after]
+    limit = request["limit"]
+    entries = session.history(request["after"], limit + 1)
     return {"entries": [entry_document(each) for each in entries[:limit]], "more": len(entries) > limit}
 
 

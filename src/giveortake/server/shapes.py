@@ -37,6 +37,11 @@ QUESTION: Schema = {
     "sql": {**SQL, "description": "the question in SQL; or `plan`"},
     "plan": {**OBJECT, "description": "a question as Query.plan writes it; or `sql`"},
 }
+CURRENCY: Schema = {
+    "type": "string",
+    "enum": ["epsilon", "rho", "mu", "share"],
+    "description": "in what a curve is drawn if the terms state no spend; epsilon unless said",
+}
 BUDGET: Schema = {
     **of(epsilon=NUMBER, delta=NUMBER, rho=NUMBER, mu=NUMBER),
     "description": 'a promise: {"epsilon": "1"}, {"epsilon": "1", "delta": "1e-8"}, {"rho": "0.1"} or {"mu": "1"}',
@@ -93,7 +98,7 @@ ANSWER: Schema = {
 }
 RELEASED: Schema = {
     "type": "object",
-    "required": ["id", "at", "dataset", "asked", "settled", "failed", "questions"],
+    "required": ["id", "at", "dataset", "asked", "settled", "failed", "free", "questions"],
     "properties": {"id": TEXT, "at": TEXT, "asked": maybe(TEXT), "settled": TRUTH, "failed": TRUTH},
 }
 APPROVAL: Schema = {

@@ -347,17 +347,20 @@ class Session:
         """Whether every level would admit an event now."""
         return self._mechanism.admits(event)
 
-    def history(self) -> list[Entry]:
+    def history(self, after: int | None = None, limit: int | None = None) -> list[Entry]:
         """What the ledger says about these people, in order, without fingerprints of the data and what is made of them.
 
         An analyst sees their own entries, numbered among themselves. The custodian, who opens the ledger with
-        `gt.ledger.open`, reads everything there.
+        `gt.ledger.open`, reads everything there. `after` is the number of the last entry that was seen; `limit` is how
+        many are read at most, all unless stated.
         """
-        if self._mechanism.analyst is not None:
-            return self._mechanism.ledger.entries(analyst=self._mechanism.analyst, limit=sys.maxsize)
+        mechanism, most = self._mechanism, sys.maxsize if limit is None else limit
+        entries = mechanism.ledger.entries(analyst=mechanism.analyst, after=after, limit=most)
+        if mechanism.analyst is not None:
+            return entries
         return [
             replace(entry, content=_without_fingerprint(entry.content), body="", hash="", previous="")
-            for entry in self._mechanism.ledger.history()
+            for entry in entries
         ]
 
     # -- what was released ----------------------------------------------------------------------------------------
