@@ -29,7 +29,7 @@ from giveortake.privacy.events import Laplace
 
 if TYPE_CHECKING:
     from giveortake.ledger import Ledger
-    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.drafts import Draft
     from harness.report import Report
 
 ANALYSTS = 20

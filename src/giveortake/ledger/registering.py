@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.exact import whole
-from giveortake.ledger.chain import KEYED, new_filter
 from giveortake.ledger.differences import other_domains, short
+from giveortake.ledger.drafts import KEYED, new_filter
 from giveortake.ledger.entries import Json, canonical, plain
 from giveortake.ledger.grants import take
 from giveortake.ledger.levels import FAILURES, DataSet
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from giveortake.accounting.filters import Filter
-    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.drafts import Draft
     from giveortake.ledger.levels import Level
 
 Analysts: TypeAlias = Literal["allotted", "pooled"]
