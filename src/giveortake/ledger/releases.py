@@ -49,6 +49,11 @@ class ReleaseRecord:
     free: bool = False
 
     @property
+    def readable(self) -> bool:
+        """Whether its answer can be read by its id. Workloads, counters and runs are asked again instead, for free."""
+        return self.settled and isinstance(self.record, dict) and "questions" in self.record
+
+    @property
     def reference(self) -> str:
         """What requests that refine it call it; see `Reservation.reference`."""
         dataset, slash, number = self.id.rpartition("/")

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import NotFound, QueryRefused
+from giveortake.server import strict_json
 from giveortake.server.curves import curve_of
 from giveortake.server.results import formatted
 from giveortake.session.configuration import chosen, configurations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 Request: TypeAlias = "dict[str, Any]"
 _DESCRIBED = 64  # sessions of analysts that are kept
+_DEEPEST_PLAN = 500  # levels of JSON: more than any plan that the session reads
 
 
 def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
@@ -165,9 +167,22 @@ def refine(session: Session, request: Request) -> Result:
 def _query(session: Session, question: dict[str, Any]) -> Query:
     """A question: SQL, or the plan of a frame."""
     try:
-        return session.sql(question["sql"]) if "sql" in question else session.from_plan(question["plan"])
+        return session.sql(question["sql"]) if "sql" in question else session.from_plan(_plan(question["plan"]))
     except RecursionError:
         raise QueryRefused("the question nests too deeply", hint="say it in fewer steps") from None
+
+
+def _plan(said: dict[str, Any] | str) -> dict[str, Any]:
+    """A plan, or the text of one: that may nest as deeply as plans do."""
+    if isinstance(said, dict):
+        return said
+    try:
+        found = strict_json.read(said.encode(), _DEEPEST_PLAN)
+    except strict_json.NotStrict:
+        found = None
+    if not isinstance(found, dict):
+        raise QueryRefused("the text is no plan", hint="a plan is what Query.plan writes, in strict JSON")
+    return found
 
 
 OPERATIONS: dict[str, Callable[[Session, Request], Result]] = {

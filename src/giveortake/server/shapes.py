@@ -35,7 +35,11 @@ TERMS: Schema = {
 }
 QUESTION: Schema = {
     "sql": {**SQL, "description": "the question in SQL; or `plan`"},
-    "plan": {**OBJECT, "description": "a question as Query.plan writes it; or `sql`"},
+    "plan": {
+        "type": ["object", "string"],
+        "maxLength": 60_000,
+        "description": "a question as Query.plan writes it, or that as a text, which may nest deeper; or `sql`",
+    },
 }
 CURRENCY: Schema = {
     "type": "string",

@@ -13,7 +13,7 @@ from giveortake.errors import InvalidParameter, LedgerUnavailable
 from giveortake.exact import open_probability, shown, spendable
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.document_reader import question_from_json
-from giveortake.session.arguments import told_by_name
+from giveortake.session.arguments import require_here, told_by_name
 from giveortake.session.batches import share_of_each
 from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, suggestion_of, table_before_caps
 from giveortake.session.pages import session_page
@@ -459,4 +459,5 @@ def mechanism_of(session: Session) -> InteractiveMechanism:
 
     This is the one way in, and no part of the public face: audits of generated tables take it, analysts never do.
     """
+    require_here(session)
     return session._mechanism  # noqa: SLF001 (the one way in)

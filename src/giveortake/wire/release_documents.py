@@ -25,6 +25,7 @@ def release_document(record: ReleaseRecord) -> dict[str, Any]:
         "settled": record.settled,
         "failed": record.failed,
         "free": record.free,
+        "readable": record.readable,
         "event": record.event.to_dict(),
         "questions": _questions(record.record),
         "request": record.request,

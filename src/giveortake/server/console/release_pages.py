@@ -179,8 +179,8 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
         "asked": " ".join(_asked(record).split()),
         "at": minute(record["at"]),
         "price": "free: read again" if record["free"] else price(questions[0].get("spend")),
-        "settled": record["settled"],
-        "failed": record["failed"],
+        "readable": record["readable"],
+        "state": "failed" if record["failed"] else "ask again, free" if record["settled"] else "unfinished",
     }
 
 
