@@ -58,7 +58,11 @@ class Desk:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A service of this module's own: workers are killed, budgets used up and analysts revoked."""
-    with running_demo(tmp_path_factory.mktemp("console"), spares=1) as found:
+    folder = tmp_path_factory.mktemp("console")
+    rows = "".join(f"{number},{number % 50},a\n" for number in range(300))
+    (folder / "incoming").mkdir()
+    (folder / "incoming" / "trips.csv").write_text(f"person,fare,kind\n{rows}")
+    with running_demo(folder, spares=1, folders=(folder / "incoming",)) as found:
         yield found
 
 
@@ -426,6 +430,40 @@ def test_failures_are_reset_by_the_custodian_alone_and_written_down(desk: Desk) 
     with desk.service.book() as book:
         last = [entry for entry in book.history() if entry.kind == "forgiven"][-1]
     assert last.content["by"].startswith("token ")
+
+
+def test_a_table_is_added_by_a_form_that_reads_its_header_and_is_served_at_once(desk: Desk) -> None:
+    owner, service = desk.window("custodian"), desk.service
+    owner.set_default_timeout(90_000)  # workers are started
+    owner.goto("/tables")
+    owner.click("button[value=columns]")
+    assert owner.locator("tbody tr").count() == 3
+    owner.fill("input[name=name]", "trips")
+    owner.select_option("select[name=unit]", "person")
+    owner.fill("input[name=epsilon]", "1")
+    owner.select_option("select[name=c1-kind]", "real")
+    owner.fill("input[name=c1-low]", "0")
+    owner.click("button[value=add]")
+    assert "both bounds" in owner.text_content(".state[data-cause=invalid]")
+    assert owner.input_value("input[name=c1-low]") == "0"  # nothing is lost
+    assert Axe().run(owner).violations_count == 0
+    owner.fill("input[name=c1-high]", "50")
+    owner.fill("input[name=c2-values]", "a, b")
+    owner.fill("input[name=rows_per_person]", "1")
+    owner.click("button[value=add]")
+    owner.wait_for_selector(".state:has-text('trips is behind its budget')")
+    text = owner.text_content("pre.code")
+    assert text.strip() in (service.folder / "giveortake.toml").read_text(encoding="utf-8")
+    assert "incoming/trips.csv" in text
+    with service.book() as book:
+        (added,) = (entry for entry in book.history() if entry.kind == "dataset" and entry.content["name"] == "trips")
+        book.verify()
+    assert added.content["by"].startswith("token ")
+    asked = {"sql": "SELECT kind, AVG(fare) AS fare FROM trips GROUP BY kind", "terms": {"epsilon": "0.5"}, "key": "k"}
+    answered = service.call("custodian", "POST", "/v1/datasets/trips/answer", asked)
+    assert answered.json()["columns"]["kind"] == ["a", "b"]
+    assert service.call("bob", "GET", "/v1/datasets/trips").status_code == 404
+    assert service.call("bob", "GET", "/v1/tables").status_code == 403
 
 
 def test_an_analyst_has_no_custodian_page(bob: Any, desk: Desk) -> None:

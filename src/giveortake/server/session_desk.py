@@ -37,7 +37,7 @@ def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
     """Open the session that the task describes, and say what can be asked of it."""
     configured = chosen(configurations(task["toml"]), task["name"])
     instead = {} if "seconds" in configured.said else {"seconds": task.get("seconds")}
-    desk = SessionDesk(configured.open(**instead))
+    desk = SessionDesk(configured.open(**instead, by=task.get("by")))
     import_module("giveortake.sql.reading")  # which the first question would have to wait for
     return {name: partial(desk.do, operation) for name, operation in OPERATIONS.items()}
 
