@@ -67,6 +67,35 @@ def test_a_denial_is_told_with_its_reason_costs_nothing_and_can_be_taken_back(pl
         ledger.verify()
 
 
+def test_what_is_asked_is_approved_under_whatever_key_and_once(place: Place) -> None:
+    with place.open() as ledger:
+        clinic(ledger)
+        with pytest.raises(ApprovalRequired) as asked:
+            ask(ledger, key="of a window that is closed by now")
+        with pytest.raises(ApprovalRequired) as again:
+            ask(ledger, key="another")
+        assert again.value.request == asked.value.request
+        ledger.approve(asked.value.request, reason="for the report")
+        with pytest.raises(ApprovalRequired):
+            ask(ledger, key="another", question="how many else")
+        paid = ask(ledger, key="another")
+        assert paid.charged == ("ann",)
+        ledger.settle(paid, {"n": 7})
+        assert ask(ledger, key="of a window that is closed by now").charged == ()
+        ledger.verify()
+
+
+def test_a_spend_that_has_no_name_is_approved_by_its_key(tmp_path: Path) -> None:
+    with FilePlace(tmp_path).open() as ledger:
+        clinic(ledger)
+        with pytest.raises(ApprovalRequired) as asked:
+            ask(ledger, question=None, key="nameless")
+        ledger.approve(asked.value.request, reason="for the report")
+        with pytest.raises(ApprovalRequired):
+            ask(ledger, question=None, key="nameless, too")
+        assert ask(ledger, question=None, key="nameless").charged == ("ann",)
+
+
 def test_an_approval_that_is_over_is_asked_for_once_more(tmp_path: Path) -> None:
     clock = Clock()
     with FilePlace(tmp_path).open(now=clock) as ledger:

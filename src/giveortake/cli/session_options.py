@@ -61,7 +61,7 @@ def _open(arguments: argparse.Namespace, book: str) -> Session:
         neighbours=arguments.neighbours or "add-remove",
         name=arguments.name,
         table=arguments.table,
-        ledger=None if book == MEMORY else book,
+        ledger=book,
         mark=None if book == MEMORY else arguments.mark,
         population=arguments.population,
         new_population=arguments.new_population,

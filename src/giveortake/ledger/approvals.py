@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from giveortake.errors import ApprovalDenied, NotFound
-from giveortake.ledger.digests import approval_digest
+from giveortake.ledger.digests import approval_digests
 from giveortake.ledger.events import event_from_dict
 from giveortake.ledger.expiries import expiry, has_passed
 from giveortake.ledger.registering import named
@@ -120,9 +120,12 @@ def _open(draft: Draft, request: int) -> Requested:
 def decide(draft: Draft, content: dict[str, Any]) -> int | None:
     """None if a large spend was approved and may go through now; else the number under which it waits.
 
-    ApprovalDenied if the custodian has refused it. An approval that is over is asked for once more.
+    ApprovalDenied if the custodian has refused it. An approval that is over is asked for once more. What is asked is
+    approved, and not the key it comes with: whoever asks again, elsewhere or later, has another. A question that has no
+    name is known by its key alone.
     """
-    known = draft.book.requests.get(approval_digest(content))
+    names = approval_digests(content)
+    known = next((draft.book.requests[name] for name in names if name in draft.book.requests), None)
     if known is not None and known.state == "denied":
         assert known.decision is not None  # noqa: S101 (an entry says so)
         reason = draft.stored(known.decision).content["reason"]
@@ -138,5 +141,6 @@ def decide(draft: Draft, content: dict[str, Any]) -> int | None:
         return known.id
     new = secrets.randbelow(_REQUESTS) + _REQUESTS  # a running number would tell how busy others are
     told = {name: content[name] for name in (*_TOLD, "asked", "record") if name in content}
-    draft.add("requested", {"id": new, **told})
+    any_key = {} if content["question"] is None else {"any_key": True}
+    draft.add("requested", {"id": new, **told, **any_key})
     return new

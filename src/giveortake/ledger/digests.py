@@ -31,8 +31,14 @@ def request_digest(content: Mapping[str, Any]) -> str:
 
 
 def approval_digest(content: Mapping[str, Any]) -> str:
-    """What an approval is for: what was asked, of which version of the data."""
-    return digest(canonical({name: content.get(name) for name in (*_ASKED, "version")}))
+    """What an approval is for: what was asked, of which version of the data; with `any_key`, under whatever key."""
+    names = (name for name in (*_ASKED, "version") if not (name == "key" and "any_key" in content))
+    return digest(canonical({name: content.get(name) for name in names}))
+
+
+def approval_digests(content: Mapping[str, Any]) -> tuple[str, str]:
+    """The names under which a spend may have been approved: whatever its key is, and by its key."""
+    return approval_digest({**content, "any_key": True}), approval_digest(content)
 
 
 def question_digest(content: Mapping[str, Any]) -> str | None:

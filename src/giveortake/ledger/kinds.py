@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from giveortake.errors import LedgerDamaged, LedgerTooNew
 from giveortake.ledger.allotments import larger
-from giveortake.ledger.digests import approval_digest
+from giveortake.ledger.digests import approval_digest, approval_digests
 from giveortake.ledger.entries import FORMAT, RESTORE, UPGRADE, canonical, digest
 from giveortake.ledger.levels import FAILURES, DataSet, Grant, Level, Requested, Token
 from giveortake.ledger.promises import promise_from_json
@@ -117,8 +117,9 @@ def _reserved(book: Book, number: int, content: Content) -> None:
             raise LedgerDamaged(f"entry {number} gives out an answer that is not there", hint=RESTORE)
         if reserved.levels:
             book.note(number, "paid", payer, reserved.question)
-    if book.requests and (request := book.requests.pop(approval_digest(content), None)) is not None:
-        request.state = "used"
+    for name in approval_digests(content) if book.requests else ():
+        if (request := book.requests.pop(name, None)) is not None:
+            request.state = "used"
     if isinstance(content["request"], dict) and "profile" in content["request"]:
         book.note(number, "profile", content["dataset"])
 

@@ -316,16 +316,16 @@ def _same_table(draft: Draft, known: DataSet, name: str, fingerprint: str | None
 
 
 def _confirmed(draft: Draft, name: str, fingerprint: str | None, owner_confirms: str | None) -> str | None:
-    """The owner's word that the same table under a second name is meant, if it is needed."""
+    """The owner's word that the same table under a second name, or in a second ledger, is meant: kept if it is said."""
+    if owner_confirms is not None:
+        return named("owner_confirms", owner_confirms)
     other = holder(draft, fingerprint)
     if other is None or other == name:
         return None
-    if owner_confirms is None:
-        raise SameTable(
-            f"the table of {name!r} is registered as {other!r} already: the same people would pay from two budgets",
-            hint='use that name, or pass owner_confirms="why this is meant", which is recorded',
-        )
-    return named("owner_confirms", owner_confirms)
+    raise SameTable(
+        f"the table of {name!r} is registered as {other!r} already: the same people would pay from two budgets",
+        hint='use that name, or pass owner_confirms="why this is meant", which is recorded',
+    )
 
 
 def _rows_per_person(whom: Unit, above: Level, rows_per_person: int | None) -> int | None:

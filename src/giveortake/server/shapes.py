@@ -96,6 +96,11 @@ RELEASED: Schema = {
     "required": ["id", "at", "dataset", "asked", "settled", "failed", "questions"],
     "properties": {"id": TEXT, "at": TEXT, "asked": maybe(TEXT), "settled": TRUTH, "failed": TRUTH},
 }
+APPROVAL: Schema = {
+    "type": "object",
+    "required": ["request", "state", "at", "dataset", "asked", "price", "questions", "reason", "expires"],
+    "properties": {"request": WHOLE, "state": TEXT, "at": TEXT, "price": maybe(TEXT), "reason": maybe(TEXT)},
+}
 RELEASE = text(200)
 PLACE: Schema = {"type": "integer", "minimum": 0, "maximum": 999}
 PART: Schema = {"type": "integer", "minimum": 0, "maximum": 999_999}
