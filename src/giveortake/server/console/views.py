@@ -13,11 +13,11 @@ from giveortake.answers.column import NUMBERS
 from giveortake.answers.numbers import shown, shown_with_margin
 from giveortake.answers.printable import printable
 from giveortake.exact import shown as shown_fraction
+from giveortake.plot.svg.intervals import MOST_ROWS, bars, figure
+from giveortake.plot.svg.scales import brief
 from giveortake.server.console.burn_chart import meter
 from giveortake.server.console.curve_chart import coefficient
-from giveortake.server.console.interval_chart import MOST_ROWS, bars, figure
 from giveortake.server.console.pages import sentence
-from giveortake.server.console.scales import brief
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
