@@ -174,7 +174,7 @@ NEEDS_ROWS: list[Any] = [
     lambda s: gt.learn.moments(s.table(), ["amount"], rho="0.1"),
     lambda s: gt.learn.LinearRegression("amount", ["region"], mu="0.1").fit(s),
     lambda s: gt.learn.LinearRegression("amount", ["region"], mu="0.1").quote(s),
-    lambda s: gt.synth.synthesize(s, columns=["region", "amount"], bins={"amount": [0, 9, 99]}, epsilon="1", delta="1e-9"),
+    lambda s: gt.synth.quote(s, columns=["region", "amount"], bins={"amount": [0, 9, 99]}, epsilon="1", delta="1e-9"),
 ]
 
 
