@@ -22,6 +22,7 @@ from giveortake.learn.estimator import Learner
 from giveortake.learn.features import (
     Feature,
     ScaledNumber,
+    complete,
     encoded,
     feature_from_json,
     features_of,
@@ -214,7 +215,9 @@ class KMeans(Learner):
         if not 1 <= whole("n_clusters", self.n_clusters) <= MOST_CLUSTERS:
             raise InvalidParameter("n_clusters", self.n_clusters, f"is no number up to {MOST_CLUSTERS}")
         features = features_of(data.schema, self.features)
-        return KMeansTask(self._ground(data, [each.name for each in features]), features, self.n_clusters)
+        return KMeansTask(
+            self._ground(data, complete(data.schema, [each.name for each in features])), features, self.n_clusters
+        )
 
     def predict(self, rows: Any) -> npt.NDArray[np.int64]:
         """The place of the nearest centre, of public rows."""

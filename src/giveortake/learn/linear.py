@@ -14,7 +14,7 @@ from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import non_negative, open_probability, positive, shown
 from giveortake.learn.coefficient_intervals import Evidence
 from giveortake.learn.estimator import Regressor
-from giveortake.learn.features import ScaledNumber, added, feature_of, features_of
+from giveortake.learn.features import ScaledNumber, added, complete_and_declared, feature_of, features_of
 from giveortake.learn.lattice import gram_sum
 from giveortake.learn.linear_model import LinearModel, affine
 from giveortake.learn.noise_aware import followed, wiener
@@ -191,7 +191,7 @@ class _Linear(Regressor):
             raise InvalidParameter(
                 "target", self.target, "is no number with declared bounds", hint="LogisticRegression learns classes"
             )
-        ground = self._ground(data, [*(each.name for each in features), target.name])
+        ground = self._ground(data, complete_and_declared(data.schema, (*features, target)))
         return LinearTask(ground, features, target, penalty=penalty, reach=reach, intervals=intervals)
 
     def predict(self, rows: Any) -> Reals:
