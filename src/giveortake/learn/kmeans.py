@@ -28,7 +28,7 @@ from giveortake.learn.features import (
     features_of,
     weighted,
 )
-from giveortake.learn.lattice import one, steps_for, value, vector_sum
+from giveortake.learn.lattice import GRAIN, one, steps_for, value, vector_sum
 from giveortake.learn.model import Model
 from giveortake.learn.standardisation import standardisation_of, standardisation_sum
 from giveortake.learn.task import Task
@@ -54,7 +54,6 @@ STEPS = 5
 MOST_CLUSTERS = 50
 _SPREAD = 1.5  # deviations from the mean between which centres start
 _SEEN = 3.0  # deviations of the noise that a cluster's number of rows has to exceed
-_GRAIN = 1 << 20
 
 
 @final
@@ -142,7 +141,7 @@ def _start(usual: Standardisation, place: int) -> Reals:
 
 
 def _short(numbers: Reals) -> Reals:
-    return np.asarray(np.round(numbers * _GRAIN) / _GRAIN)
+    return np.asarray(np.round(numbers * GRAIN) / GRAIN)
 
 
 @final
