@@ -41,6 +41,18 @@ def asked(page: Any, sql: str, epsilon: str) -> None:
     page.wait_for_selector("#answer")
 
 
+def waits(service: Any) -> None:
+    """Two large spends of an analyst's: one that was denied, and one that waits."""
+    who = {"name": "gus", "datasets": ["visits"], "budget": {"epsilon": "0.1"}, "approval_above": {"epsilon": "0.01"}}
+    service.call("custodian", "POST", "/v1/analysts", who).raise_for_status()
+    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": "gus"}).json()
+    service.tokens["gus"] = made["token"]
+    first = service.answer("gus", "SELECT COUNT(*) AS visits FROM visits", "first", epsilon="0.09").json()
+    request, because = first["error"]["request"], {"reason": "nearly everything at once; half of it would do"}
+    service.call("custodian", "POST", f"/v1/approvals/{request}/deny", because).raise_for_status()
+    service.answer("gus", BY_REGION, "second", epsilon="0.05")
+
+
 def main() -> None:
     """Every screen once, on the service of the demonstration."""
     from browser_window import opened_browser  # noqa: PLC0415 (heavy)
@@ -72,6 +84,9 @@ def main() -> None:
         asked(small, BY_REGION, "0.25")
         taken(small, "phone")
         owner = logged_in(browser, service.address, service.tokens["custodian"])
+        waits(service)
+        owner.goto("/approvals")
+        taken(owner, "approvals")
         owner.goto("/custodian")
         taken(owner, "custodian")
 

@@ -14,6 +14,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from demo_service import Running, running_demo
+from giveortake.privacy.events import Pure
 from giveortake.server.console.pages import POLICY
 
 BY_REGION = "SELECT region, COUNT(*) AS n FROM visits GROUP BY region"
@@ -345,6 +346,63 @@ def test_a_custodian_grants_issues_revokes_and_checks_and_the_revoked_are_told(d
     owner.click("button[value=check]")
     owner.wait_for_selector("b:has-text('It holds.')")
     assert "Workers lost" in owner.text_content("main")
+
+
+def large(service: Running, key: str) -> httpx.Response:
+    """A question of gus's that costs more than they may spend unseen."""
+    return service.answer("gus", "SELECT COUNT(*) AS large FROM visits", key, epsilon="0.008")
+
+
+def test_a_large_spend_waits_with_its_price_is_denied_with_a_reason_and_approved_once(desk: Desk) -> None:
+    service = desk.service
+    grant = {"name": "gus", "datasets": ["visits"], "budget": {"epsilon": "0.02"}}
+    more = {"approval_above": {"epsilon": "0.005"}, "failures": 5}
+    service.call("custodian", "POST", "/v1/analysts", grant | more).raise_for_status()
+    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": "gus"}).json()
+    service.tokens["gus"] = made["token"]
+    assert large(service, "one").json()["error"]["cause"] == "approval_required"
+    owner = desk.window("custodian")
+    owner.goto("/approvals")
+    waiting = owner.locator("section:has-text('gus')").first
+    text = waiting.text_content()
+    assert "SELECT COUNT(*) AS large" in text
+    assert "ε = 0.008" in text
+    assert "40 % for this" in text
+    assert "60 % after" in text
+    waiting.locator("button[value=deny]").click()
+    assert cause(owner) == "invalid"  # without a reason
+    owner.fill("section:has-text('gus') input[name=reason]", "too much at once")
+    owner.click("section:has-text('gus') button[value=deny]")
+    owner.wait_for_selector(".state:has-text('Denied')")
+    told = large(service, "two").json()["error"]
+    assert told["cause"] == "approval_denied"
+    assert "too much at once" in told["message"]
+    log = service.call("gus", "GET", "/releases/visits").text
+    assert "too much at once" in log
+    assert "token " not in log  # who decided is not told
+    owner.click("button:has-text('Approve after all')")
+    owner.wait_for_selector(".state:has-text('for a week')")
+    (mine,) = service.call("gus", "GET", "/v1/datasets/visits/approvals").json()["approvals"]
+    assert (mine["state"], mine["price"]) == ("approved", "ε = 0.008")
+    assert mine["expires"] is not None
+    assert large(service, "three").status_code == 200
+    assert service.call("bob", "GET", "/v1/datasets/visits/approvals").json() == {"approvals": []}
+    owner.goto("/approvals")
+    assert "Nothing waits" in owner.text_content("main")
+    assert "used" in owner.text_content("tbody")
+
+
+def test_failures_are_reset_by_the_custodian_alone_and_written_down(desk: Desk) -> None:
+    with desk.service.book() as book:
+        paid = book.reserve(Pure("1/1000"), dataset="visits", analyst="bob", key="it fails", request="r", question="q")
+        book.fail(paid)
+    owner = desk.window("custodian")
+    owner.goto("/custodian")
+    owner.click("button[aria-label='Reset failures of analyst bob']")
+    owner.wait_for_selector(".state:has-text('As many failures are allowed again')")
+    with desk.service.book() as book:
+        last = [entry for entry in book.history() if entry.kind == "forgiven"][-1]
+    assert last.content["by"].startswith("token ")
 
 
 def test_an_analyst_has_no_custodian_page(bob: Any, desk: Desk) -> None:

@@ -126,9 +126,16 @@ class RemoteSession:
         found = self.post("batch", body)["answers"]
         return [self.answered(document, place) for place, document in enumerate(found)]
 
-    def workload(self, workload: Workload | str, *, table: str | None = None, minimise: str = "rms") -> RemoteWorkload:
+    def workload(
+        self,
+        workload: Workload | str,
+        *,
+        table: str | None = None,
+        minimise: str = "rms",
+        norm: Number | None = None,
+    ) -> RemoteWorkload:
         """Many tables of one private table, declared together and answered under one charge: see `gt.workload`."""
-        return RemoteWorkload(self, workload, table, minimise)
+        return RemoteWorkload(self, workload, table, minimise, norm)
 
     def profile(
         self,

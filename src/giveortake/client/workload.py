@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from giveortake.answers import Answer
     from giveortake.answers.cap_terms import AskTerms
     from giveortake.client.session import RemoteSession
+    from giveortake.exact import Number
     from giveortake.workload import Workload
 
 
@@ -26,13 +27,21 @@ if TYPE_CHECKING:
 class RemoteWorkload:
     """Tables that are asked for together: quoted for free, answered under one charge."""
 
-    def __init__(self, session: RemoteSession, workload: Workload | str, table: str | None, minimise: str) -> None:
+    def __init__(
+        self,
+        session: RemoteSession,
+        workload: Workload | str,
+        table: str | None,
+        minimise: str,
+        norm: Number | None = None,
+    ) -> None:
         self.workload = workload
         self._session = session
         self._said = {
             **workload_document(workload),
             "minimise": minimise,
             **({} if table is None else {"table": table}),
+            **({} if norm is None else {"norm": str(norm)}),
         }
 
     def quote(self, **terms: Unpack[AskTerms]) -> WorkloadQuote:

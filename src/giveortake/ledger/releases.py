@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import AccessDenied, LedgerDamaged, NotFound
 from giveortake.exact import whole
-from giveortake.ledger.book import asked_of
+from giveortake.ledger.digests import asked_of
 from giveortake.ledger.entries import INDEX, RESTORE
 from giveortake.ledger.events import event_from_dict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.drafts import Draft
     from giveortake.ledger.levels import Reserved
     from giveortake.privacy.events import Event
 

@@ -96,6 +96,11 @@ RELEASED: Schema = {
     "required": ["id", "at", "dataset", "asked", "settled", "failed", "questions"],
     "properties": {"id": TEXT, "at": TEXT, "asked": maybe(TEXT), "settled": TRUTH, "failed": TRUTH},
 }
+APPROVAL: Schema = {
+    "type": "object",
+    "required": ["request", "state", "at", "dataset", "asked", "price", "questions", "reason", "expires"],
+    "properties": {"request": WHOLE, "state": TEXT, "at": TEXT, "price": maybe(TEXT), "reason": maybe(TEXT)},
+}
 RELEASE = text(200)
 PLACE: Schema = {"type": "integer", "minimum": 0, "maximum": 999}
 PART: Schema = {"type": "integer", "minimum": 0, "maximum": 999_999}
@@ -104,6 +109,7 @@ WORKLOAD = of(
     sql=SQL,
     table=text(200),
     minimise={"type": "string", "enum": ["rms", "maximum"]},
+    norm=NUMBER,
     tables=listed(of("columns", columns=NAMES, weight=NUMBER, of=maybe(text(200))), 10_000),
     ranges=listed(of("column", column=text(200), by=NAMES, bins=maybe(WHOLE), weight=NUMBER), 100),
 )

@@ -147,23 +147,32 @@ class Session:
         priced = mechanism.price_as_before(price, key)
         return self._mechanism.answer(priced, said.confidence, key)
 
-    def workload(self, workload: Workload | str, *, table: str | None = None, minimise: str = "rms") -> WorkloadQuery:
+    def workload(
+        self,
+        workload: Workload | str,
+        *,
+        table: str | None = None,
+        minimise: str = "rms",
+        norm: Number | None = None,
+    ) -> WorkloadQuery:
         """Many tables of one private table, declared together and answered under one charge: see `gt.workload`.
 
         Noise is planned for all of them at once. `minimise` says what is made least: the "rms" of the noise in a cell,
         every table by its weight, or the "maximum". A workload may also be said in SQL, by GROUP BY with ROLLUP, CUBE
-        or GROUPING SETS: answers have the names that it gives to keys and numbers.
+        or GROUPING SETS: answers have the names that it gives to keys and numbers. With a `norm` all rows of a person
+        count, and persons who are longer are scaled down to it: n rows in one cell of a table have the length n there,
+        and so have n² rows in cells of their own.
         """
         from giveortake.session.workloads import WorkloadQuery  # noqa: PLC0415 (most sessions ask none)
         from giveortake.workload.declared import Workload, workload_of  # noqa: PLC0415 (as above)
 
         if isinstance(workload, str):
             question, sets = sql.read_grouping_sets(workload, self.catalog)
-            return WorkloadQuery(self._mechanism, workload_of(question, sets), question.relation, minimise)
+            return WorkloadQuery(self._mechanism, workload_of(question, sets), question.relation, minimise, norm)
         if not isinstance(workload, Workload):
             raise InvalidParameter("workload", workload, "is no workload", hint='gt.workload.marginals(["a", "b"])')
         relation = self.catalog.private[self._private(table)]
-        return WorkloadQuery(self._mechanism, workload, relation, minimise)
+        return WorkloadQuery(self._mechanism, workload, relation, minimise, norm)
 
     @told_by_name(
         {"column": 's.counter("day", horizon=365, rho="1/100")', "horizon": "horizon=365, in days or numbers"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from giveortake.errors import GiveOrTakeError
 from giveortake.ledger import Entry, ReleaseRecord
 from giveortake.ledger.events import event_from_dict
 
@@ -40,7 +41,16 @@ def asked_document(approval: Approval) -> dict[str, Any]:
     """A large spend that needs approval: who asks, what, at what price, and what was decided."""
     names = ("request", "state", "at", "analyst", "dataset", "version", "asked", "reason", "by", "decided", "expires")
     told = {name: getattr(approval, name) for name in names}
-    return {**told, "event": approval.event.to_dict(), "questions": _questions(approval.record)}
+    price = _price(approval)
+    return {**told, "price": price, "event": approval.event.to_dict(), "questions": _questions(approval.record)}
+
+
+def _price(approval: Approval) -> str | None:
+    """What would be charged, as a promise; None if it makes none that can be said in a line."""
+    try:
+        return str(approval.event.guarantee()).partition(" (")[0]
+    except GiveOrTakeError:
+        return None
 
 
 def _questions(record: Any) -> list[dict[str, Any]]:

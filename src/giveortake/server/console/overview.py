@@ -24,8 +24,8 @@ from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Result, Route
 
 if TYPE_CHECKING:
+    from giveortake.plot.svg.markup import Markup
     from giveortake.privacy import Guarantee
-    from giveortake.server.console.markup import Markup
 
 _DRAWN = 200  # charges of one data set, at most
 _EPSILONS = tuple(map(Fraction, ("0.01", "0.1", "0.5", "1", "2", "5")))

@@ -6,11 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 from giveortake.exact import shown
+from giveortake.plot.svg.scales import brief
 from giveortake.server import asking
 from giveortake.server.console.forms import NONCE, kept_nonce, key_of
 from giveortake.server.console.pages import at, page, patiently
 from giveortake.server.console.profile_chart import profile_chart
-from giveortake.server.console.scales import brief
 from giveortake.server.console.states import Told, told
 from giveortake.server.console.views import standing_view
 from giveortake.server.refusals import Refused

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 from urllib.parse import quote as in_address
 
 from giveortake.errors import InvalidParameter
 from giveortake.exact import shown as shown_fraction
 from giveortake.server import asking
+from giveortake.server.console.approvals_page import approval_view
 from giveortake.server.console.differences import Difference, difference
 from giveortake.server.console.forms import NONCE, Form, kept_nonce, key_of
 from giveortake.server.console.pages import asking_for, at, page, patiently, see
 from giveortake.server.console.snippets import snippets
 from giveortake.server.console.states import NOTHING, Told, told
-from giveortake.server.console.views import answer_of, answer_view, short, table_view
+from giveortake.server.console.views import answer_of, answer_view, decimal, minute, price, short, table_view
 from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Result, Route
 from giveortake.server.schemas import of, text
@@ -22,7 +22,7 @@ from giveortake.server.shapes import RELEASE
 
 _PAGE = 50
 _LOOKED_THROUGH = 1000
-_SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ"}
+_UNDECIDED = 10
 
 
 async def log(call: Call) -> Result:
@@ -35,7 +35,17 @@ async def log(call: Call) -> Result:
     if wanted:
         rows = [row for row in rows if wanted.casefold() in f"{row['asked']} {row['id']}".casefold()]
     more = found["releases"][-1]["id"] if found["more"] and found["releases"] else ""
-    return page(call, "releases.html", here="releases", dataset=call.path["dataset"], rows=rows, q=wanted, more=more)
+    waiting = [] if wanted or further else await _undecided(call)
+    name = call.path["dataset"]
+    return page(call, "releases.html", here="releases", dataset=name, rows=rows, q=wanted, more=more, waiting=waiting)
+
+
+async def _undecided(call: Call) -> list[dict[str, Any]]:
+    """The asker's own large spends that wait, or were decided and not asked again yet, the newest first."""
+    if call.who.analyst is None:
+        return []
+    found: Any = await patiently(asking.approvals, at(call))
+    return [approval_view(each) for each in reversed(found["approvals"]) if each["state"] != "used"][:_UNDECIDED]
 
 
 async def one(call: Call) -> Result:
@@ -152,7 +162,7 @@ def asked_again(record: dict[str, Any]) -> Form:
     plain = {name: str(value) for name, value in caps.items() if isinstance(value, int | str)}
     known = {name: plain[name] for name in ("rows_per_person", "groups_per_person", "rows_per_group") if name in plain}
     epsilon = spend.get("epsilon") if isinstance(spend, dict) else None
-    return Form(sql=said.get("sql") or "", **({} if epsilon is None else {"epsilon": _decimal(epsilon)}), **known)
+    return Form(sql=said.get("sql") or "", **({} if epsilon is None else {"epsilon": decimal(epsilon)}), **known)
 
 
 def _row(record: dict[str, Any]) -> dict[str, Any]:
@@ -161,8 +171,8 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
         "id": record["id"],
         "short": short(record["id"]),
         "asked": " ".join(_asked(record).split()),
-        "at": str(record["at"])[:16].replace("T", " "),
-        "price": _price(questions[0].get("spend")),
+        "at": minute(record["at"]),
+        "price": price(questions[0].get("spend")),
         "settled": record["settled"],
         "failed": record["failed"],
     }
@@ -172,22 +182,6 @@ def _asked(record: dict[str, Any]) -> str:
     """The question as it was written, or else in words."""
     questions = record.get("questions") or [{}]
     return str(questions[0].get("sql") or record.get("asked") or "–")
-
-
-def _price(spend: Any) -> str:
-    if not isinstance(spend, dict):
-        return "–" if spend is None else str(spend)
-    said = [
-        f"{_SIGNS[name]} = {_decimal(value)}" for name, value in spend.items() if name in _SIGNS and value is not None
-    ]
-    return ", ".join(said) or "–"
-
-
-def _decimal(number: Any) -> str:
-    try:
-        return shown_fraction(Fraction(str(number)))
-    except (ValueError, ZeroDivisionError):
-        return str(number)
 
 
 _RELEASE = "/releases/{dataset}/{release}"

@@ -13,11 +13,11 @@ from giveortake.answers.column import NUMBERS
 from giveortake.answers.numbers import shown, shown_with_margin
 from giveortake.answers.printable import printable
 from giveortake.exact import shown as shown_fraction
+from giveortake.plot.svg.intervals import MOST_ROWS, bars, figure
+from giveortake.plot.svg.scales import brief
 from giveortake.server.console.burn_chart import meter
 from giveortake.server.console.curve_chart import coefficient
-from giveortake.server.console.interval_chart import MOST_ROWS, bars, figure
 from giveortake.server.console.pages import sentence
-from giveortake.server.console.scales import brief
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _WITH_BARS = 2  # estimates that get bars beside their numbers
 _UNCERTAIN = 3  # cells that are told
+SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ", "keys": "δ for keys"}
 
 
 def answer_of(document: Mapping[str, Any]) -> Answer:
@@ -191,6 +192,35 @@ def standing_view(
         "after": _percent(max(0.0, 1 - used - share)) if share else "",
         "closed": bool(standing.get("closed")),
     }
+
+
+def minute(moment: str) -> str:
+    """A moment of the ledger, to the minute; in UTC, as all of them are.
+
+    >>> minute("2027-01-31T12:34:56.789012+00:00"), minute("")
+    ('2027-01-31 12:34', '')
+    """
+    return str(moment)[:16].replace("T", " ")
+
+
+def price(spend: Any) -> str:
+    """A spend as it was stated, in signs.
+
+    >>> price({"epsilon": "1/10", "delta": "1/1000000"}), price(None)
+    ('ε = 0.1, δ = 1e-6', '–')
+    """
+    if not isinstance(spend, dict):
+        return "–" if spend is None else str(spend)
+    said = [f"{SIGNS[name]} = {decimal(value)}" for name, value in spend.items() if name in SIGNS and value is not None]
+    return ", ".join(said) or "–"
+
+
+def decimal(number: Any) -> str:
+    """A number that was written exactly, as people write it."""
+    try:
+        return shown_fraction(Fraction(str(number)))
+    except (ValueError, ZeroDivisionError):
+        return str(number)
 
 
 def whole(standing: Mapping[str, Any]) -> str:
