@@ -218,7 +218,7 @@ def price(spend: Any) -> str:
     """A spend as it was stated, in signs.
 
     >>> price({"epsilon": "1/10", "delta": "1/1000000"}), price(None)
-    ('ε = 0.1, δ = 1e-6', '–')
+    ('ε = 0.1, δ = 0.000001', '–')
     """
     if not isinstance(spend, dict):
         return "–" if spend is None else str(spend)
