@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -34,7 +35,7 @@ def test_help_lists_every_command_and_shows_examples(arguments: list[str]) -> No
     assert done.returncode == 0
     assert "examples:" in done.stdout
     for name, command in cli.COMMANDS.items():
-        assert f"  {name} " in done.stdout
+        assert re.search(rf"^    {name}\s", done.stdout, re.MULTILINE)
         assert all(example in done.stdout for example in command.examples)
 
 

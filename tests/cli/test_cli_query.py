@@ -131,12 +131,20 @@ def test_a_table_has_one_budget_whether_it_is_named_by_its_file_or_by_a_configur
     assert "ε of up to 0.4 would fit" in capsys.readouterr().err
 
 
-def test_an_option_may_name_another_ledger_for_a_configuration(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("file", ["trips.csv", "trips.toml"])
+def test_an_option_names_no_second_ledger_for_a_file_that_has_one(
+    folder: Path, file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert query(COUNT, "--epsilon", "0.6") == 0
-    assert cli.main(["query", "trips.toml", COUNT, "--epsilon", "0.6", "--ledger", "others.ledger"]) == 0
-    assert "kept in others.ledger" in capsys.readouterr().err
+    said = PROTECTED if file == "trips.csv" else []
+    capsys.readouterr()
+    assert cli.main(["query", file, COUNT, "--epsilon", "0.6", *said, "--ledger", "others.ledger"]) == 2
+    told = capsys.readouterr().err
+    assert "trips.csv.ledger holds a budget of trips.csv" in told
+    assert "hint: --ledger trips.csv.ledger goes on with that one" in told
+    assert "owner_confirms" not in told
+    assert not (folder / "others.ledger").exists()
+    assert cli.main(["query", file, COUNT, "--epsilon", "0.1", *said, "--ledger", ":memory:"]) == 0
 
 
 def test_a_refused_question_to_a_toml_file_registers_nothing_and_speaks_of_options(

@@ -11,7 +11,7 @@ from ledger_places import Place, place
 
 from giveortake.errors import LedgerDamaged, LedgerRolledBack, LedgerTooNew, LedgerUnavailable
 from giveortake.ledger import Ledger
-from giveortake.ledger.book import Book
+from giveortake.ledger.kinds import KINDS
 from giveortake.ledger.opening import opened
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
@@ -70,7 +70,7 @@ def test_a_good_entry_before_a_bad_one_is_not_committed_either(place: Place) -> 
 def test_an_interruption_while_the_book_takes_an_entry_leaves_nothing_of_it(
     place: Place, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    handler = getattr(Book, f"_{kind}")
+    handler = KINDS[kind]
 
     def stopped(*asked: Any) -> None:
         handler(*asked)
@@ -87,7 +87,7 @@ def test_an_interruption_while_the_book_takes_an_entry_leaves_nothing_of_it(
         begun = ledger.reserve(TENTH, dataset="d", key="begun")
         before = told(ledger)
         with monkeypatch.context() as interrupted:
-            interrupted.setattr(Book, f"_{kind}", stopped)
+            interrupted.setitem(KINDS, kind, stopped)
             with pytest.raises(KeyboardInterrupt):
                 calls[kind](ledger)
         assert told(ledger) == before
@@ -98,7 +98,7 @@ def test_an_interruption_while_the_book_takes_an_entry_leaves_nothing_of_it(
 def test_an_interruption_while_another_writers_entry_is_read_does_not_count_it_twice(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handler = Book._reserved
+    handler = KINDS["reserved"]
 
     def stopped(*asked: Any) -> None:
         handler(*asked)
@@ -109,7 +109,7 @@ def test_an_interruption_while_another_writers_entry_is_read_does_not_count_it_t
         other.levels()
         ledger.reserve(TENTH, dataset="d", key="next")
         with monkeypatch.context() as interrupted:
-            interrupted.setattr(Book, "_reserved", stopped)
+            interrupted.setitem(KINDS, "reserved", stopped)
             with pytest.raises(KeyboardInterrupt):
                 other.levels()
         assert told(other) == told(ledger)

@@ -19,8 +19,9 @@ from ledger_places import FilePlace, Place, ServerPlace, place
 
 from giveortake.errors import GiveOrTakeError, LedgerDamaged, LedgerError, LedgerRolledBack
 from giveortake.ledger import Ledger, reindex, restore
-from giveortake.ledger.book import Book, asked_of, entries_of
+from giveortake.ledger.book import Book
 from giveortake.ledger.checkpoints import checkpoint_of
+from giveortake.ledger.digests import asked_of, entries_of
 from giveortake.ledger.entries import canonical
 from giveortake.ledger.opening import opened
 from giveortake.privacy import ApproxDP, PureDP

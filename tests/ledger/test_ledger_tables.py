@@ -103,7 +103,7 @@ def test_the_same_table_has_another_fingerprint_in_another_ledger(tmp_path: Path
 def test_a_fingerprint_of_0_1_is_compared_once_and_then_keyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = FilePlace(tmp_path)
     with monkeypatch.context() as before:
-        before.setattr("giveortake.ledger.chain.Draft.keyed", lambda _draft, fingerprint: fingerprint)
+        before.setattr("giveortake.ledger.drafts.Draft.keyed", lambda _draft, fingerprint: fingerprint)
         with place.open() as ledger:
             put(ledger, "visits")
             assert ledger.versions("visits") == [("1", CONTENT)]

@@ -14,6 +14,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from demo_service import Running, running_demo
+from giveortake.privacy.events import Pure
 from giveortake.server.console.pages import POLICY
 
 BY_REGION = "SELECT region, COUNT(*) AS n FROM visits GROUP BY region"
@@ -57,7 +58,11 @@ class Desk:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A service of this module's own: workers are killed, budgets used up and analysts revoked."""
-    with running_demo(tmp_path_factory.mktemp("console"), spares=1) as found:
+    folder = tmp_path_factory.mktemp("console")
+    rows = "".join(f"{number},{number % 50},a\n" for number in range(300))
+    (folder / "incoming").mkdir()
+    (folder / "incoming" / "trips.csv").write_text(f"person,fare,kind\n{rows}")
+    with running_demo(folder, spares=1, folders=(folder / "incoming",)) as found:
         yield found
 
 
@@ -88,7 +93,7 @@ def quoted(page: Any, sql: str, epsilon: str) -> Any:
     """The workbench with a question on it, and its price beside it."""
     page.goto("/ask/visits")
     page.fill("#sql", sql)
-    page.fill("#epsilon", epsilon)
+    page.fill("#spend", epsilon)
     page.press("#sql", "Control+Enter")
     page.wait_for_selector("#ask, .state[data-cause]")
     return page
@@ -128,7 +133,7 @@ def test_a_page_of_another_site_can_press_no_button(headers: dict[str, str], des
     before = spent(desk.service, "bob")
     sent = httpx.post(
         f"{desk.service.address}/ask/visits",
-        data={"do": "ask", "sql": BY_REGION, "epsilon": "0.1"},
+        data={"do": "ask", "sql": BY_REGION, "spend": "0.1"},
         headers={"cookie": f"giveortake={desk.service.tokens['bob']}", **headers},
     )
     assert sent.status_code == 403
@@ -161,10 +166,10 @@ def test_a_question_is_quoted_on_a_curve_asked_on_purpose_and_free_the_second_ti
             bob.keyboard.press("ArrowLeft")
     assert bob.get_attribute("#curve-mark circle", "cx") != dot
     bob.wait_for_selector("#ask:not([disabled])")
-    price = bob.input_value("#epsilon")
+    price = bob.input_value("#spend")
     assert bob.text_content("#ask").strip() == f"Ask for ε = {price}"
     assert f"at ε = {price}" in bob.text_content("#exact")
-    bob.fill("#epsilon", "0.05")
+    bob.fill("#spend", "0.05")
     bob.wait_for_selector("#act:has-text('ε = 0.05')")
     assert spent(desk.service, "bob") == 0
     bob.wait_for_selector("#ask:not([disabled])")
@@ -182,6 +187,29 @@ def test_a_question_is_quoted_on_a_curve_asked_on_purpose_and_free_the_second_ti
     bob.wait_for_selector("#answer")
     assert release in bob.url
     assert spent(desk.service, "bob") == pytest.approx(0.05)
+
+
+def test_the_spend_may_be_what_the_budget_has_prices_for_and_a_repeat_is_told_as_free(desk: Desk, bob: Any) -> None:
+    assert bob.locator("#currency").count() == 0  # a pure ε has no price for Gaussian noise
+    page = quoted(desk.window("ann"), BY_REGION, "0.2")
+    signs = {"rho": "ρ = 0.02", "mu": "μ = 0.2", "approximate": "ε = 0.2, δ = 5e-9"}
+    for currency, price in signs.items():  # about the same noise, proposed
+        page.select_option("#currency", currency)
+        page.wait_for_selector(f"#ask:has-text('Ask for {price}')")
+        assert f"Exactly, at {price}" in page.text_content("#exact")
+        assert page.locator("#curve").count() == 1
+    page.click("#ask")
+    page.wait_for_selector("#answer")
+    assert "(Gaussian)" in page.text_content("#answer") or "μ = " in page.text_content("#answer")
+    page.click("#answer-title a")
+    page.fill("input[name=spend]", "0.1")
+    page.click("button:has-text('Refine for this ε')")
+    page.wait_for_url(re.compile(r"/releases/visits/(?!.*refine)"))
+    desk.service.answer("ann", BY_REGION, "another key", epsilon="0.2", delta="5e-9").raise_for_status()
+    page.goto("/releases/visits")
+    assert "free: read again" in page.text_content("tbody tr:first-child")
+    page.goto("/")
+    assert page.locator("svg.chart").count() == 1  # it burned down by what was charged
 
 
 def test_names_are_offered_from_the_schema_and_taken_by_keyboard(bob: Any) -> None:
@@ -207,7 +235,7 @@ def test_what_cannot_be_asked_says_which_construct_and_what_to_write(desk: Desk,
 def test_what_is_too_dear_is_shaded_and_cannot_be_asked_for(bob: Any) -> None:
     bob.goto("/ask/visits")
     bob.fill("#sql", BY_REGION)
-    bob.fill("#epsilon", "3")
+    bob.fill("#spend", "3")
     bob.press("#sql", "Control+Enter")
     bob.wait_for_selector("#act:has-text('too dear as it is')")
     assert bob.locator("#ask").count() == 0
@@ -223,7 +251,7 @@ def test_a_used_up_allotment_says_who_can_grant_more(desk: Desk) -> None:
     assert "too dear as it is" in page.text_content("#act")
     sent = page.request.post(
         "/ask/visits",
-        form={"do": "ask", "sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "0.01"},
+        form={"do": "ask", "sql": "SELECT COUNT(*) AS n FROM visits", "spend": "0.01"},
         headers={"origin": desk.service.address},
     )
     assert "Your allotment is used up" in sent.text()
@@ -245,7 +273,7 @@ def test_a_lost_worker_is_told_as_charged_once_and_the_same_press_gives_the_answ
     desk.complaints.clear()  # the browser tells of a 503
     bob.reload()  # the question and its key are kept by the window
     assert "region = 'north'" in bob.input_value("#sql")
-    bob.fill("#epsilon", "0.01")
+    bob.fill("#spend", "0.01")
     bob.press("#sql", "Control+Enter")
     bob.wait_for_selector("#ask:has-text('0.01'):not([disabled])")
     before = spent(desk.service, "bob")
@@ -273,7 +301,7 @@ def test_refining_citing_downloading_and_the_same_elsewhere(desk: Desk, bob: Any
     code = bob.locator("details pre.code").all_text_contents()
     assert sum("GIVEORTAKE_TOKEN" in each for each in code) == 3
     assert "got_" not in "".join(code)
-    bob.fill("input[name=epsilon]", "0.02")
+    bob.fill("input[name=spend]", "0.02")
     bob.click("button:has-text('Refine')")
     bob.wait_for_url(re.compile(r"/releases/visits/(?!.*refine)"))
     with bob.expect_download() as caught:
@@ -347,6 +375,97 @@ def test_a_custodian_grants_issues_revokes_and_checks_and_the_revoked_are_told(d
     assert "Workers lost" in owner.text_content("main")
 
 
+def large(service: Running, key: str) -> httpx.Response:
+    """A question of gus's that costs more than they may spend unseen."""
+    return service.answer("gus", "SELECT COUNT(*) AS large FROM visits", key, epsilon="0.008")
+
+
+def test_a_large_spend_waits_with_its_price_is_denied_with_a_reason_and_approved_once(desk: Desk) -> None:
+    service = desk.service
+    grant = {"name": "gus", "datasets": ["visits"], "budget": {"epsilon": "0.02"}}
+    more = {"approval_above": {"epsilon": "0.005"}, "failures": 5}
+    service.call("custodian", "POST", "/v1/analysts", grant | more).raise_for_status()
+    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": "gus"}).json()
+    service.tokens["gus"] = made["token"]
+    assert large(service, "one").json()["error"]["cause"] == "approval_required"
+    owner = desk.window("custodian")
+    owner.goto("/approvals")
+    waiting = owner.locator("section:has-text('gus')").first
+    text = waiting.text_content()
+    assert "SELECT COUNT(*) AS large" in text
+    assert "ε = 0.008" in text
+    assert "40 % for this" in text
+    assert "60 % after" in text
+    waiting.locator("button[value=deny]").click()
+    assert cause(owner) == "invalid"  # without a reason
+    owner.fill("section:has-text('gus') input[name=reason]", "too much at once")
+    owner.click("section:has-text('gus') button[value=deny]")
+    owner.wait_for_selector(".state:has-text('Denied')")
+    told = large(service, "two").json()["error"]
+    assert told["cause"] == "approval_denied"
+    assert "too much at once" in told["message"]
+    log = service.call("gus", "GET", "/releases/visits").text
+    assert "too much at once" in log
+    assert "token " not in log  # who decided is not told
+    owner.click("button:has-text('Approve after all')")
+    owner.wait_for_selector(".state:has-text('for a week')")
+    (mine,) = service.call("gus", "GET", "/v1/datasets/visits/approvals").json()["approvals"]
+    assert (mine["state"], mine["price"]) == ("approved", "ε = 0.008")
+    assert mine["expires"] is not None
+    assert large(service, "three").status_code == 200
+    assert service.call("bob", "GET", "/v1/datasets/visits/approvals").json() == {"approvals": []}
+    owner.goto("/approvals")
+    assert "Nothing waits" in owner.text_content("main")
+    assert "used" in owner.text_content("tbody")
+
+
+def test_failures_are_reset_by_the_custodian_alone_and_written_down(desk: Desk) -> None:
+    with desk.service.book() as book:
+        paid = book.reserve(Pure("1/1000"), dataset="visits", analyst="bob", key="it fails", request="r", question="q")
+        book.fail(paid)
+    owner = desk.window("custodian")
+    owner.goto("/custodian")
+    owner.click("button[aria-label='Reset failures of analyst bob']")
+    owner.wait_for_selector(".state:has-text('As many failures are allowed again')")
+    with desk.service.book() as book:
+        last = [entry for entry in book.history() if entry.kind == "forgiven"][-1]
+    assert last.content["by"].startswith("token ")
+
+
+def test_a_table_is_added_by_a_form_that_reads_its_header_and_is_served_at_once(desk: Desk) -> None:
+    owner, service = desk.window("custodian"), desk.service
+    owner.set_default_timeout(90_000)  # workers are started
+    owner.goto("/tables")
+    owner.click("button[value=columns]")
+    assert owner.locator("tbody tr").count() == 3
+    owner.fill("input[name=name]", "trips")
+    owner.select_option("select[name=unit]", "person")
+    owner.fill("input[name=epsilon]", "1")
+    owner.select_option("select[name=c1-kind]", "real")
+    owner.fill("input[name=c1-low]", "0")
+    owner.click("button[value=add]")
+    assert "both bounds" in owner.text_content(".state[data-cause=invalid]")
+    assert owner.input_value("input[name=c1-low]") == "0"  # nothing is lost
+    assert Axe().run(owner).violations_count == 0
+    owner.fill("input[name=c1-high]", "50")
+    owner.fill("input[name=c2-values]", "a, b")
+    owner.fill("input[name=rows_per_person]", "1")
+    owner.click("button[value=add]")
+    owner.wait_for_selector(".state:has-text('trips is behind its budget')")
+    text = owner.text_content("pre.code")
+    assert text.strip() in (service.folder / "giveortake.toml").read_text(encoding="utf-8")
+    assert "incoming/trips.csv" in text
+    with service.book() as book:
+        (added,) = (entry for entry in book.history() if entry.kind == "dataset" and entry.content["name"] == "trips")
+        book.verify()
+    assert added.content["by"].startswith("token ")
+    asked = {"sql": "SELECT kind, AVG(fare) AS fare FROM trips GROUP BY kind", "terms": {"epsilon": "0.5"}, "key": "k"}
+    answered = service.call("custodian", "POST", "/v1/datasets/trips/answer", asked)
+    assert answered.json()["columns"]["kind"] == ["a", "b"]
+    assert service.call("bob", "GET", "/v1/datasets/trips").status_code == 404
+    assert service.call("bob", "GET", "/v1/tables").status_code == 403
+
+
 def test_an_analyst_has_no_custodian_page(bob: Any, desk: Desk) -> None:
     assert "Custodian" not in bob.text_content("nav")
     bob.goto("/custodian")
@@ -361,7 +480,7 @@ def test_everything_but_the_live_curve_works_without_scripts(desk: Desk) -> None
     page = desk.window("bob", java_script_enabled=False, viewport=PHONE)
     page.goto("/ask/visits")
     page.click("ul.plainlist li:nth-child(1) button")
-    page.fill("#epsilon", "0.015")
+    page.fill("#spend", "0.015")
     page.click("button:has-text('Quote again')")
     assert page.locator("#curve").count() == 1
     assert not page.is_visible("#slider")
@@ -380,7 +499,7 @@ def test_the_keyboard_alone_logs_in_quotes_and_asks(desk: Desk) -> None:
     page.goto("/ask/visits")
     tab_to(page, "sql")
     page.keyboard.type("SELECT COUNT(*) AS n FROM visits WHERE amount > 100")
-    tab_to(page, "epsilon")
+    tab_to(page, "spend")
     page.keyboard.press("Control+a")
     page.keyboard.type("0.01")
     page.keyboard.press("Control+Enter")

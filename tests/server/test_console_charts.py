@@ -17,15 +17,15 @@ import giveortake as gt
 from giveortake.answers import Answer
 from giveortake.answers.column import Column
 from giveortake.errors import InvalidParameter
+from giveortake.plot.svg.intervals import MOST_PANELS, MOST_ROWS, bars, figure
+from giveortake.plot.svg.markup import tag
+from giveortake.plot.svg.scales import Scale, brief
 from giveortake.privacy.explaining import beliefs
 from giveortake.server.console.burn_chart import burn_chart, meter
 from giveortake.server.console.curve_chart import curve_chart, curve_table, margin_at
 from giveortake.server.console.differences import difference
-from giveortake.server.console.interval_chart import MOST_PANELS, MOST_ROWS, bars, figure
-from giveortake.server.console.markup import tag
 from giveortake.server.console.profile_chart import profile_chart
 from giveortake.server.console.promise_charts import attacker_chart, belief_chart, group_belief, group_chart
-from giveortake.server.console.scales import Scale, brief
 from giveortake.server.console.snippets import literal, snippets
 
 HOSTILE = "<script>alert(1)</script>\u202e\"'&"

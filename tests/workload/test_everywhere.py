@@ -14,9 +14,11 @@ import giveortake as gt
 from engine_places import EVERYWHERE, place
 from giveortake.compile import Caps, Spend
 from giveortake.mechanisms import Gaussian, residuals
+from giveortake.session import Session
 from giveortake.session.session import mechanism_of
 from giveortake.workload.asked import AskedWorkload
 from giveortake.workload.measurement import measured
+from giveortake.workload.residual_design import ResidualDesign
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -52,6 +54,29 @@ def _table() -> pl.DataFrame:
     return pl.DataFrame(listed, schema_overrides={"id": pl.Int64, "c": pl.Int64, "v": pl.Int64, "d": pl.Date})
 
 
+def _require_scaled(session: Session, table: pl.DataFrame) -> None:
+    """Persons who are longer than a norm count with one factor in all tables, and all others in full."""
+    relation, workload = session.catalog.private["people"], gt.workload.marginals(["a", "c"], up_to=2)
+    asked = AskedWorkload.of(workload, relation, Caps(), "add-remove", Fraction(3, 2))
+    made = measured(asked, Spend(mu=Fraction(1)), "rms")
+    assert isinstance(made.design, ResidualDesign)
+    release = made.read(made.draw(mechanism_of(session).engine))
+    vector = made.design.persons.vector
+    expected, scaled = np.zeros((2, 4)), 0
+    for _, theirs in table.filter(pl.col("a").ne("undeclared") & pl.col("c").le(3)).group_by("id"):
+        cells = np.zeros((2, 4))
+        np.add.at(cells, ([["x", "y"].index(each) for each in theirs["a"]], theirs["c"].to_list()), 1)
+        parts = {(): cells.sum(), (0,): cells.sum(axis=1), (1,): cells.sum(axis=0), (0, 1): cells}
+        square = sum(each.weight * (parts[each.keys] ** 2).sum() for each in vector.components)
+        factor = min(1.0, vector.bound * float(asked.layers[0].unit) / np.sqrt(square))
+        scaled += factor < 1
+        expected += factor * cells
+    assert 0 < scaled < 12
+    assert np.allclose(
+        release.design.estimate(0, (0, 1), release.layers[0]) * float(asked.layers[0].unit), expected.ravel(), atol=0.01
+    )
+
+
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_every_engine_counts_the_same_tables_and_the_same_first_rows(
     name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
@@ -80,6 +105,7 @@ def test_every_engine_counts_the_same_tables_and_the_same_first_rows(
             assert np.allclose(release.design.runs[0].totals(release.runs[0])[:, -1].sum(), len(kept))
         else:
             assert 0 < found.sum() < sum(exactly)
+    _require_scaled(session, table)
     counter = session.counter("d", horizon=3, rho=1)
     first = table.sort("d").group_by("id", maintain_order=True).head(2)
     days = [dt.date(2024, 1, day) for day in ((1, 2) if name == "spark" else (1, 2, 3))]

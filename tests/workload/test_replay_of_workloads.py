@@ -14,6 +14,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.compile import Spend
+from giveortake.engines.sql import vector_statements
 from giveortake.exact import sqrt_up
 from giveortake.mechanisms import Gaussian, Laplace, residuals
 from giveortake.mechanisms.residuals import Contribution, Residual, shrinkage
@@ -45,17 +46,27 @@ FARTHEST: dict[str, Any] = {"id": 99, "a": "x", "b": "u", "c": 0, "v": 5, "w": 0
 @final
 @dataclass(frozen=True)
 class Mode:
-    """Whom a table protects, what a neighbour is, and how many rows of a person count."""
+    """Whom a table protects, what a neighbour is, how many rows of a person count, and how long they may be."""
 
     unit: Any
     neighbours: Any
     rows: int | None
+    norm: Fraction | None = None
 
 
 MODES = [
     Mode(unit, neighbours, rows)
     for unit, rows in ((gt.ROW, None), ("id", 1), ("id", 3))
     for neighbours in ("add-remove", "change-one")
+]
+SCALED = [
+    Mode("id", neighbours, rows, norm)
+    for neighbours, rows, norm in (
+        ("add-remove", None, Fraction(2)),
+        ("add-remove", 3, Fraction(3, 2)),
+        ("add-remove", 1, Fraction(1)),
+        ("change-one", None, Fraction(2)),
+    )
 ]
 
 
@@ -97,15 +108,16 @@ def _session(mode: Mode, tables: list[list[dict[str, Any]]]) -> Session:
     )
 
 
-def _made(session: Session, place: int, spend: Spend) -> WorkloadMeasurement:
+def _made(mode: Mode, session: Session, place: int, spend: Spend) -> WorkloadMeasurement:
     mechanism, relation = mechanism_of(session), session.catalog.private[f"t{place}"]
-    asked = AskedWorkload.of(WORKLOAD, relation, mechanism.caps.of_question(session.caps), mechanism.budget.neighbours)
+    caps = mechanism.caps.of_question(session.caps)
+    asked = AskedWorkload.of(WORKLOAD, relation, caps, mechanism.budget.neighbours, mode.norm)
     return measured(asked, spend, "rms")
 
 
 def _released(mode: Mode, tables: list[list[dict[str, Any]]], spend: Spend) -> list[WorkloadRelease]:
     session = _session(mode, tables)
-    made = [_made(session, place, spend) for place in range(len(tables))]
+    made = [_made(mode, session, place, spend) for place in range(len(tables))]
     return [each.read(each.draw(mechanism_of(session).engine)) for each in made]
 
 
@@ -146,6 +158,28 @@ def test_no_neighbour_moves_the_whitened_parts_by_more_than_is_charged(mode: Mod
     nearest = _nearest(mode, 8)
     assert nearest <= 1 + 1e-9
     assert nearest > (0.6 if mode.neighbours == "change-one" else 0.9)  # sums over parts are an upper bound there
+
+
+@pytest.mark.parametrize("mode", SCALED, ids=str)
+def test_no_person_who_is_scaled_moves_the_whitened_parts_by_more_than_is_charged(
+    mode: Mode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts, sums = gt.workload.marginals(["a", "b", "c"], up_to=2), gt.workload.marginals(["a"], of="v")
+    several = counts + sums if mode.neighbours == "add-remove" else counts  # which never point away from each other
+    monkeypatch.setattr("test_replay_of_workloads.WORKLOAD", several)
+    nearest = _nearest(mode, 8)
+    assert nearest <= 1 + 1e-9
+    assert nearest > 0.6  # the mean that residuals take out is paid for, and not used
+
+
+def test_a_person_who_is_not_scaled_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("test_replay_of_workloads.WORKLOAD", gt.workload.marginals(["a", "b"]))
+    monkeypatch.setattr(vector_statements, "_factor", lambda dialect, _: dialect.double(1))
+    plain = vector_statements._cells_of_persons
+    monkeypatch.setattr(
+        vector_statements, "_cells_of_persons", lambda *given: plain(*given).replace("WHERE m <= ", "WHERE 0 <= ")
+    )
+    assert _nearest(SCALED[0], 4) > 1.5
 
 
 @pytest.mark.parametrize("mode", MODES[:2] + MODES[-2:], ids=str)
@@ -203,7 +237,7 @@ def test_values_that_are_taken_from_the_data_are_caught(monkeypatch: pytest.Monk
 
 def test_what_is_charged_is_the_least_that_the_parts_cost() -> None:
     for mode in MODES:
-        made = _made(_session(mode, [[]]), 0, Spend(mu=Fraction(1, 3)))
+        made = _made(mode, _session(mode, [[]]), 0, Spend(mu=Fraction(1, 3)))
         assert isinstance(made.design, ResidualDesign)
         assert made.design.square() <= made.design.charged**2
         assert float(sqrt_up(made.design.square())) == pytest.approx(1 / 3, rel=1e-6)

@@ -21,6 +21,7 @@ from giveortake.errors import BudgetExceeded, InvalidParameter, NotFound, QueryR
 from giveortake.session.session import mechanism_of
 from giveortake.workload.asked import AskedWorkload
 from giveortake.workload.measurement import measured
+from giveortake.workload.results import WorkloadAnswer
 from statistics_of_draws import ALPHA
 
 GREAT: list[dict[str, Any]] = [{"mu": 10**4}, {"epsilon": 10**5}]
@@ -51,6 +52,10 @@ def _people(count: int = 400, seed: int = 1) -> pl.DataFrame:
 def _session(table: pl.DataFrame | None = None, **more: Any) -> gt.session.Session:
     said: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ZCDP(100), "domains": DOMAINS} | more
     return gt.protect({"people": _people() if table is None else table}, **said)
+
+
+def _total(answer: WorkloadAnswer) -> float:
+    return float(answer[()].to_dict()["n"][0])  # type: ignore[arg-type]  # (a number)
 
 
 def _exactly(table: pl.DataFrame, columns: tuple[str, ...]) -> Counter[tuple[Any, ...]]:
@@ -305,13 +310,53 @@ def test_bad_workloads_are_refused_with_what_to_change_and_cost_nothing() -> Non
 def test_caps_of_one_table_are_refused_by_name_with_the_one_that_a_workload_takes() -> None:
     session = _session(unit="id")
     query = session.workload(gt.workload.marginals(["age", "sex"]))
-    for name, value in [("groups_per_person", 2), ("rows_per_group", 2), ("caps", "best"), ("norm", 3)]:
+    for name, value in [("groups_per_person", 2), ("rows_per_group", 2), ("caps", "best")]:
         said: Any = {name: value, "mu": 1}
         for asked in (query.quote, query.answer):
             with pytest.raises(InvalidParameter, match=rf"{name} = .*\n\n  hint: .*rows_per_person=10"):
                 asked(**said)
     assert query.quote(mu=1, rows_per_person=10).caps == Caps(rows_per_person=10)
+    said = {"norm": 3, "mu": 1}
+    with pytest.raises(InvalidParameter, match=r"hint: s\.workload\(w, norm=10\)"):
+        query.quote(**said)
     assert session.spent == 0
+
+
+def test_with_a_norm_all_rows_of_a_person_count_and_the_noise_follows_the_norm() -> None:
+    w = gt.workload.marginals(COLUMNS, up_to=2)
+    session = _session(unit="id", budget=gt.ZCDP(10**9))
+    short, long = (session.workload(w, norm=norm) for norm in ("3/2", 600))
+    quotes = [each.quote(mu=1) for each in (short, long)]
+    assert quotes[1].rms / quotes[0].rms == pytest.approx(400, rel=0.01)
+    assert quotes[0].caps is None
+    assert "scaled down" in str(quotes[0])
+    table, exactly = _people(), _exactly(_people(), ("age", "sex"))
+    everything: dict[str, Any] = long.answer(mu=10**4)["age", "sex"].to_dict()
+    found = dict(zip(zip(everything["age"], everything["sex"], strict=True), everything["n"], strict=True))
+    assert all(abs(found[key] - count) < 1 for key, count in exactly.items())
+    less = short.answer(mu=10**4)
+    assert 0.3 * len(table) < _total(less) < 0.8 * sum(exactly.values())
+    assert any("norm = 1.5" in note for note in less.notes)
+    with_both = session.workload(w, norm=600).answer(mu=10**4, rows_per_person=1)
+    assert _total(with_both) < 140  # each of both only lowers what counts
+
+
+def test_a_norm_that_bounds_nothing_is_refused_with_what_to_change() -> None:
+    w = gt.workload.marginals(COLUMNS, up_to=2)
+    persons = _session(unit="id", budget=gt.ApproxDP(10, "1e-6"))
+    before = persons.spent
+    for said, terms, told in [
+        ({"norm": "1/2"}, {"mu": 1}, "the length of a single row"),
+        ({"norm": 10**9}, {"mu": 1}, "is too long for so many tables"),
+        ({"norm": 10}, {"epsilon": 1}, r'hint: answer\(rho="1/100"\)'),
+    ]:
+        with pytest.raises(InvalidParameter, match=told):
+            persons.workload(w, **said).answer(**terms)  # type: ignore[arg-type]  # (as it is said)
+    with pytest.raises(QueryRefused, match="without norm="):
+        persons.workload(w + gt.workload.ranges("income"), norm=10).answer(mu=1)
+    with pytest.raises(InvalidParameter, match="rows protect themselves"):
+        _session().workload(w, norm=10).quote(mu=1)
+    assert persons.spent == before
 
 
 def test_a_table_that_was_not_asked_for_is_not_there() -> None:

@@ -15,7 +15,7 @@ from giveortake.errors import GiveOrTakeError, InvalidParameter, meant
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["COMMANDS", "main", "parser_of_all"]
 
 COMMANDS = Commands(
     (
@@ -32,6 +32,8 @@ COMMANDS = Commands(
         "audit",
         "survey",
         "bench",
+        "doctor",
+        "completion",
     )
 )
 
@@ -92,13 +94,18 @@ def _read(given: list[str]) -> argparse.Namespace | None:
     """The arguments of a command; None if there are none, and help was printed instead."""
     if given and given[0] in COMMANDS:
         return _parser([given[0]]).parse_args(given)
-    parser = _parser(list(COMMANDS))
+    parser = parser_of_all()
     if not given:
         parser.print_help()
         return None
     if not given[0].startswith("-"):
         raise _unknown_command(given[0])
     return parser.parse_args(given)
+
+
+def parser_of_all() -> argparse.ArgumentParser:
+    """What reads every command: for whoever wants to know all that can be said."""
+    return _parser(list(COMMANDS))
 
 
 def _unknown_command(name: str) -> InvalidParameter:

@@ -72,6 +72,7 @@ def protected(path: Path) -> Session:
     return gt.protect(
         path,
         unit="person_id",
+        ledger=":memory:",
         budget=gt.ApproxDP("2", "1e-6"),
         domains={"region": REGIONS, "amount": (0, 500)},
         rows_per_person=4,

@@ -6,6 +6,7 @@ import re
 
 _PROFILE = "`giveortake profile FILE --epsilon 0.1 --most-rows N`"
 _COMMANDS = (
+    (r"[,;] or pass owner_confirms=, which is recorded", ""),  # a TOML configuration can say it
     (r"gt\.protect\(…, rows_per_person=\d+\) says it", "a TOML configuration says it"),
     (r"s\.profile\(epsilon=[^)]*\)", _PROFILE),
     (r"s\.profile\(…, most_rows=…\)", "`giveortake profile FILE --most-rows N`"),

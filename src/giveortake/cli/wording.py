@@ -33,7 +33,7 @@ CUSTODIANS = (  # what a TOML file says, and the command line then does not
 @contextmanager
 def in_options(arguments: argparse.Namespace) -> Iterator[None]:
     """Let errors speak of options, where the library speaks of Python's arguments."""
-    known = [*TERMS, *CAP_TERMS, "analyst", "key"]
+    known = [*TERMS, *CAP_TERMS, "analyst", "key", "ledger"]
     if Path(arguments.file).suffix.lower() != ".toml":  # a configuration speaks of its own keys
         known += CUSTODIANS
     try:

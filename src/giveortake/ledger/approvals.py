@@ -9,22 +9,23 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
-from giveortake.errors import ApprovalDenied, NotFound
-from giveortake.ledger.book import approval_digest
+from giveortake.errors import AllowanceExceeded, ApprovalDenied, NotFound
+from giveortake.ledger.digests import approval_digests
 from giveortake.ledger.events import event_from_dict
-from giveortake.ledger.moments import expiry, has_passed
+from giveortake.ledger.expiries import expiry, has_passed
 from giveortake.ledger.registering import named
 
 if TYPE_CHECKING:
-    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.drafts import Draft
     from giveortake.ledger.entries import Json
+    from giveortake.ledger.expiries import Expiry
     from giveortake.ledger.levels import Requested
-    from giveortake.ledger.moments import Expiry
     from giveortake.privacy.events import Event
 
 State: TypeAlias = Literal["waiting", "approved", "denied", "expired", "used"]
 
 _REQUESTS = 1 << 47
+_WAITING = 100  # large spends of one analyst
 _TOLD = ("analyst", "dataset", "event", "key", "question", "request", "version")
 
 
@@ -52,7 +53,10 @@ class Approval:
 
 
 def listed(draft: Draft, *, analyst: str | None, waiting: bool) -> list[Approval]:
-    """The requests there were, of everybody or of one analyst, the oldest first; or those alone that wait."""
+    """The requests of everybody or of one analyst, the oldest first; or those alone that wait.
+
+    Of those about which nothing can be decided any more, the last thousand: entries hold all.
+    """
     return [
         _approval(draft, each)
         for each in draft.book.requests_by_id.values()
@@ -120,9 +124,12 @@ def _open(draft: Draft, request: int) -> Requested:
 def decide(draft: Draft, content: dict[str, Any]) -> int | None:
     """None if a large spend was approved and may go through now; else the number under which it waits.
 
-    ApprovalDenied if the custodian has refused it. An approval that is over is asked for once more.
+    ApprovalDenied if the custodian has refused it. An approval that is over is asked for once more. What is asked is
+    approved, and not the key it comes with: whoever asks again, elsewhere or later, has another. A question that has no
+    name is known by its key alone.
     """
-    known = draft.book.requests.get(approval_digest(content))
+    names = approval_digests(content)
+    known = next((draft.book.requests[name] for name in names if name in draft.book.requests), None)
     if known is not None and known.state == "denied":
         assert known.decision is not None  # noqa: S101 (an entry says so)
         reason = draft.stored(known.decision).content["reason"]
@@ -136,7 +143,18 @@ def decide(draft: Draft, content: dict[str, Any]) -> int | None:
         return None
     if known is not None and known.state == "waiting":
         return known.id
+    _require_patience(draft, content["analyst"])
     new = secrets.randbelow(_REQUESTS) + _REQUESTS  # a running number would tell how busy others are
     told = {name: content[name] for name in (*_TOLD, "asked", "record") if name in content}
-    draft.add("requested", {"id": new, **told})
+    any_key = {} if content["question"] is None else {"any_key": True}
+    draft.add("requested", {"id": new, **told, **any_key})
     return new
+
+
+def _require_patience(draft: Draft, analyst: str | None) -> None:
+    """Refuse one more request of somebody of whom many wait: each is an entry, and stays in memory while it waits."""
+    if sum(each.analyst == analyst and each.state == "waiting" for each in draft.book.requests.values()) >= _WAITING:
+        raise AllowanceExceeded(
+            f"{_WAITING} large spends of yours wait for approval already; nothing was charged",
+            hint="the custodian decides about those first, or ask for less at a time",
+        )

@@ -10,23 +10,24 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 from giveortake.errors import AccessDenied, LedgerDamaged, LedgerRolledBack, LedgerTooNew, NotFound
-from giveortake.ledger.allotments import larger
-from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, UPGRADE, Entry, Point, canonical, digest
+from giveortake.ledger.digests import asked_of, entries_of, question_digest
+from giveortake.ledger.entries import NOTHING, RESTORE, UPGRADE, Entry, Point, digest
 from giveortake.ledger.finds import Finds, name_of
 from giveortake.ledger.hashes import Hashes
-from giveortake.ledger.levels import FAILURES, DataSet, Grant, Level, Paid, Requested, Reserved, Token
-from giveortake.ledger.promises import promise_from_json
-from giveortake.privacy import Unit
+from giveortake.ledger.kinds import KINDS
+from giveortake.ledger.levels import DataSet, Grant, Level, Paid, Requested, Reserved, Token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from giveortake.ledger.entries import Json
     from giveortake.ledger.store import Transaction
-    from giveortake.privacy import Neighbours
 
 Found = TypeVar("Found")
 Asked = TypeVar("Asked")
+
+_OF_ANALYSTS = frozenset({"reserved", "requested", "approved", "denied", "revoked", "readmitted"})
+OF_RESERVATIONS = frozenset({"drawn", "settled", "failed", "repeated"})
 
 
 @final
@@ -78,7 +79,7 @@ class Book:
     revoked: set[str] = field(default_factory=set)
     fingerprints: dict[str, str] = field(default_factory=dict)
     requests: dict[str, Requested] = field(default_factory=dict)  # the last that needed approval, by what was asked
-    requests_by_id: dict[int, Requested] = field(default_factory=dict)  # all of them
+    requests_by_id: dict[int, Requested] = field(default_factory=dict)  # those, and the last that are done
     tokens: dict[str, Token] = field(default_factory=dict)
     before_0_2: bool = False  # whether anything was asked by an earlier version
     moved: int | None = None  # the entry that says that the mark left its place beside the ledger
@@ -110,6 +111,14 @@ class Book:
         rows, self.rows = self.rows, Rows()
         return rows
 
+    def remember(self, reserved: Reserved) -> None:
+        """Keep a reservation in memory until the next checkpoint."""
+        self._recent[reserved.number] = reserved
+
+    def remember_settlement(self, number: int, reservation: int) -> None:
+        """Keep in memory until then which reservation an entry settles."""
+        self._settlements[number] = reservation
+
     def forget_recent(self) -> None:
         """Look up from now on what has been kept in memory so far."""
         self._recent.clear()
@@ -122,13 +131,13 @@ class Book:
             raise LedgerDamaged(f"entry {entry.number} does not follow entry {head}", hint=RESTORE)
         if (entry.number == 1) != (entry.kind == "ledger"):
             raise LedgerDamaged(f"entry {entry.number} cannot be of kind {entry.kind!r}", hint=RESTORE)
-        handler = getattr(self, f"_{entry.kind}", None)
-        if entry.kind not in KINDS or handler is None:  # its hash is right, so somebody meant it
+        handler = KINDS.get(entry.kind)
+        if handler is None:  # its hash is right, so somebody meant it
             raise LedgerTooNew(
                 f"entry {entry.number} is of the kind {entry.kind!r}, which this giveortake does not know", hint=UPGRADE
             )
         try:
-            handler(entry.number, entry.content)
+            handler(self, entry.number, entry.content)
             self._count_used(entry)
             self._list(entry)
         except (LookupError, TypeError, ValueError) as error:
@@ -197,12 +206,12 @@ class Book:
     @property
     def keys(self) -> Lookup[tuple[str | None, str], int]:
         """The reservation that an analyst's idempotency key stands for."""
-        return Lookup(lambda asked: self._first("key", *asked))
+        return Lookup(lambda asked: self.first("key", *asked))
 
     @property
     def ids(self) -> Lookup[str, int]:
         """The reservation that the id of a release names."""
-        return Lookup(lambda asked: self._first("id", asked))
+        return Lookup(lambda asked: self.first("id", asked))
 
     @property
     def profiles(self) -> Lookup[str, list[int]]:
@@ -230,15 +239,17 @@ class Book:
 
     def drawn(self, number: int, place: int) -> int | None:
         """The entry of what was drawn for a reservation at a place, if it was."""
-        return self._first("drawn", number, place)
+        return self.first("drawn", number, place)
 
     def _numbers(self, kind: str, *parts: Json) -> list[int]:
         return self.finds.numbers(name_of(kind, *parts), self.reader)
 
-    def _first(self, kind: str, *parts: Json) -> int | None:
+    def first(self, kind: str, *parts: Json) -> int | None:
+        """The first entry that was noted so."""
         return next(iter(self._numbers(kind, *parts)), None)
 
-    def _note(self, number: int, kind: str, *parts: Json) -> None:
+    def note(self, number: int, kind: str, *parts: Json) -> None:
+        """Say by what an entry is found."""
         self.rows.finds.append(self.finds.add(number, name_of(kind, *parts)))
 
     def _as_reserved(self, number: int) -> Reserved | None:
@@ -247,16 +258,16 @@ class Book:
         if found is not None or not 0 < number <= self.hashes.base:
             return found
         entry = self.hashes.entry(number, self.reader)
-        return self._reserved_as(number, dict(entry.content)) if entry.kind == "reserved" else None
+        return self.reserved_as(number, entry.content) if entry.kind == "reserved" else None
 
     def _reservation(self, number: int) -> Reserved | None:
         found = self._as_reserved(number)
         if found is None or found.answer is not None:
             return found
-        answer, failed = self._first("settled", number), self._first("failed", number) is not None
+        answer, failed = self.first("settled", number), self.first("failed", number) is not None
         return replace(found, answer=answer, failed=failed, lost=self.restored if self.restored > number else None)
 
-    def _reserved_as(self, number: int, content: dict[str, Any]) -> Reserved:
+    def reserved_as(self, number: int, content: Mapping[str, Any]) -> Reserved:
         """A reservation as its own entry says it."""
         levels = tuple(map(int, content["levels"]))
         kind = "population" if content["analyst"] is None else "analyst"
@@ -292,6 +303,16 @@ class Book:
             return None
         return found[-1]
 
+    def grant_of(self, level: Level) -> Grant | None:
+        """The grant that a level belongs to, if it is an analyst's."""
+        return next((grant for grant in self.grants.values() if grant.level is level), None)
+
+    def is_next(self, number: int, place: int) -> bool:
+        """Whether as many draws as this place says were kept for a reservation, and no more."""
+        if type(place) is not int or place < 0:  # True would be another place than 1
+            return False
+        return self.drawn(number, place) is None and (place == 0 or self.drawn(number, place - 1) is not None)
+
     def population(self, name: str) -> Level:
         """The level of a population."""
         return self._found("population", name, self.populations)
@@ -319,7 +340,7 @@ class Book:
         sets = [self.datasets[name] for name in datasets]
         return [self.populations[sets[0].population], *(each.level for each in sets if each.level.budget is not None)]
 
-    def paid_key(self, content: dict[str, Any]) -> tuple[str | None, str] | None:
+    def paid_key(self, content: Mapping[str, Any]) -> tuple[str | None, str] | None:
         """Under what a stored answer is found again: where analysts have allotments, only by who paid for it."""
         question = question_digest(content)
         if question is None:
@@ -340,282 +361,3 @@ class Book:
             there = ", ".join(among) or "none"
             raise NotFound(f"the ledger has no {what} {name!r}", hint=f"there are: {there}")
         return among[name]
-
-    # -- one method for each kind of entry --------------------------------------------------------------------
-
-    def _ledger(self, _number: int, content: dict[str, Any]) -> None:
-        if content["format"] != FORMAT:
-            raise LedgerTooNew(f"this giveortake does not know the format {content['format']!r}", hint=UPGRADE)
-        self.ledger = content["ledger"]
-
-    def _population(self, number: int, content: dict[str, Any]) -> None:
-        self.populations[content["name"]] = self._level(number, "population", content, content["budget"]["neighbours"])
-
-    def _dataset(self, number: int, content: dict[str, Any]) -> None:
-        level = self._level(number, "data set", content, self.populations[content["population"]].neighbours)
-        self.datasets[content["name"]] = DataSet(
-            level,
-            content["population"],
-            level.unit,
-            content["rows_per_person"],
-            content["domains"],
-            [],
-        )
-        self._version(number, content)
-
-    def _rekeyed(self, _number: int, content: dict[str, Any]) -> None:
-        versions = self.datasets[content["name"]].versions
-        place = [name for name, _ in versions].index(content["version"])
-        versions[place] = content["version"], content["fingerprint"]
-        self.fingerprints.setdefault(content["fingerprint"], content["name"])
-
-    def _declared(self, number: int, content: dict[str, Any]) -> None:
-        self.datasets[content["name"]].domains = content["domains"]
-        self._version(number, content)
-
-    def _version(self, _number: int, content: dict[str, Any]) -> None:
-        self.datasets[content["name"]].versions.append((content["version"], content["fingerprint"]))
-        if content["fingerprint"] is not None:
-            self.fingerprints.setdefault(content["fingerprint"], content["name"])
-
-    def _analyst(self, number: int, content: dict[str, Any]) -> None:
-        datasets = tuple(content["datasets"])
-        level = self._level(number, "analyst", content, self.datasets[datasets[0]].level.neighbours)
-        self.grants[content["name"], datasets] = Grant(level, content["name"], datasets)
-        self._allot(level, content)
-
-    def _allot(self, level: Level, content: dict[str, Any]) -> None:
-        """Count what a grant takes from the levels above it."""
-        assert level.budget is not None or "above" not in content  # noqa: S101 (what takes nothing has no budget)
-        for above, taken in content.get("above", {}).items():
-            giver = self.levels[int(above)]
-            giver.allotments[level.number] = larger(giver.allotments.get(level.number), level.budget)  # type: ignore[arg-type]  # (see above)
-            if "rest" in taken:
-                giver.guarded, giver.initial = promise_from_json(taken["rest"]), taken["filter"]
-            else:
-                giver.granted[level.number] = taken["event"]
-                giver.charged = True
-
-    def grant_of(self, level: Level) -> Grant | None:
-        """The grant that a level belongs to, if it is an analyst's."""
-        return next((grant for grant in self.grants.values() if grant.level is level), None)
-
-    def _revoked(self, _number: int, content: dict[str, Any]) -> None:
-        self.revoked.add(content["analyst"])
-
-    def _readmitted(self, _number: int, content: dict[str, Any]) -> None:
-        self.revoked.discard(content["analyst"])
-
-    def _reserved(self, number: int, content: dict[str, Any]) -> None:
-        reserved = self._reserved_as(number, content)
-        if content["key"] is not None:
-            if (content["analyst"], content["key"]) in self.keys:
-                raise LedgerDamaged(f"entry {number} uses an idempotency key twice", hint=RESTORE)
-            self._note(number, "key", content["analyst"], content["key"])
-        self._recent[number] = reserved
-        self._note(number, "id", reserved.id)
-        self.asked += 1
-        self.before_0_2 |= "id" not in content
-        for level in reserved.levels:
-            self.levels[level].charged = True
-        if reserved.answer is None:
-            for level in reserved.own:
-                self.levels[level].asked += 1
-            if reserved.question is not None:
-                self._note(number, "asked", content["analyst"], reserved.question)
-        elif reserved.question is not None:
-            payer = self._payer(reserved)
-            if self._first("paid", payer, reserved.question) is None:
-                raise LedgerDamaged(f"entry {number} gives out an answer that is not there", hint=RESTORE)
-            if reserved.levels:
-                self._note(number, "paid", payer, reserved.question)
-        if self.requests and (request := self.requests.pop(approval_digest(content), None)) is not None:
-            request.state = "used"
-        if isinstance(content["request"], dict) and "profile" in content["request"]:
-            self._note(number, "profile", content["dataset"])
-
-    def _payer(self, reserved: Reserved) -> str | None:
-        """Who may see a stored answer: where analysts have allotments, only who paid for it; else everybody."""
-        return reserved.analyst if self.populations[self.datasets[reserved.dataset].population].allotted else None
-
-    def _settled(self, number: int, content: dict[str, Any]) -> None:
-        reserved = self.reservations.get(content["reservation"])
-        if reserved is None or reserved.answer is not None:
-            raise LedgerDamaged(f"entry {number} settles what is not waiting for an answer", hint=RESTORE)
-        self._note(number, "settled", reserved.number)
-        self._settlements[number] = reserved.number
-        if reserved.question is not None:
-            payer = self._payer(reserved)
-            if self._first("paid", payer, reserved.question) is None:
-                self._note(number, "paid", payer, reserved.question)
-
-    def _drawn(self, number: int, content: dict[str, Any]) -> None:
-        reserved, place = self.reservations.get(content["reservation"]), content["place"]
-        if reserved is None or reserved.answer is not None or not self.is_next(reserved.number, place):
-            raise LedgerDamaged(f"entry {number} was drawn for what is not waiting for it", hint=RESTORE)
-        self._note(number, "drawn", reserved.number, place)
-        for level in reserved.own:
-            self.levels[level].steps += 1
-
-    def is_next(self, number: int, place: int) -> bool:
-        """Whether as many draws as this place says were kept for a reservation, and no more."""
-        if type(place) is not int or place < 0:  # True would be another place than 1
-            return False
-        return self.drawn(number, place) is None and (place == 0 or self.drawn(number, place - 1) is not None)
-
-    def _failed(self, number: int, content: dict[str, Any]) -> None:
-        reserved = self.reservations[content["reservation"]]
-        if not reserved.failed:
-            self._note(number, "failed", reserved.number)
-        self._count_failure(reserved)
-
-    def _repeated(self, _number: int, content: dict[str, Any]) -> None:
-        self._count_failure(self.reservations[content["reservation"]])
-
-    def _count_failure(self, reserved: Reserved) -> None:
-        for level in reserved.own:
-            self.levels[level].failed += 1
-            self.levels[level].failed_ever += 1
-
-    def _forgiven(self, _number: int, content: dict[str, Any]) -> None:
-        self.levels[content["level"]].failed = 0
-
-    def _requested(self, number: int, content: dict[str, Any]) -> None:
-        name = content.get("id", number)  # which 0.1 had not
-        asked = approval_digest(content) if "id" in content else digest(canonical(content))  # as 0.1 named it
-        new = Requested(number, name, asked, content["analyst"])
-        self.requests[new.digest] = self.requests_by_id[new.id] = new
-
-    def _approved(self, number: int, content: dict[str, Any]) -> None:
-        request = self.requests[content["request"]]
-        request.state, request.decision, request.expires = "approved", number, content.get("expires")
-
-    def _denied(self, number: int, content: dict[str, Any]) -> None:
-        request = self.requests[content["request"]]
-        request.state, request.decision, request.expires = "denied", number, None
-
-    def _token(self, number: int, content: dict[str, Any]) -> None:
-        if content["id"] in self.tokens:
-            raise LedgerDamaged(f"entry {number} issues a token twice", hint=RESTORE)
-        self.tokens[content["id"]] = Token(
-            number, content["id"], content["analyst"], content["hash"], content["expires"]
-        )
-
-    def _withdrawn(self, _number: int, content: dict[str, Any]) -> None:
-        self.tokens[content["token"]].revoked = True
-
-    def _budget(self, _number: int, content: dict[str, Any]) -> None:
-        level = self.levels[content["level"]]
-        level.budget = promise_from_json(content["budget"])
-        level.guarded, level.initial = level.budget, content["filter"]
-        level.closed = None
-        if "rest" in content:
-            level.guarded, level.granted = promise_from_json(content["rest"]), {}
-        self._allot(level, content)
-
-    def _checkpoint(self, _number: int, _content: dict[str, Any]) -> None:
-        """It says what the entries before it say: see `checkpoints`."""
-
-    def _moved(self, number: int, content: dict[str, Any]) -> None:
-        if content["what"] == "mark":
-            self.moved = number
-
-    def _restored(self, number: int, content: dict[str, Any]) -> None:
-        for level in content["closed"]:
-            self.levels[level].closed = number
-        self.restored = number
-        for charged in map(int, content["levels"]):
-            self.levels[charged].charged = True
-        if content["event"] is None:
-            self.lost = number
-
-    def _level(self, number: int, kind: str, content: dict[str, Any], neighbours: Neighbours) -> Level:
-        budget, approval = content["budget"], content["approval_above"]
-        level = Level(
-            number,
-            kind,
-            content["name"],
-            Unit(content["unit"]),
-            neighbours,
-            None if budget is None else promise_from_json(budget),
-            None if approval is None else promise_from_json(approval),
-            closed=None if budget is None else self.lost,
-            allotted=content.get("analysts") == "allotted",
-            initial=content.get("filter"),
-            failures=content.get("failures", FAILURES),
-            questions=content.get("questions"),
-        )
-        level.guarded = level.budget
-        self.levels[number] = level
-        return level
-
-
-KINDS = frozenset(
-    {
-        "analyst",
-        "approved",
-        "budget",
-        "checkpoint",
-        "dataset",
-        "declared",
-        "denied",
-        "drawn",
-        "failed",
-        "forgiven",
-        "ledger",
-        "moved",
-        "population",
-        "readmitted",
-        "rekeyed",
-        "repeated",
-        "requested",
-        "reserved",
-        "restored",
-        "revoked",
-        "settled",
-        "token",
-        "version",
-        "withdrawn",
-    }
-)
-
-
-_OF_ANALYSTS = frozenset({"reserved", "requested", "approved", "denied", "revoked", "readmitted"})
-OF_RESERVATIONS = frozenset({"drawn", "settled", "failed", "repeated"})
-
-
-def entries_of(analyst: str) -> str:
-    """The name of the list of an analyst's entries."""
-    return canonical(["entries", analyst])
-
-
-def asked_of(analyst: str | None, dataset: str | None) -> str:
-    """The name of the list of reservations, of everybody or of one analyst, of all data sets or of one."""
-    return canonical(["asked", analyst, dataset])
-
-
-_ASKED = ("analyst", "dataset", "event", "key", "question", "request")
-
-
-def request_digest(content: dict[str, Any]) -> str:
-    """What an idempotency key stands for, in 64 characters: everything that was asked, but not when."""
-    return digest(canonical({name: content.get(name) for name in _ASKED}))
-
-
-def approval_digest(content: dict[str, Any]) -> str:
-    """What an approval is for: what was asked, of which version of the data."""
-    return digest(canonical({name: content.get(name) for name in (*_ASKED, "version")}))
-
-
-def question_digest(content: dict[str, Any]) -> str | None:
-    """What a stored answer answers: the question, the data version it was asked of, and what was spent on it."""
-    if content["question"] is None:
-        return None
-    return digest(canonical({name: content[name] for name in ("dataset", "event", "question", "version")}))
-
-
-def charges(entry: Entry) -> Iterator[tuple[int, Any]]:
-    """The levels that an entry charges, each with the event in its own unit, as JSON."""
-    if entry.kind in {"reserved", "restored"}:
-        for level, grouped in entry.content["levels"].items():
-            yield int(level), grouped or entry.content["event"]

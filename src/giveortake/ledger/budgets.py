@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from giveortake.errors import BudgetExceeded, LedgerMismatch
 from giveortake.ledger.allotments import filter_of_rest, require_addable
-from giveortake.ledger.chain import new_filter
+from giveortake.ledger.drafts import new_filter
 from giveortake.ledger.entries import plain
 from giveortake.ledger.grants import history, own_history, take
 from giveortake.ledger.promises import promise_to_json, protecting
@@ -15,7 +15,7 @@ from giveortake.privacy import ApproxDP
 
 if TYPE_CHECKING:
     from giveortake.accounting.filters import Filter
-    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.drafts import Draft
     from giveortake.ledger.entries import Json
     from giveortake.ledger.levels import Level
     from giveortake.privacy import Guarantee

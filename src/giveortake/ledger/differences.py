@@ -9,7 +9,7 @@ from giveortake.errors import LedgerMismatch
 from giveortake.ledger.promises import promise_from_json
 
 if TYPE_CHECKING:
-    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.drafts import Draft
 
 _MOST_LISTED = 3  # columns that an error names
 

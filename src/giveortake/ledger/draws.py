@@ -13,7 +13,7 @@ from giveortake.errors import AccessDenied, LedgerMismatch, NotFound
 from giveortake.ledger.entries import plain
 
 if TYPE_CHECKING:
-    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.drafts import Draft
     from giveortake.ledger.levels import Reserved
 
 

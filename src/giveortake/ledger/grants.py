@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.errors import BudgetExceeded
 from giveortake.ledger.allotments import filter_of_rest, larger, require_addable, rest
-from giveortake.ledger.book import charges
+from giveortake.ledger.digests import charges
 from giveortake.ledger.entries import Json, plain
 from giveortake.ledger.events import event_from_dict
 from giveortake.ledger.promises import promise_to_json, restated
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from giveortake.accounting.filters import Filter
-    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.drafts import Draft
     from giveortake.ledger.levels import Level
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import HIDDEN, InvalidParameter, LedgerForeign, LedgerMissing, LedgerUnavailable, NotFound, shown
-from giveortake.ledger.chain import Chain, clock
+from giveortake.ledger.chain import Chain
 from giveortake.ledger.checkpoints import EVERY
+from giveortake.ledger.drafts import clock
 from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, Point, entry
 from giveortake.ledger.home import Home
 from giveortake.ledger.indexing import indexed_anew

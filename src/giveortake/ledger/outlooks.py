@@ -10,7 +10,7 @@ from giveortake.ledger import spending
 from giveortake.ledger.standings import standing_of
 
 if TYPE_CHECKING:
-    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.drafts import Draft
     from giveortake.ledger.levels import Level
     from giveortake.ledger.standings import Standing
     from giveortake.privacy.events import Event

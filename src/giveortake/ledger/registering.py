@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.exact import whole
-from giveortake.ledger.chain import KEYED, new_filter
 from giveortake.ledger.differences import other_domains, short
+from giveortake.ledger.drafts import KEYED, new_filter
 from giveortake.ledger.entries import Json, canonical, plain
 from giveortake.ledger.grants import take
 from giveortake.ledger.levels import FAILURES, DataSet
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from giveortake.accounting.filters import Filter
-    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.drafts import Draft
     from giveortake.ledger.levels import Level
 
 Analysts: TypeAlias = Literal["allotted", "pooled"]
@@ -316,16 +316,16 @@ def _same_table(draft: Draft, known: DataSet, name: str, fingerprint: str | None
 
 
 def _confirmed(draft: Draft, name: str, fingerprint: str | None, owner_confirms: str | None) -> str | None:
-    """The owner's word that the same table under a second name is meant, if it is needed."""
+    """The owner's word that the same table under a second name, or in a second ledger, is meant: kept if it is said."""
+    if owner_confirms is not None:
+        return named("owner_confirms", owner_confirms)
     other = holder(draft, fingerprint)
     if other is None or other == name:
         return None
-    if owner_confirms is None:
-        raise SameTable(
-            f"the table of {name!r} is registered as {other!r} already: the same people would pay from two budgets",
-            hint='use that name, or pass owner_confirms="why this is meant", which is recorded',
-        )
-    return named("owner_confirms", owner_confirms)
+    raise SameTable(
+        f"the table of {name!r} is registered as {other!r} already: the same people would pay from two budgets",
+        hint='use that name, or pass owner_confirms="why this is meant", which is recorded',
+    )
 
 
 def _rows_per_person(whom: Unit, above: Level, rows_per_person: int | None) -> int | None:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, final
 
 from giveortake.errors import LedgerDamaged, LedgerMismatch, LedgerMissing, LedgerRolledBack
-from giveortake.ledger.chain import Draft, Filters, clock, snapshot_of
+from giveortake.ledger.drafts import Draft, Filters, clock, snapshot_of
 from giveortake.ledger.entries import NOTHING, Json, Point, canonical, plain, read_entry
 from giveortake.ledger.indexing import indexed_anew
 from giveortake.ledger.opening import home_of, mark_at, store_at

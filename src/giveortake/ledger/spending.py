@@ -17,8 +17,8 @@ from giveortake.errors import (
     PopulationClosed,
 )
 from giveortake.ledger import approvals
-from giveortake.ledger.book import request_digest
-from giveortake.ledger.chain import new_filter
+from giveortake.ledger.digests import request_digest
+from giveortake.ledger.drafts import new_filter
 from giveortake.ledger.entries import plain
 from giveortake.ledger.promises import for_group
 from giveortake.ledger.releases import number_of
@@ -27,7 +27,7 @@ from giveortake.privacy.events import Event
 if TYPE_CHECKING:
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.book import Book
-    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.drafts import Draft
     from giveortake.ledger.levels import DataSet, Level, Reserved
 
 _LONGEST_KEY = 500
@@ -135,7 +135,7 @@ def knows(
     content = _content(event, asked, analyst, key, request=request, question=question)
     earlier = None if key is None else draft.book.keys.get((analyst, key))
     if earlier is not None:
-        return request_digest(dict(draft.stored(earlier).content)) == request_digest(content)
+        return request_digest(draft.stored(earlier).content) == request_digest(content)
     found = draft.book.paid_key(content)
     return found is not None and (found in draft.book.paid or (analyst, found[1]) in draft.book.unsettled)
 
@@ -264,7 +264,7 @@ def levels_of(book: Book, asked: DataSet, analyst: str | None) -> list[Level]:
 
 
 def _again(draft: Draft, earlier: int, content: dict[str, Any]) -> Reservation:
-    if request_digest(dict(draft.stored(earlier).content)) != request_digest(content):
+    if request_digest(draft.stored(earlier).content) != request_digest(content):
         raise IdempotencyConflict(
             f"the idempotency key {content['key']!r} stands for another request",
             hint="use a new key for a new request",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from giveortake.ledger.book import Book
-    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.drafts import Draft
     from giveortake.ledger.levels import Level
     from giveortake.privacy import Guarantee, Unit
 
@@ -38,6 +38,7 @@ class Standing:
     closed: bool
     allotted: bool = False
     allotments: tuple[Guarantee, ...] = ()
+    approval_above: Guarantee | None = None  # what costs more waits for the custodian
 
     def _repr_html_(self) -> str:
         return standings_page([self])
@@ -93,4 +94,5 @@ def standing_of(draft: Draft, level: Level) -> Standing:
         closed=level.closed is not None,
         allotted=level.allotted,
         allotments=tuple(level.allotments.values()),
+        approval_above=level.approval,
     )

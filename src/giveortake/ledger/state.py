@@ -65,7 +65,14 @@ class State:
 
     def seen(self, path: Path) -> Seen | None:
         """What was last seen at a path."""
-        place = self._place(path)
+        return self.read(self._place(path))
+
+    def places(self) -> list[Path]:
+        """The small files of all paths at which a ledger was ever seen."""
+        return sorted((self.folder / "paths").glob("*"))
+
+    def read(self, place: Path) -> Seen | None:
+        """What one of these files says."""
         content = content_of(place)
         try:
             return None if content is None else Seen(**json.loads(content))

@@ -10,7 +10,7 @@ from giveortake.ledger import registering
 
 if TYPE_CHECKING:
     from giveortake.ledger.book import Book
-    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.drafts import Draft
 
 
 @final

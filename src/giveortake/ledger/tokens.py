@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
 from giveortake.errors import AccessDenied, InvalidParameter, NotFound
 from giveortake.ledger.entries import digest
-from giveortake.ledger.moments import expiry, has_passed
+from giveortake.ledger.expiries import expiry, has_passed
 from giveortake.ledger.registering import named
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.drafts import Draft
+    from giveortake.ledger.expiries import Expiry
     from giveortake.ledger.levels import Token
-    from giveortake.ledger.moments import Expiry
 
 Role: TypeAlias = Literal["custodian", "analyst"]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from giveortake.accounting.currencies import Currency
     from giveortake.accounting.filters import Account, Filter
-    from giveortake.ledger.chain import Draft
+    from giveortake.ledger.drafts import Draft
     from giveortake.ledger.levels import DataSet, Level
     from giveortake.privacy.events import Event
 

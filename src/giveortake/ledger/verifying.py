@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, LedgerDamaged, LedgerTooNew
 from giveortake.ledger.allotments import larger, require_addable, require_sound, rest
-from giveortake.ledger.book import Book, charges
-from giveortake.ledger.chain import snapshot_of, used
+from giveortake.ledger.book import Book
 from giveortake.ledger.checkpoints import advance, is_known, require_derived
+from giveortake.ledger.digests import charges
+from giveortake.ledger.drafts import snapshot_of, used
 from giveortake.ledger.entries import INDEX, NOTHING, RESTORE, digest, read_entry
 from giveortake.ledger.events import event_from_dict
 from giveortake.ledger.finds import folded
@@ -252,7 +253,7 @@ class Replay:
         event = event_from_dict(content["event"])
         owed = {level.number: level for level in levels_of(book, asked, content["analyst"])}
         if content["answered_by"] is not None:
-            key = book.paid_key(dict(content))
+            key = book.paid_key(content)
             paid = None if key is None else book.paid.get(key)
             if paid is None or paid.answer != content["answered_by"]:
                 raise LedgerDamaged(f"entry {entry.number} gives out an answer of somebody else", hint=RESTORE)

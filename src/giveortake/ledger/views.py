@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import LedgerDamaged
-from giveortake.ledger.book import OF_RESERVATIONS, entries_of
+from giveortake.ledger.book import OF_RESERVATIONS
+from giveortake.ledger.digests import entries_of
 from giveortake.ledger.entries import INDEX, RESTORE
 
 if TYPE_CHECKING:

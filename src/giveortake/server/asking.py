@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from giveortake.server import shapes
-from giveortake.server.refusals import malformed
+from giveortake.server.refusals import Refused, malformed
 from giveortake.server.results import MEDIA
 from giveortake.server.routes import Call, Reply, Result, Route
 from giveortake.server.schemas import NAMES, NUMBER, OBJECT, TEXT, TRUTH, listed, maybe, of
@@ -41,7 +41,7 @@ async def quote(call: Call) -> Result:
 
 async def curve(call: Call) -> Result:
     """What it would cost at nine spends."""
-    return await call.service.ask(call, "curve", **_question(call))
+    return await call.service.ask(call, "curve", currency=call.body.get("currency"), **_question(call))
 
 
 async def answer(call: Call) -> Result:
@@ -94,6 +94,14 @@ async def releases(call: Call) -> Result:
         limit=call.query.get("limit", 100),
         newest_first=call.query.get("order") == "newest",
     )
+
+
+async def approvals(call: Call) -> Result:
+    """The asker's own large spends, and what was decided about them."""
+    name = call.path["dataset"]
+    if name not in call.who.datasets:  # absent and forbidden are one and the same
+        raise Refused("not_found")
+    return await call.service.ask_clerk(call, "own_approvals", dataset=name)
 
 
 async def release(call: Call) -> Result:
@@ -179,7 +187,7 @@ ROUTES = (
     ),
     Route(
         *("POST", f"{_AT}/curve", "analyst", "margins at nine spends; free", curve),
-        body=of(**_ASKED),
+        body=of(currency=shapes.CURRENCY, **_ASKED),
         result=shapes.CURVE,
     ),
     Route(
@@ -230,6 +238,10 @@ ROUTES = (
         *("GET", f"{_AT}/releases", "analyst", "what the asker has paid for", releases),
         query=_PAGE,
         result=of("releases", "more", releases=listed(shapes.RELEASED), more=TRUTH),
+    ),
+    Route(
+        *("GET", f"{_AT}/approvals", "analyst", "large spends of the asker, and what was decided", approvals),
+        result=of("approvals", approvals=listed(shapes.APPROVAL)),
     ),
     Route(
         *("GET", _RELEASE, "analyst", "an answer that was released, again; free", release),

@@ -15,7 +15,7 @@ from giveortake.wire.standing_documents import level_document
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from giveortake.ledger import Ledger, Standing
+    from giveortake.ledger import Approval, Ledger, Standing
     from giveortake.privacy import Guarantee
     from giveortake.server.worker import Operation
 
@@ -137,9 +137,42 @@ def change_budget(book: Ledger, request: Request) -> dict[str, Any]:
 
 
 def approvals(book: Ledger, request: Request) -> dict[str, Any]:
-    """Large spends, with what they would ask."""
+    """Large spends: what they would ask, at what price, and what that would leave to whoever asks."""
     found = book.approvals(waiting=request["waiting"])
-    return {"approvals": [asked_document(each) for each in found]}
+    return {"approvals": [asked_document(each) | _outlook(book, each) for each in found]}
+
+
+def own_approvals(book: Ledger, request: Request) -> dict[str, Any]:
+    """The asker's own large spends to a data set, and what was decided."""
+    name, analyst = request["dataset"], request["analyst"]
+    book.levels(analyst=analyst, dataset=name)  # who was revoked is told nothing
+    found = [each for each in book.approvals(analyst=analyst) if each.dataset == name]
+    return {"approvals": [_without_who(asked_document(each)) for each in found]}
+
+
+def _without_who(document: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name != "by"}
+
+
+def _outlook(book: Ledger, asked: Approval) -> dict[str, Any]:
+    """How much of the asker's own budget is used now, and would be after this; both None where that cannot be said."""
+    nothing = {"share": None, "share_after": None, "fits": None}
+    if asked.state == "used":
+        return nothing
+    try:
+        levels = book.levels(analyst=asked.analyst, dataset=asked.dataset)
+        own = next(each for each in levels if asked.analyst is not None and each.budget is not None)
+        trial = book.trial(own, dataset=asked.dataset, analyst=asked.analyst)
+    except (AccessDenied, NotFound, StopIteration):
+        return nothing
+    if trial is None:
+        return nothing
+    after = trial.after(asked.event)
+    return {
+        "share": float(trial.share),
+        "share_after": None if after is None else float(after.share),
+        "fits": after is not None,
+    }
 
 
 def approve(book: Ledger, request: Request) -> dict[str, Any]:
@@ -206,6 +239,6 @@ OPERATIONS: dict[str, Callable[[Ledger, Request], dict[str, Any]]] = {
     for each in (
         *(authenticate, tokens, issue_token, revoke_token),
         *(levels, analysts, add_analyst, revoke_analyst, readmit_analyst, change_budget),
-        *(approvals, approve, deny, fail, failures, reset_failures, entries, all_releases, verify),
+        *(approvals, own_approvals, approve, deny, fail, failures, reset_failures, entries, all_releases, verify),
     )
 }

@@ -35,7 +35,16 @@ TERMS: Schema = {
 }
 QUESTION: Schema = {
     "sql": {**SQL, "description": "the question in SQL; or `plan`"},
-    "plan": {**OBJECT, "description": "a question as Query.plan writes it; or `sql`"},
+    "plan": {
+        "type": ["object", "string"],
+        "maxLength": 60_000,
+        "description": "a question as Query.plan writes it, or that as a text, which may nest deeper; or `sql`",
+    },
+}
+CURRENCY: Schema = {
+    "type": "string",
+    "enum": ["epsilon", "rho", "mu", "share"],
+    "description": "in what a curve is drawn if the terms state no spend; epsilon unless said",
 }
 BUDGET: Schema = {
     **of(epsilon=NUMBER, delta=NUMBER, rho=NUMBER, mu=NUMBER),
@@ -93,8 +102,13 @@ ANSWER: Schema = {
 }
 RELEASED: Schema = {
     "type": "object",
-    "required": ["id", "at", "dataset", "asked", "settled", "failed", "questions"],
+    "required": ["id", "at", "dataset", "asked", "settled", "failed", "free", "questions"],
     "properties": {"id": TEXT, "at": TEXT, "asked": maybe(TEXT), "settled": TRUTH, "failed": TRUTH},
+}
+APPROVAL: Schema = {
+    "type": "object",
+    "required": ["request", "state", "at", "dataset", "asked", "price", "questions", "reason", "expires"],
+    "properties": {"request": WHOLE, "state": TEXT, "at": TEXT, "price": maybe(TEXT), "reason": maybe(TEXT)},
 }
 RELEASE = text(200)
 PLACE: Schema = {"type": "integer", "minimum": 0, "maximum": 999}
@@ -104,6 +118,7 @@ WORKLOAD = of(
     sql=SQL,
     table=text(200),
     minimise={"type": "string", "enum": ["rms", "maximum"]},
+    norm=NUMBER,
     tables=listed(of("columns", columns=NAMES, weight=NUMBER, of=maybe(text(200))), 10_000),
     ranges=listed(of("column", column=text(200), by=NAMES, bins=maybe(WHOLE), weight=NUMBER), 100),
 )

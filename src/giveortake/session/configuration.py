@@ -56,6 +56,8 @@ class Configuration:
 
     def require_one_budget(self) -> None:
         """Refuse any other ledger than the one that lies beside the table already."""
+        if "owner_confirms" in self.said:
+            return
         require_no_other_ledger(files_of(self.said["source"]), self.ledger, section=self.name, configuration=self.file)
 
     def open(self, **instead: Any) -> Session:
@@ -64,7 +66,7 @@ class Configuration:
         if "ledger" not in instead:
             self.require_one_budget()
         if told.get("ledger") == MEMORY:
-            told["ledger"] = told["mark"] = None
+            told["mark"] = None
         try:
             return protect(told.pop("source"), name=self.name, **told)
         except GiveOrTakeError as error:

@@ -6,10 +6,13 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from giveortake.engines.registry import is_address
 from giveortake.errors import SameTable, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MEMORY = ":memory:"  # where a ledger is kept that forgets
 
@@ -19,14 +22,45 @@ def usual_ledger(file: str) -> str:
     return f"{file}.ledger"
 
 
+def require_one_budget(source: Any, ledger: str | None) -> None:
+    """Refuse a ledger for a file whose budget is kept in another one: beside it, or where a TOML file beside it says.
+
+    `ledger` is where the session's would be; None, that nobody said so, and it would be forgotten. Whoever says
+    `MEMORY` means that. Links are followed, folders and patterns looked through. A table in memory or in a server has
+    no file, and a copy of a file is another one: nothing is known of these.
+    """
+    if ledger == MEMORY:
+        return
+    instead = "forget what is spent" if ledger is None else f"keep another one at {shown(ledger)}"
+    for file in files_of(source):
+        for kept in _usual_ledgers(file):
+            if os.path.lexists(kept) and not (ledger is not None and _is_same(ledger, kept)):
+                raise _second_budget(f"{kept} holds a budget of {shown(file)}", instead, kept)
+        for configuration, section, kept in _configured(file):
+            told = is_address(kept) or os.path.lexists(kept)
+            if told and kept != ledger and not (ledger is not None and _is_same(ledger, kept)):
+                raise _second_budget(
+                    f"[{section}] of {configuration.name} keeps the budget of {shown(file)} at {shown(kept)}",
+                    instead,
+                    str(shown(kept)),
+                )
+
+
+def _second_budget(known: str, instead: str, kept: str) -> SameTable:
+    return SameTable(
+        f"{known}, and this session would {instead}",
+        hint=f'ledger="{kept}" goes on with that one, ledger=":memory:" tries out what nobody is told; '
+        "if the people are others, move that ledger elsewhere, or pass owner_confirms=, which is recorded",
+    )
+
+
 def require_no_other_ledger(files: list[str], ledger: str | None, *, section: str, configuration: Path) -> None:
     """Refuse a section about a file that has a ledger beside it, unless the section names that one, or forgets all."""
     if ledger == MEMORY:
         return
-    for file in files:
-        beside = usual_ledger(file)
-        if os.path.lexists(beside) and not (ledger is not None and _is_same(ledger, beside)):
-            known = Path(os.path.relpath(beside, configuration.parent)).as_posix()
+    for kept in (kept for file in files for kept in _usual_ledgers(file)):
+        if os.path.lexists(kept) and not (ledger is not None and _is_same(ledger, kept)):
+            known = Path(os.path.relpath(kept, configuration.parent)).as_posix()
             named = "names no ledger" if ledger is None else f"keeps its ledger at {shown(ledger)}"
             raise SameTable(
                 f"[{section}] of {configuration} {named}, and {known} holds a budget of that table already",
@@ -36,22 +70,44 @@ def require_no_other_ledger(files: list[str], ledger: str | None, *, section: st
 
 def require_no_other_configuration(file: str) -> None:
     """Refuse the usual ledger of a file if a TOML file beside it keeps another one about the same file."""
-    for configuration in sorted(Path(file).absolute().parent.glob("*.toml")):
-        for section, ledger in _ledgers_of(configuration, file):
-            if ledger != MEMORY and not _is_same(ledger, usual_ledger(file)):
-                raise SameTable(
-                    f"[{section}] of {configuration.name} keeps the budget of {file} at {shown(ledger)}, and this "
-                    f"would begin another one at {usual_ledger(file)}",
-                    hint=f"ask {configuration.name} instead of {file}; or say --ledger, if the people are others",
-                )
+    for configuration, section, ledger in _configured(file):
+        if not _is_same(ledger, usual_ledger(file)):
+            raise SameTable(
+                f"[{section}] of {configuration.name} keeps the budget of {file} at {shown(ledger)}, and this "
+                f"would begin another one at {usual_ledger(file)}",
+                hint=f"ask {configuration.name} instead of {file}",
+            )
 
 
 def files_of(source: Any) -> list[str]:
-    """Every file that a section reads; addresses are none."""
-    if isinstance(source, str):
-        return [] if is_address(source) else [source]
-    parts = source.values() if isinstance(source, Mapping) else source
-    return [file for part in parts for file in files_of(part)]
+    """Every file that a source reads, as it is named; addresses and tables in memory are none."""
+    if isinstance(source, str | Path):
+        return [] if is_address(source) else [str(source)]
+    if isinstance(source, Mapping):
+        return [file for part in source.values() for file in files_of(part)]
+    return [file for part in source for file in files_of(part)] if isinstance(source, list | tuple) else []
+
+
+def _usual_ledgers(file: str) -> list[str]:
+    """Where the ledger of a file would usually be, and those of what it leads to: a link, a folder, a pattern."""
+    path = Path(file)
+    if path.is_dir():
+        inside = sorted(path.glob("**/*.parquet"))
+    elif any(sign in path.name for sign in "*?["):
+        inside = sorted(path.parent.glob(path.name))
+    else:
+        inside = []
+    named = [part for each in (path, *inside) for part in (str(each), os.path.realpath(each))]
+    return list({os.path.realpath(usual_ledger(part)): usual_ledger(part) for part in reversed(named)}.values())[::-1]
+
+
+def _configured(file: str) -> Iterator[tuple[Path, str, str]]:
+    """The TOML files beside a file that keep a ledger about it, with their section and that ledger."""
+    folders = dict.fromkeys([Path(file).absolute().parent, Path(os.path.realpath(file)).parent])
+    for configuration in (found for folder in folders for found in sorted(folder.glob("*.toml"))):
+        for section, ledger in _ledgers_of(configuration, file):
+            if ledger != MEMORY:
+                yield configuration, section, ledger
 
 
 def beside(configuration: Path, text: str) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from giveortake import ledger as ledgers
 from giveortake.compile import OLDER, Caps, CustodianCaps
 from giveortake.compile.caps import nothing_to_cap
+from giveortake.engines.cache_folder import CacheFolder
 from giveortake.engines.registry import HERE, is_address, open_engine, place_of, table_in
 from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, QueryFailed, meant
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
@@ -27,7 +28,9 @@ from giveortake.privacy import ROW, Guarantee, Unit
 from giveortake.privacy import unit as unit_of
 from giveortake.privacy.units import checked_neighbours
 from giveortake.session.arguments import told_by_name
+from giveortake.session.ledgers_beside import MEMORY, require_one_budget
 from giveortake.session.mechanism import InteractiveMechanism
+from giveortake.session.prepared_questions import PreparedQuestions
 from giveortake.session.session import Session
 from giveortake.session.spool import Spool
 
@@ -75,6 +78,7 @@ def protect(
     threads: int | None = None,
     seconds: float | None = None,
     cache: str | Path | None = None,
+    by: str | None = None,
 ) -> Session:
     """Put a table, or several tables about the same people, behind a privacy budget.
 
@@ -92,11 +96,16 @@ def protect(
     Answers with very many keys are kept in files in the folder `spool`, beside the ledger unless stated.
     `memory` and `threads` are limits for what runs here, `seconds` one for every question. In the folder `cache`, if it
     is stated, a loaded copy of a large CSV file is kept for its user alone: the same file is not read as text again.
+    How questions were read is kept there too.
 
-    Without `ledger` what was spent is kept in memory only, and forgotten with the session. `mark` says where its
+    Without `ledger` what was spent is kept in memory only, and forgotten with the session. A file that has a ledger
+    beside it already (`trips.csv.ledger`, or the one that a TOML file there names) is refused with any other, or
+    none (`SameTable`): the same people would have two budgets. `ledger=":memory:"` says that nobody else is told, and
+    `owner_confirms`, which is recorded, that it is meant. `mark` says where its
     high-water mark is kept, if not in the state folder (`$GIVEORTAKE_STATE`, or the user's own). On a ledger that knows
     people already, `population` says that this table is about them, or `new_population` that it is about others.
-    `failures` is how many questions may run out of memory or time before the owner has to look, 3 unless stated.
+    `failures` is how many questions may run out of memory or time before the owner has to look, 3 unless stated. `by`
+    names whoever puts the table here, in the ledger.
     """
     whom = _unit(unit)
     checked_neighbours(neighbours)
@@ -112,6 +121,8 @@ def protect(
         raise InvalidParameter(
             "mark", str(mark), "belongs to a ledger that is opened here", hint="pass ledger=, a path"
         )
+    if owner_confirms is None:
+        require_one_budget(source, _place(ledger))
     said = dict(domains or {})
     kept = None if cache is None else Path(cache).absolute()
     engine = open_engine(source, memory=memory, threads=threads, seconds=seconds, cache=kept)
@@ -126,7 +137,7 @@ def protect(
         book = (
             ledger
             if isinstance(ledger, ledgers.Ledger)
-            else ledgers.open(":memory:" if ledger is None else str(ledger), mark=mark)
+            else ledgers.open(MEMORY if ledger is None else str(ledger), mark=mark)
         )
         domains_of = {each.name: {column: domain.to_dict() for column, domain in each.columns} for each in private}
         called = name if name is not None and len(private) > 1 else "+".join(each.name for each in private)
@@ -143,6 +154,7 @@ def protect(
             owner_confirms=owner_confirms,
             failures=failures,
             declared=bool(said),
+            by=by,
             owned=book is not ledger,
         )
     except BaseException:
@@ -160,14 +172,33 @@ def protect(
         caps=said_caps,
         analyst=analyst,
         declared=hashlib.sha256(json.dumps(domains_of, sort_keys=True).encode()).hexdigest()[:32],
+        questions=_prepared_questions(kept, origin, [domains_of, str(whom), repr(said_caps)]),
         older=OLDER if book.before_0_2 else (),
     )
     return Session(
         mechanism,
         unasked={each.name: each.unasked for each in sources},
         owns_ledger=not isinstance(ledger, ledgers.Ledger),
-        durable=ledger is not None and str(ledger) != ":memory:",
+        durable=ledger is not None and str(ledger) != MEMORY,
     )
+
+
+def _prepared_questions(kept: Path | None, origin: Origin, declared: list[Any]) -> PreparedQuestions:
+    """Where questions are kept: in memory, and if there is a folder for it, there too."""
+    if kept is None:
+        return PreparedQuestions()
+    from giveortake.session.kept_readings import KeptReadings  # noqa: PLC0415 (for the command line)
+
+    said = json.dumps([*declared, [repr(each) for each in origin.public.values()]], sort_keys=True)
+    return PreparedQuestions(KeptReadings(CacheFolder(kept), origin, said))
+
+
+def _place(ledger: str | Path | ledgers.Ledger | None) -> str | None:
+    """Where a ledger is kept, as far as a file beside it can be compared with that."""
+    if not isinstance(ledger, ledgers.Ledger):
+        return None if ledger is None else str(ledger)
+    name = ledger.chain.store.name
+    return MEMORY if name == "memory" else name
 
 
 def _prepare(engine: Engine, origin: Origin) -> None:
@@ -191,7 +222,7 @@ def _spool_folder(spool: str | Path | None, ledger: str | Path | ledgers.Ledger 
     """Where large answers are kept: beside the ledger; if it is in memory, nowhere for long."""
     if spool is not None:
         return Path(spool)
-    if ledger is None or str(ledger) == ":memory:":
+    if ledger is None or str(ledger) == MEMORY:
         return None
     if isinstance(ledger, ledgers.Ledger) or is_address(str(ledger)):
         return Path(f"{_NAME.sub('_', name)}.answers")

@@ -92,7 +92,7 @@ class WorkloadPricing:
 
     def other_noise(self, spend: Spend, sure: Confidence) -> str | None:
         """What the other noise would do for the same part of what is left of the budget, if it would do better."""
-        if self.asked.cells > MOST_COMPARED:
+        if self.asked.cells > MOST_COMPARED or self.asked.norm is not None:
             return None
         trial = self.mechanism.trial()
         part = trial.part_of_rest(self.event(spend))
@@ -199,7 +199,7 @@ class WorkloadPricing:
         """Whether Laplace noise is to be looked at, Gaussian noise, or both."""
         if [account.currency for account in trial.accounts] == [Epsilon()]:
             return (True,)
-        return (False,) if self.asked.cells > MOST_COMPARED else (False, True)
+        return (False,) if self.asked.cells > MOST_COMPARED or self.asked.norm is not None else (False, True)
 
     def _is_paid(self, spend: Spend) -> bool:
         mechanism, charge = self.mechanism, self.charge(spend)

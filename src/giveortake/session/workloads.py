@@ -14,7 +14,7 @@ from giveortake.session.sealed_draws import sealed_question
 from giveortake.session.stored_answers import MANY
 from giveortake.session.workload_prices import WorkloadPricing
 from giveortake.session.workload_quotes import WorkloadQuote
-from giveortake.workload.asked import AskedWorkload
+from giveortake.workload.asked import AskedWorkload, norm_of
 from giveortake.workload.errors_of_tables import lines_of
 from giveortake.workload.measurement import event_at
 from giveortake.workload.planner import Goal
@@ -22,6 +22,7 @@ from giveortake.workload.results import POST_PROCESSED, WorkloadAnswer
 
 if TYPE_CHECKING:
     from giveortake.answers.cap_terms import AskTerms
+    from giveortake.exact import Number
     from giveortake.ledger import Reservation
     from giveortake.plan import Relation
     from giveortake.session.mechanism import InteractiveMechanism
@@ -38,10 +39,7 @@ _OTHER_CAPS = {
         "weighs the noise of one question, and a workload has many tables",
         "session.profile(…) tells how much each number of rows leaves out; then state rows_per_person=10",
     ),
-    "norm": (
-        "is not stated for workloads: rows are left out whole, and none is scaled down, so that residuals are cheaper",
-        _ROWS,
-    ),
+    "norm": ("belongs to the workload, not to its price", "s.workload(w, norm=10).answer(…)"),
 }
 
 
@@ -56,11 +54,19 @@ class WorkloadQuery:
     many rows of a person count.
     """
 
-    def __init__(self, mechanism: InteractiveMechanism, workload: Workload, relation: Relation, minimise: str) -> None:
+    def __init__(
+        self,
+        mechanism: InteractiveMechanism,
+        workload: Workload,
+        relation: Relation,
+        minimise: str,
+        norm: Number | None = None,
+    ) -> None:
         if minimise not in get_args(Goal):
             raise InvalidParameter("minimise", minimise, "is unknown", hint='minimise="rms", or minimise="maximum"')
         self.workload = workload
         self.minimise: Any = minimise
+        self.norm = norm_of(norm)
         self._mechanism = mechanism
         self._relation = relation
 
@@ -82,7 +88,7 @@ class WorkloadQuery:
             share=share_of_budget(mechanism.budget, event),
             caps=made.asked.counted,
             remaining=mechanism.standing().remaining,
-            remarks=tuple(each for each in (priced.why, priced.refusal) if each is not None),
+            remarks=(*_told(made), *(each for each in (priced.why, priced.refusal) if each is not None)),
             advice=() if cheaper is None else (cheaper,),
         )
 
@@ -114,7 +120,7 @@ class WorkloadQuery:
     def _pricing(self, said: Terms) -> WorkloadPricing:
         mechanism = self._mechanism
         caps = mechanism.resolve_caps(said)
-        asked = AskedWorkload.of(self.workload, self._relation, caps, mechanism.budget.neighbours)
+        asked = AskedWorkload.of(self.workload, self._relation, caps, mechanism.budget.neighbours, self.norm)
         mechanism.origin.require(asked.attributes.question(self._relation, self._sums(asked)))
         return WorkloadPricing(mechanism, asked, self.minimise)
 
@@ -136,12 +142,10 @@ class WorkloadQuery:
             (content,) = mechanism.spool.read(content["spool"])
         release = made.read(content)
         promise = made.event.guarantee(unit=mechanism.budget.unit, neighbours=mechanism.budget.neighbours)
-        person = made.asked.question.relation.person
         notes = [] if reservation.charged else ["asked before at this price: nothing was charged"]
         notes += [] if priced.why is None else [priced.why]
         notes.append(f"rows with an undeclared value of {', '.join(made.asked.attributes.names)} are left out of all")
-        if person is not None:
-            notes.append(f"up to {made.asked.rows:,} rows of a person count; rows without a {person} are left out")
+        notes += ["; ".join(told)] if (told := made.asked.counted_in_words()) else []
         counts = {layer.name for layer in made.asked.layers if layer.of is None} | (
             {"n"} if made.asked.ranges else set()
         )
@@ -160,6 +164,11 @@ class WorkloadQuery:
 
     def __repr__(self) -> str:
         return f"<WorkloadQuery of {self._mechanism.dataset}: {self.workload!r}>"
+
+
+def _told(made: WorkloadMeasurement) -> list[str]:
+    """What of a person counts, where caps do not say it."""
+    return [] if made.asked.norm is None else ["; ".join(made.asked.counted_in_words())]
 
 
 def _terms(said: AskTerms) -> Terms:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from giveortake.errors import GiveOrTakeError
 from giveortake.ledger import Entry, ReleaseRecord
 from giveortake.ledger.events import event_from_dict
 
@@ -23,6 +24,8 @@ def release_document(record: ReleaseRecord) -> dict[str, Any]:
         "key": record.key,
         "settled": record.settled,
         "failed": record.failed,
+        "free": record.free,
+        "readable": record.readable,
         "event": record.event.to_dict(),
         "questions": _questions(record.record),
         "request": record.request,
@@ -33,14 +36,24 @@ def release_document(record: ReleaseRecord) -> dict[str, Any]:
 def release_of(document: dict[str, Any]) -> ReleaseRecord:
     """The record that a document speaks of."""
     names = ("id", "at", "analyst", "dataset", "version", "asked", "record", "request", "key", "settled", "failed")
-    return ReleaseRecord(event=event_from_dict(document["event"]), **{name: document[name] for name in names})
+    event, free = event_from_dict(document["event"]), document.get("free", False)
+    return ReleaseRecord(event=event, free=free, **{name: document[name] for name in names})
 
 
 def asked_document(approval: Approval) -> dict[str, Any]:
     """A large spend that needs approval: who asks, what, at what price, and what was decided."""
     names = ("request", "state", "at", "analyst", "dataset", "version", "asked", "reason", "by", "decided", "expires")
     told = {name: getattr(approval, name) for name in names}
-    return {**told, "event": approval.event.to_dict(), "questions": _questions(approval.record)}
+    price = _price(approval)
+    return {**told, "price": price, "event": approval.event.to_dict(), "questions": _questions(approval.record)}
+
+
+def _price(approval: Approval) -> str | None:
+    """What would be charged, as a promise; None if it makes none that can be said in a line."""
+    try:
+        return str(approval.event.guarantee()).partition(" (")[0]
+    except GiveOrTakeError:
+        return None
 
 
 def _questions(record: Any) -> list[dict[str, Any]]:

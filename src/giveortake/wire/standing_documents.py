@@ -19,7 +19,9 @@ def standing_document(session: Session) -> dict[str, Any]:
 
 def level_document(book: Ledger, standing: Standing) -> dict[str, Any]:
     """Any level of a ledger, for the custodian."""
+    large = standing.approval_above
     named = {"number": standing.number, "name": standing.name, "allotted": standing.allotted}
+    named |= {"approval_above": None if large is None else str(large)}
     return named | _document(standing, book.affordable(standing))
 
 

@@ -32,7 +32,9 @@ def workload_document(workload: Workload | str) -> dict[str, Any]:
 def asked(session: Session, document: Mapping[str, Any]) -> WorkloadQuery:
     """The workload that was sent, asked of a session; what it says is checked as if it had been said in Python."""
     workload: Workload | str = document["sql"] if "sql" in document else _workload(document)
-    return session.workload(workload, table=document.get("table"), minimise=document.get("minimise", "rms"))
+    return session.workload(
+        workload, table=document.get("table"), minimise=document.get("minimise", "rms"), norm=document.get("norm")
+    )
 
 
 def _workload(document: Mapping[str, Any]) -> Workload:
@@ -59,5 +61,6 @@ def answer_document(answer: WorkloadAnswer) -> dict[str, Any]:
     return {
         "release_id": answer.release_id,
         "notes": list(answer.notes),
+        "stacking": answer.stacking,
         "tables": [{"columns": list(names), "answer": json.loads(answer[names].to_json())} for names in answer.tables],
     }

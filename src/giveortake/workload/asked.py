@@ -15,10 +15,12 @@ from giveortake.compile.caps import capped, unbounded
 from giveortake.compile.measures import quantum_of
 from giveortake.engines import Bins, Summand, Tally
 from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.exact import positive, shown
 from giveortake.mechanisms.residuals import Contribution
 from giveortake.plan import Call, Column, Kind, Literal
 from giveortake.plan.moments import moment_of
 from giveortake.workload.attributes import Attributes
+from giveortake.workload.clipped_persons import quantum_of_rows, quantum_of_values, steps_of_row
 from giveortake.workload.covers import covers
 from giveortake.workload.layout import Layout
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.engines.questions import Asked, Quantum
+    from giveortake.exact import Number
     from giveortake.plan import Expression, Question, Relation
     from giveortake.privacy.units import Neighbours
     from giveortake.workload.declared import RangeWish, Workload
@@ -160,7 +163,10 @@ class RangeTable:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class AskedWorkload:
-    """The tables of a workload over a relation in which a unit has at most `rows` rows."""
+    """The tables of a workload over a relation in which a unit has at most `rows` rows.
+
+    With a `norm`, persons may have any number of rows: they are scaled down to that length, in all tables alike.
+    """
 
     question: Question  # as it was asked, and about the rows that count
     attributes: Attributes
@@ -169,28 +175,39 @@ class AskedWorkload:
     caps: Caps
     rows: int
     neighbours: Neighbours
+    norm: Fraction | None = None
 
     @classmethod
-    def of(cls, workload: Workload, relation: Relation, caps: Caps, neighbours: Neighbours) -> AskedWorkload:
+    def of(
+        cls,
+        workload: Workload,
+        relation: Relation,
+        caps: Caps,
+        neighbours: Neighbours,
+        norm: Fraction | None = None,
+    ) -> AskedWorkload:
         """Put to a relation, with caps on the rows of a person. Nothing here looks at a row."""
         attributes = Attributes.of(relation, workload.columns, dict(workload.column_names))
         wishes = workload.wishes()
         sums = [of for of in wishes if of is not None]
         question = capped(attributes.question(relation, sums), caps)
         rows = question.relation.most_rows
-        if rows is None:
-            raise unbounded("rows", "answer(…, rows_per_person=10)")
+        if rows is None and norm is None:
+            raise unbounded("rows", "answer(…, rows_per_person=10), or s.workload(…, norm=10)")
+        layouts = {
+            of: Layout.of(attributes.sizes, [attributes.places(tuple(each)) for each in weights])
+            for of, weights in wishes.items()
+        }
+        steps = _steps(norm, relation, workload, layouts)
         layers = []
         for of, weights in wishes.items():
-            quantum = None if of is None else quantum_of(Column(of).domain(relation.schema), Column(of), centred=False)
+            quantum = _quantum(of, relation, steps)
             if quantum is not None and quantum.least == quantum.most == 0:
                 raise QueryRefused(f"`{of}` is always zero, and so are its sums", hint="leave it out")
-            marginals = [attributes.places(tuple(each)) for each in weights]
-            layout = Layout.of(attributes.sizes, marginals)
             name = dict(workload.measure_names).get(of, "n" if of is None else f"{of}_sum")
-            layers.append(Layer(of, quantum, layout, np.array(list(weights.values())), name))
+            layers.append(Layer(of, quantum, layouts[of], np.array(list(weights.values())), name))
         ranges = tuple(RangeTable.of(each, relation, attributes) for each in workload.ranges)
-        made = cls(question, attributes, tuple(layers), ranges, caps, max(rows, 1), neighbours)
+        made = cls(question, attributes, tuple(layers), ranges, caps, max(rows or 1, 1), neighbours, norm)
         made.require_few_cells()
         return made
 
@@ -227,8 +244,28 @@ class AskedWorkload:
 
     @property
     def counted(self) -> Caps | None:
-        """How much of a person counts; None where rows protect themselves."""
-        return None if self.question.relation.person is None else Caps(rows_per_person=self.rows)
+        """How many rows of a person count; None where rows protect themselves, or nothing says how many."""
+        relation = self.question.relation
+        return None if relation.person is None or relation.most_rows is None else Caps(rows_per_person=self.rows)
+
+    @property
+    def most(self) -> Fraction:
+        """The greatest length that one unit has in a table, in rows."""
+        return Fraction(self.rows) if self.norm is None else self.norm
+
+    def counted_in_words(self) -> list[str]:
+        """What of a person counts, for people to read."""
+        person = self.question.relation.person
+        if person is None:
+            return []
+        found = [] if self.counted is None else [f"up to {self.rows:,} rows of a person count"]
+        if self.norm is not None:
+            found.append(
+                f"persons longer than norm = {shown(self.norm)} are scaled down to it, in all tables alike: "
+                "the length is the root of the sum of the squares of a person's counts in the cells of a table, its "
+                "mean over tables weighed by their noise; how much that leaves out is not known"
+            )
+        return [*found, f"rows without a {person} are left out"]
 
     def in_words(self) -> str:
         """What is asked, in a few words for the ledger; no value is in them."""
@@ -270,4 +307,41 @@ class AskedWorkload:
             "ranges": [each.to_json() for each in self.ranges],
             "rows": self.rows,
             "neighbours": self.neighbours,
+            **({} if self.norm is None else {"norm": str(self.norm)}),
         }
+
+
+def norm_of(said: Number | None) -> Fraction | None:
+    """A norm as it was stated."""
+    if said is None:
+        return None
+    norm = positive("norm", said)
+    if norm < 1:
+        raise InvalidParameter("norm", said, "is below 1, the length of a single row", hint="norm=10")
+    return norm
+
+
+def _steps(
+    norm: Fraction | None, relation: Relation, workload: Workload, layouts: dict[str | None, Layout]
+) -> int | None:
+    """Into how many steps rows are cut, where persons are scaled down to a norm; what cannot be scaled is refused."""
+    if norm is None:
+        return None
+    if relation.person is None:
+        raise InvalidParameter(
+            "norm", str(norm), "scales persons, and rows protect themselves here", hint="leave it out"
+        )
+    if workload.ranges:
+        raise QueryRefused(
+            "ranges add up neighbouring bins, and a length within bins does not bound their running totals",
+            hint="s.workload(…) of the ranges alone, with answer(…, rows_per_person=10) and without norm=",
+        )
+    return steps_of_row(norm, sum(len(each.residuals) for each in layouts.values()))
+
+
+def _quantum(of: str | None, relation: Relation, steps: int | None) -> Quantum | None:
+    """The lattice of a layer; rows that are never scaled are whole."""
+    if of is None:
+        return None if steps is None else quantum_of_rows(steps)
+    domain = Column(of).domain(relation.schema)
+    return quantum_of(domain, Column(of), centred=False) if steps is None else quantum_of_values(domain, steps)

@@ -66,5 +66,5 @@ def _equal_scale(asked: AskedWorkload, design: Design) -> float:
     tables = sum(len(layer.layout.marginals) for layer in asked.layers) + len(asked.ranges)
     changed = 2 if asked.neighbours == "change-one" else 1
     if isinstance(design, LaplaceDesign):
-        return tables * changed * asked.rows / float(design.epsilon)
-    return math.sqrt(tables * changed) * asked.rows * float(design.event.noise_multiplier)  # type: ignore[attr-defined]  # (Gaussian)
+        return tables * changed * float(asked.most) / float(design.epsilon)
+    return math.sqrt(tables * changed) * float(asked.most) * float(design.event.noise_multiplier)  # type: ignore[attr-defined]  # (Gaussian)

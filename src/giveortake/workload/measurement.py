@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.compile.releases import Release, arrays_from_json
-from giveortake.errors import LedgerDamaged
+from giveortake.errors import InvalidParameter, LedgerDamaged
 from giveortake.workload.laplace_design import LaplaceDesign
 from giveortake.workload.residual_design import ResidualDesign
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
     from giveortake.workload.asked import AskedWorkload
+    from giveortake.workload.clipped_persons import ClippedPersons, ClippedTables
     from giveortake.workload.designs import Design
     from giveortake.workload.planner import Goal
 
@@ -55,6 +56,8 @@ class WorkloadMeasurement:
 
     def questions(self) -> list[Asked]:
         """What the engine is asked."""
+        if self._persons is not None:
+            return [self._persons.vector]
         return self.asked.questions(self.tables())
 
     def named(self) -> dict[str, Any]:
@@ -81,7 +84,15 @@ class WorkloadMeasurement:
         for noise, bins in zip(self.design.runs, self.asked.binned(), strict=True):
             yield noise.release(engine.bins(bins), entropy)
 
-    def _exact_tables(self, engine: Engine) -> ExactTables:
+    @property
+    def _persons(self) -> ClippedPersons | None:
+        """What persons add who are scaled down to a norm, if there is one."""
+        scaled = self.asked.norm is not None and isinstance(self.design, ResidualDesign)
+        return self.design.persons if scaled else None  # type: ignore[attr-defined]  # (that of residuals)
+
+    def _exact_tables(self, engine: Engine) -> ExactTables | ClippedTables:
+        if self._persons is not None:
+            return self._persons.tables(engine)
         return ExactTables.of(engine, self.asked, self.tables())
 
     # -- reading --------------------------------------------------------------------------------------------------
@@ -157,6 +168,13 @@ def event_at(spend: Spend) -> Event:
 def measured(asked: AskedWorkload, spend: Spend, goal: Goal) -> WorkloadMeasurement:
     """The least noise that a spend buys for a workload: Gaussian on residuals, or Laplace on tables for a pure ε."""
     design: Design
+    if spend.is_pure and asked.norm is not None:
+        raise InvalidParameter(
+            "norm",
+            str(asked.norm),
+            "bounds a length that Laplace noise does not hide",
+            hint='answer(rho="1/100"): Gaussian noise does; or rows_per_person=10 in place of norm=',
+        )
     if spend.is_pure:
         design = LaplaceDesign.planned(asked, spend.epsilon or Fraction(0), goal)
     else:

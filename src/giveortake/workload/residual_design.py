@@ -16,6 +16,7 @@ from giveortake.exact import ceiling
 from giveortake.mechanisms import Gaussian
 from giveortake.mechanisms.residuals import Residual, cell_variance, rebuilt
 from giveortake.privacy import events
+from giveortake.workload.clipped_persons import ClippedPersons
 from giveortake.workload.designs import BITS, Design, RangeNoise, normal_margin, range_squares, rounded_up, strategy_of
 from giveortake.workload.layout import Incidence
 from giveortake.workload.planner import goal_weights, least_noise
@@ -50,7 +51,8 @@ class ResidualDesign(Design):
     noise, has the squared length Σ ‖Pu‖²/σ². A row that is added has `square_if_added` in every part, one that becomes
     another row `square_if_moved`, and a unit of m rows no more than m times the longer of both, by the triangle
     inequality. So under change-one a total costs nothing as long as its noise is no less than what a row that is left
-    out pays for. Where these are at most μ, the release is μ-GDP [DRS22].
+    out pays for. Where these are at most μ, the release is μ-GDP [DRS22]. Of persons who are scaled down to a norm
+    `ClippedPersons` says how far they move all parts together.
     """
 
     asked: AskedWorkload
@@ -119,6 +121,8 @@ class ResidualDesign(Design):
 
     def square(self) -> Fraction:
         """The greatest squared length of the shift of one unit, rounded up: what is charged is no less."""
+        if self.asked.norm is not None:
+            return self.persons.square()
         added, moved = Fraction(0), Fraction(0)
         for layer, sigmas in zip(self.asked.layers, self.sigmas, strict=True):
             contribution = layer.contribution(self.asked.rows)
@@ -134,6 +138,11 @@ class ResidualDesign(Design):
             added += _added_up([if_added / each.noise.scale_in_steps**2])
             moved += _added_up([if_moved / each.noise.scale_in_steps**2])
         return added if self.asked.neighbours == "add-remove" else max(added, moved)
+
+    @property
+    def persons(self) -> ClippedPersons:
+        """What persons add who are scaled down to a norm, as long as this noise allows."""
+        return ClippedPersons.of(self.asked, self.sigmas, self.charged)
 
     def released(self, layer: int, part: int) -> int:
         return self._residual(layer, part).released
@@ -191,6 +200,11 @@ def _problem(asked: AskedWorkload) -> tuple[Incidence, Floats]:
 
 def _squares(asked: AskedWorkload) -> tuple[Floats, Floats]:
     """What all parts cost, nearly: for a plan, whose price is derived again exactly."""
+    if asked.norm is not None:
+        longest = [
+            (asked.norm * layer.contribution(1).reach) ** 2 for layer in asked.layers for _ in layer.layout.residuals
+        ]
+        return np.array(longest, dtype=np.float64), 2 * np.array(longest, dtype=np.float64)
     added: list[float] = []
     moved: list[float] = []
     for layer in asked.layers:

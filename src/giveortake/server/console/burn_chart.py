@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from giveortake.server.console.markup import Markup, percent, tag
-from giveortake.server.console.plane import Plane
-from giveortake.server.console.scales import Scale
+from giveortake.plot.svg.markup import Markup, percent, tag
+from giveortake.plot.svg.plane import Plane
+from giveortake.plot.svg.scales import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,9 +6,9 @@ import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
-from giveortake.server.console.markup import Markup, joined, percent, tag
-from giveortake.server.console.plane import Plane
-from giveortake.server.console.scales import Scale, brief
+from giveortake.plot.svg.markup import Markup, joined, percent, tag
+from giveortake.plot.svg.plane import Plane
+from giveortake.plot.svg.scales import Scale, brief
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,20 +1,22 @@
-"""The custodian's pages: who may ask, with what, what waits, what failed, and whether the ledger is whole."""
+"""The custodian's desk: who may ask, with what, what failed, and whether the ledger is whole."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from giveortake.server import administration
 from giveortake.server.console.pages import at, page
 from giveortake.server.console.states import Told, told
 from giveortake.server.console.views import amount, whole
-from giveortake.server.refusals import Refused
+from giveortake.server.refusals import Refused, malformed
 from giveortake.server.routes import Call, Result, Route
 from giveortake.server.schemas import of, text
 
 _REASON = "by the custodian, in the console"
+_DAYS = {"1": "a day", "7": "a week", "30": "30 days", "90": "90 days", "365": "a year"}
 _DATASET = re.compile(r"dataset-(.+)", re.DOTALL)
 
 
@@ -54,8 +56,9 @@ async def _shown(call: Call, *, said: Told | None = None, secret: str = "", chec
         analysts=[_person(each) for each in people["analysts"]],
         levels=[_level(each) for each in budgets["levels"]],
         tokens=tokens["tokens"],
-        approvals=[_approval(each) for each in waiting["approvals"]],
+        waiting=len(waiting["approvals"]),
         failures=failed["failures"],
+        days=_DAYS,
         service=failed["service"],
     )
 
@@ -64,16 +67,37 @@ async def _shown(call: Call, *, said: Told | None = None, secret: str = "", chec
 
 
 async def _add_analyst(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    names = [found[1] for each in said if (found := _DATASET.fullmatch(each))]
-    budget = {name: said[name] for name in ("epsilon", "delta") if said.get(name)}
-    body = {"name": said.get("name", ""), "datasets": names, **({"budget": budget} if budget else {})}
+    name = said.get("name", "")
+    large = _stated(said, "above_")
+    numbers = {each: _whole(each, said[each]) for each in ("failures", "questions") if said.get(each)}
+    body = {
+        "name": name,
+        "datasets": [found[1] for each in said if (found := _DATASET.fullmatch(each))],
+        "budget": _stated(said),
+        **({"approval_above": large} if large else {}),
+        **numbers,
+    }
     await administration.add_analyst(replace(at(call), body=body))
-    return f"{said.get('name')} may ask now; a token lets them in", {}
+    return f"{name} may ask now; a token lets them in", {}
+
+
+def _stated(said: dict[str, str], before: str = "") -> dict[str, str]:
+    """The promise that a form states, in whichever currency."""
+    return {name: said[before + name] for name in ("epsilon", "delta", "rho", "mu") if said.get(before + name)}
+
+
+def _whole(name: str, said: str) -> int:
+    if not (said.isascii() and said.isdigit() and len(said) < 10):
+        raise malformed(f"{name} is not a whole number")
+    return int(said)
 
 
 async def _issue_token(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
     name = said.get("name", "")
     body = {"role": "analyst", "name": name} if name else {"role": "custodian"}
+    if said.get("days"):
+        until = datetime.now(UTC) + timedelta(days=_whole("days", said["days"]))
+        body["expires"] = until.isoformat()
     made: Any = await administration.issue_token(replace(at(call), body=body))
     return f"A token for {name or 'a custodian'}: it is shown this once", {"secret": made["token"]}
 
@@ -97,19 +121,9 @@ async def _readmit(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any
 
 
 async def _change_budget(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    budget = {name: said[name] for name in ("epsilon", "delta") if said.get(name)}
-    there = at(call, path={"level": said.get("level", "")}, budget=budget, reason=said.get("reason") or _REASON)
+    there = at(call, path={"level": said.get("level", "")}, budget=_stated(said), reason=said.get("reason") or _REASON)
     await administration.change_budget(there)
     return "A new promise is in place of the old one", {}
-
-
-async def _decide(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    there = at(call, path={"request": said.get("request", "")}, reason=said.get("reason") or _REASON)
-    if said["do"] == "approve":
-        await administration.approve(there)
-        return "Approved, once", {}
-    await administration.deny(there)
-    return "Denied", {}
 
 
 async def _reset_failures(call: Call, said: dict[str, str]) -> tuple[str, dict[str, Any]]:
@@ -130,8 +144,6 @@ _ACTS = {
     "revoke": _revoke,
     "readmit": _readmit,
     "change_budget": _change_budget,
-    "approve": _decide,
-    "deny": _decide,
     "reset_failures": _reset_failures,
     "check": _check,
 }
@@ -159,17 +171,7 @@ def _level(level: dict[str, Any]) -> dict[str, Any]:
         "left": "–" if left is None else f"ε = {amount(left)}",
         "used": "–" if share is None else f"{100 * share:.3g} %",
         "closed": bool(level.get("closed")),
-    }
-
-
-def _approval(asked: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "request": asked["request"],
-        "analyst": asked["analyst"] or "custodian",
-        "dataset": asked["dataset"],
-        "asked": asked["asked"] or "–",
-        "at": str(asked["at"])[:16].replace("T", " "),
-        "spend": (asked.get("questions") or [{}])[0].get("spend"),
+        "large": str(level.get("approval_above") or "").partition(" (")[0],
     }
 
 
@@ -177,7 +179,9 @@ _FORM = {
     **of(
         "do",
         do={"type": "string", "enum": list(_ACTS)},
-        **{name: text(1000, 0) for name in ("name", "epsilon", "delta", "token", "reason", "level", "request")},
+        **{name: text(1000, 0) for name in ("name", "token", "reason", "level", "failures", "questions")},
+        **{f"{before}{name}": text(40, 0) for before in ("", "above_") for name in ("epsilon", "delta", "rho", "mu")},
+        days={"type": "string", "enum": list(_DAYS)},
     ),
     "additionalProperties": text(10, 0),  # a box for each data set, ticked or not there
     "maxProperties": 60,

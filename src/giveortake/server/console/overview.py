@@ -24,8 +24,8 @@ from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Result, Route
 
 if TYPE_CHECKING:
+    from giveortake.plot.svg.markup import Markup
     from giveortake.privacy import Guarantee
-    from giveortake.server.console.markup import Markup
 
 _DRAWN = 200  # charges of one data set, at most
 _EPSILONS = tuple(map(Fraction, ("0.01", "0.1", "0.5", "1", "2", "5")))
@@ -64,7 +64,8 @@ async def _charges(call: Call) -> list[Any] | None:
         if there["more"]:
             return None
         found += there["releases"]
-    return [event_from_dict(each["event"]) for each in sorted(found, key=lambda each: str(each["at"]))]
+    paid = (each for each in found if not each["free"])
+    return [event_from_dict(each["event"]) for each in sorted(paid, key=lambda each: str(each["at"]))]
 
 
 def _burned(card: dict[str, Any], charges: list[Any] | None) -> Markup | None:

@@ -6,11 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 from giveortake.exact import shown
+from giveortake.plot.svg.scales import brief
 from giveortake.server import asking
 from giveortake.server.console.forms import NONCE, kept_nonce, key_of
 from giveortake.server.console.pages import at, page, patiently
 from giveortake.server.console.profile_chart import profile_chart
-from giveortake.server.console.scales import brief
 from giveortake.server.console.states import Told, told
 from giveortake.server.console.views import standing_view
 from giveortake.server.refusals import Refused
@@ -38,6 +38,7 @@ async def made(call: Call) -> Result:
 
 async def _shown(call: Call, *, profile: Any = None, said: Told | None = None, epsilon: str = _SPEND) -> Result:
     it: Any = await patiently(asking.dataset, at(call))
+    standing = standing_view(it["standing"])
     lines = [] if profile is None else profile["lines"]
     best = min(lines, key=lambda line: line["error"]) if lines else None
     return page(
@@ -48,7 +49,7 @@ async def _shown(call: Call, *, profile: Any = None, said: Told | None = None, e
         tables=[table["name"] for table in it["tables"]],
         nonce=kept_nonce(call.body),
         epsilon=epsilon,
-        left=f"ε = {standing_view(it['standing'])['left']}",
+        left=f"{standing['left']} of {standing['whole']}",
         profile=None if profile is None else {**profile, "epsilon": shown(Fraction(profile["epsilon"]))},
         chart=profile_chart(lines),
         lines=[_line(line, best) for line in lines],

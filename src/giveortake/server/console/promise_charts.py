@@ -11,13 +11,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from giveortake.errors import Unprovable
+from giveortake.plot.svg.plane import Plane
+from giveortake.plot.svg.scales import Scale
 from giveortake.privacy.explaining import beliefs
-from giveortake.server.console.plane import Plane
-from giveortake.server.console.scales import Scale
 
 if TYPE_CHECKING:
+    from giveortake.plot.svg.markup import Markup
     from giveortake.privacy import Guarantee
-    from giveortake.server.console.markup import Markup
 
 _SHARES = sorted({*(Fraction(k, 40) for k in range(41)), *(Fraction(k, 200) for k in (1, 2, 3, 197, 198, 199))})
 _WHOLE = Scale(0.0, 1.0)

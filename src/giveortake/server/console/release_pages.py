@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote as in_address
 
 from giveortake.errors import InvalidParameter
 from giveortake.exact import shown as shown_fraction
 from giveortake.server import asking
+from giveortake.server.console.approvals_page import approval_view
 from giveortake.server.console.differences import Difference, difference
-from giveortake.server.console.forms import NONCE, Form, kept_nonce, key_of
+from giveortake.server.console.forms import CURRENCY, NONCE, Form, kept_nonce, key_of
 from giveortake.server.console.pages import asking_for, at, page, patiently, see
 from giveortake.server.console.snippets import snippets
+from giveortake.server.console.spends import currency_of, terms_of
 from giveortake.server.console.states import NOTHING, Told, told
-from giveortake.server.console.views import answer_of, answer_view, short, table_view
+from giveortake.server.console.views import answer_of, answer_view, decimal, minute, price, short, table_view
 from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Result, Route
 from giveortake.server.schemas import of, text
@@ -22,7 +24,7 @@ from giveortake.server.shapes import RELEASE
 
 _PAGE = 50
 _LOOKED_THROUGH = 1000
-_SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ"}
+_UNDECIDED = 10
 
 
 async def log(call: Call) -> Result:
@@ -35,7 +37,17 @@ async def log(call: Call) -> Result:
     if wanted:
         rows = [row for row in rows if wanted.casefold() in f"{row['asked']} {row['id']}".casefold()]
     more = found["releases"][-1]["id"] if found["more"] and found["releases"] else ""
-    return page(call, "releases.html", here="releases", dataset=call.path["dataset"], rows=rows, q=wanted, more=more)
+    waiting = [] if wanted or further else await _undecided(call)
+    name = call.path["dataset"]
+    return page(call, "releases.html", here="releases", dataset=name, rows=rows, q=wanted, more=more, waiting=waiting)
+
+
+async def _undecided(call: Call) -> list[dict[str, Any]]:
+    """The asker's own large spends that wait, or were decided and not asked again yet, the newest first."""
+    if call.who.analyst is None:
+        return []
+    found: Any = await patiently(asking.approvals, at(call))
+    return [approval_view(each) for each in reversed(found["approvals"]) if each["state"] != "used"][:_UNDECIDED]
 
 
 async def one(call: Call) -> Result:
@@ -53,10 +65,9 @@ async def _one(call: Call, said: Told | None) -> Result:
         "release.html",
         here="releases",
         dataset=name,
-        answer=answer_view(answer_of(document), epsilon=form.epsilon),
+        answer=answer_view(answer_of(document), form),
         record={"asked": _asked(record), "sql": form.sql},
-        epsilon=form.epsilon,
-        nonce=kept_nonce(call.body),
+        form=replace(form, nonce=kept_nonce(call.body)),
         snippets=snippets(name, form.sql, form.terms) if form.sql else [],
         told=said,
     )
@@ -65,10 +76,11 @@ async def _one(call: Call, said: Told | None) -> Result:
 async def refined(call: Call) -> Result:
     """Spend more on it, and keep what was paid."""
     name, release = call.path["dataset"], call.path["release"]
-    epsilon = call.body["epsilon"].strip()
-    key = key_of(kept_nonce(call.body), "refine", name, release, epsilon)
+    said = {each: call.body.get(each, "").strip() for each in ("spend", "delta")}
+    terms = terms_of(call.body.get("currency", "epsilon"), **said)
+    key = key_of(kept_nonce(call.body), "refine", name, release, terms)
     try:
-        found: Any = await asking.refine(at(call, terms={"epsilon": epsilon}, key=key))
+        found: Any = await asking.refine(at(call, terms=terms, key=key))
     except Refused as refused:
         return await _one(call, told(refused))
     return see(f"/releases/{in_address(name, safe='')}/{in_address(str(found['release_id']), safe='')}")
@@ -151,8 +163,12 @@ def asked_again(record: dict[str, Any]) -> Form:
     caps = said.get("caps") or {}
     plain = {name: str(value) for name, value in caps.items() if isinstance(value, int | str)}
     known = {name: plain[name] for name in ("rows_per_person", "groups_per_person", "rows_per_group") if name in plain}
-    epsilon = spend.get("epsilon") if isinstance(spend, dict) else None
-    return Form(sql=said.get("sql") or "", **({} if epsilon is None else {"epsilon": _decimal(epsilon)}), **known)
+    if not isinstance(spend, dict) or not spend:
+        return Form(sql=said.get("sql") or "", **known)
+    currency = currency_of(spend)
+    amount = spend.get({"rho": "rho", "mu": "mu"}.get(currency, "epsilon"))
+    delta = "" if spend.get("delta") is None else decimal(spend["delta"])
+    return Form(sql=said.get("sql") or "", currency=currency, spend=decimal(amount), delta=delta, **known)
 
 
 def _row(record: dict[str, Any]) -> dict[str, Any]:
@@ -161,10 +177,10 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
         "id": record["id"],
         "short": short(record["id"]),
         "asked": " ".join(_asked(record).split()),
-        "at": str(record["at"])[:16].replace("T", " "),
-        "price": _price(questions[0].get("spend")),
-        "settled": record["settled"],
-        "failed": record["failed"],
+        "at": minute(record["at"]),
+        "price": "free: read again" if record["free"] else price(questions[0].get("spend")),
+        "readable": record["readable"],
+        "state": "failed" if record["failed"] else "ask again, free" if record["settled"] else "unfinished",
     }
 
 
@@ -172,22 +188,6 @@ def _asked(record: dict[str, Any]) -> str:
     """The question as it was written, or else in words."""
     questions = record.get("questions") or [{}]
     return str(questions[0].get("sql") or record.get("asked") or "–")
-
-
-def _price(spend: Any) -> str:
-    if not isinstance(spend, dict):
-        return "–" if spend is None else str(spend)
-    said = [
-        f"{_SIGNS[name]} = {_decimal(value)}" for name, value in spend.items() if name in _SIGNS and value is not None
-    ]
-    return ", ".join(said) or "–"
-
-
-def _decimal(number: Any) -> str:
-    try:
-        return shown_fraction(Fraction(str(number)))
-    except (ValueError, ZeroDivisionError):
-        return str(number)
 
 
 _RELEASE = "/releases/{dataset}/{release}"
@@ -200,7 +200,7 @@ ROUTES = (
     Route("GET", _RELEASE, "analyst", "one release", one, page=True),
     Route(
         *("POST", f"{_RELEASE}/refine", "analyst", "refine a release", refined),
-        body=of("epsilon", epsilon=text(40), nonce=NONCE),
+        body=of("spend", spend=text(40), delta=text(40, 0), currency=CURRENCY, nonce=NONCE),
         page=True,
         touches=True,
     ),

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from giveortake.server.console import custodian, entrance, overview, profile_page, release_pages, workbench
+from giveortake.server.console import (
+    approvals_page,
+    custodian,
+    entrance,
+    overview,
+    profile_page,
+    release_pages,
+    tables_page,
+    workbench,
+)
 
 ROUTES = (
     *entrance.ROUTES,
@@ -10,5 +19,7 @@ ROUTES = (
     *workbench.ROUTES,
     *release_pages.ROUTES,
     *profile_page.ROUTES,
+    *approvals_page.ROUTES,
     *custodian.ROUTES,
+    *tables_page.ROUTES,
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from giveortake.server.console.markup import Attribute, Markup, number, percent, tag
+from giveortake.plot.svg.markup import Attribute, Markup, number, percent, tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from giveortake.server.console.scales import Scale
+    from giveortake.plot.svg.scales import Scale
 
 _TOP, _BOTTOM = 22, 26  # what titles and ticks take, in pixels
 _RIGHT = 0.03  # what is free at the right, as a share of the width

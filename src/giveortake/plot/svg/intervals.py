@@ -11,9 +11,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers.numbers import shown
-from giveortake.server.console.markup import Markup, joined, number, percent, tag
-from giveortake.server.console.plane import Plane
-from giveortake.server.console.scales import Scale, finite
+from giveortake.plot.svg.markup import Markup, joined, number, percent, tag
+from giveortake.plot.svg.plane import Plane
+from giveortake.plot.svg.scales import Scale, finite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

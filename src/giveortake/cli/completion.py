@@ -1,0 +1,184 @@
+"""`giveortake completion`: a script by which a shell completes commands, actions, options and their choices."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from giveortake.cli.command import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_INSTALL = {
+    "bash": "giveortake completion bash > ~/.local/share/bash-completion/completions/giveortake",
+    "zsh": "giveortake completion zsh > ~/.zfunc/_giveortake   (a folder that is in $fpath before compinit)",
+    "fish": "giveortake completion fish > ~/.config/fish/completions/giveortake.fish",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A point on the command line: the command and action said so far, and what may follow, with a word about each."""
+
+    path: tuple[str, ...]
+    actions: dict[str, str]
+    options: dict[str, str]
+    choices: dict[str, tuple[str, ...]]  # of an option that takes one of a few values
+
+    @property
+    def said(self) -> str:
+        """The path as it is typed."""
+        return " ".join(self.path)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the script for a shell."""
+    from giveortake.cli import parser_of_all  # noqa: PLC0415 (it imports the commands, of which this is one)
+
+    sys.stdout.write(_SCRIPTS[arguments.shell](list(places(parser_of_all()))))
+    return 0
+
+
+def places(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> Iterator[Place]:
+    """Every point of a command line at which something can be completed, the outermost first."""
+    nested: dict[str, argparse.ArgumentParser] = {}
+    actions: dict[str, str] = {}
+    options: dict[str, str] = {}
+    choices: dict[str, tuple[str, ...]] = {}
+    for each in parser._actions:  # noqa: SLF001 (argparse has no other way to ask what a parser takes)
+        if isinstance(each, argparse._SubParsersAction):  # noqa: SLF001 (as above)
+            nested = dict(each.choices)
+            words = {choice.dest: choice.help or "" for choice in each._choices_actions}  # noqa: SLF001 (as above)
+            actions = {name: words.get(name, "") for name in nested}
+        elif not each.option_strings and each.choices is not None:
+            actions |= dict.fromkeys(map(str, each.choices), "")
+        for option in each.option_strings:
+            options[option] = (each.help or "").replace("%%", "%")
+            if each.choices is not None:
+                choices[option] = tuple(map(str, each.choices))
+    yield Place(path, actions, options, choices)
+    for name, inner in nested.items():
+        yield from places(inner, (*path, name))
+
+
+def bash(found: list[Place]) -> str:
+    """For bash: words that begin with a dash are options, others are actions, or else the names of files."""
+    paths = "|".join(f'"{place.said}"' for place in found if place.path)
+    offered = "".join(
+        f'        "{place.said}") actions="{" ".join(place.actions)}" options="{" ".join(place.options)}" ;;\n'
+        for place in found
+    )
+    chosen = "".join(
+        f'        "{place.said} {option}"*) choices="{" ".join(values)}" ;;\n'
+        for place in found
+        for option, values in place.choices.items()
+    )
+    return (
+        f"# bash completion: {_INSTALL['bash']}\n"
+        "_giveortake() {\n"
+        '    local word said="" actions="" options="" choices=""\n'
+        '    local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}"\n'
+        '    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do\n'
+        f'        case "${{said:+$said }}$word" in {paths}) said="${{said:+$said }}$word" ;; esac\n'
+        "    done\n"
+        f'    case "$said" in\n{offered}    esac\n'
+        f'    case "$said $previous" in\n{chosen}    esac\n'
+        '    if [ -n "$choices" ]; then COMPREPLY=($(compgen -W "$choices" -- "$current"))\n'
+        '    elif [ "${current:0:1}" = - ]; then COMPREPLY=($(compgen -W "$options" -- "$current"))\n'
+        '    else COMPREPLY=($(compgen -W "$actions" -- "$current")); fi\n'
+        "}\n"
+        "complete -o default -F _giveortake giveortake\n"
+    )
+
+
+def zsh(found: list[Place]) -> str:
+    """For zsh: the same, with a word about each."""
+    paths = "|".join(f'"{place.said}"' for place in found if place.path)
+    offered = "".join(
+        f'    "{place.said}")\n'
+        f"      actions=({_described(place.actions)})\n"
+        f"      options=({_described(place.options)}) ;;\n"
+        for place in found
+    )
+    chosen = "".join(
+        f'    "{place.said} {option}") choices=({" ".join(values)}) ;;\n'
+        for place in found
+        for option, values in place.choices.items()
+    )
+    return (
+        f"#compdef giveortake\n# zsh completion: {_INSTALL['zsh']}\n"
+        "_giveortake() {\n"
+        '  local word said="" previous="${words[CURRENT-1]}"\n'
+        "  local -a actions options choices\n"
+        '  for word in "${(@)words[2,CURRENT-1]}"; do\n'
+        f'    case "${{said:+$said }}$word" in {paths}) said="${{said:+$said }}$word" ;; esac\n'
+        "  done\n"
+        f'  case "$said" in\n{offered}  esac\n'
+        f'  case "$said $previous" in\n{chosen}  esac\n'
+        "  if (( $#choices )); then compadd -a choices\n"
+        '  elif [[ "$PREFIX" == -* ]]; then _describe option options\n'
+        "  elif (( $#actions )); then _describe action actions || _files\n"
+        "  else _files; fi\n"
+        "}\n"
+        'if [ "$funcstack[1]" = "_giveortake" ]; then _giveortake "$@"; else compdef _giveortake giveortake; fi\n'
+    )
+
+
+def fish(found: list[Place]) -> str:
+    """For fish: one line for each word, with when it may be said."""
+    lines = [
+        f"# fish completion: {_INSTALL['fish']}",
+        "function __giveortake_said",
+        "    set -l said",
+        "    for word in (commandline -opc)[2..-1]",
+        '        switch "$said $word"',
+        f"            case {' '.join(_quoted(f' {place.said}') for place in found if place.path)}",
+        '                set said "$said $word"',
+        "        end",
+        "    end",
+        '    test "$said" = "$argv[1]"',
+        "end",
+    ]
+    for place in found:
+        condition = '__giveortake_said "{}"'.format("".join(f" {word}" for word in place.path))
+        when = f"complete -c giveortake -n {_quoted(condition)}"
+        for name, words in place.actions.items():
+            lines.append(f"{when} -f -a {name} -d {_quoted(words)}")
+        for name, words in place.options.items():
+            flag = f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"
+            values = f" -x -a {_quoted(' '.join(place.choices[name]))}" if name in place.choices else ""
+            lines.append(f"{when} {flag}{values} -d {_quoted(words)}")
+    return "\n".join(lines) + "\n"
+
+
+def _described(words: dict[str, str]) -> str:
+    return " ".join(_quoted(f"{name}:{text}" if text else name) for name, text in words.items())
+
+
+def _quoted(text: str) -> str:
+    r"""A text in single quotes, in which a shell reads nothing but text.
+
+    >>> print(_quoted("the user's own"))
+    'the user'\''s own'
+    """
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+_SCRIPTS: dict[str, Callable[[list[Place]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=tuple(_SCRIPTS), help="which shell the script is for")
+
+
+COMMAND = Command(
+    summary="print a script by which a shell completes commands and options",
+    description="Print a completion script. Nothing is installed: the first line of the script says where it goes.",
+    examples=("giveortake completion bash", "giveortake completion fish"),
+    add_arguments=_add_arguments,
+    run=run,
+)

@@ -1,0 +1,266 @@
+"""What `giveortake doctor` looks at. Nothing is written, no protected table is opened, and nothing raises."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections import defaultdict
+from dataclasses import dataclass
+from importlib import metadata, resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, final
+
+import giveortake as gt
+from giveortake.answers.printable import printable
+from giveortake.engines.registry import GROUP, is_address
+from giveortake.errors import GiveOrTakeError, NotFound, shown
+from giveortake.ledger.state import State, state_folder
+from giveortake.session.configuration import configurations
+from giveortake.session.ledgers_beside import MEMORY, files_of, usual_ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*?(?:>=([0-9.]+))?[^;]*(?:;.*extra == ['\"]([a-z]+)['\"])?$")
+_FOR = {
+    "postgres": "tables and ledgers in PostgreSQL",
+    "spark": "tables in Spark",
+    "plot": "charts as SVG and PNG",
+    "learn": "models as scikit-learn sees them",
+    "server": "`giveortake serve`",
+}
+_OLDEST_JAVA = 17
+_SHOWN = 5  # of what may be very many
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at: well, absent (which is no fault), or ill, and then what to do about it."""
+
+    group: str
+    name: str
+    state: Literal["well", "absent", "ill"]
+    told: str
+    hint: str | None = None
+
+
+def findings(places: list[str]) -> Iterator[Finding]:
+    """Everything, in the order in which one thing needs another; `places` are ledgers and TOML files."""
+    yield from _package()
+    yield from _extras()
+    yield from _engines()
+    yield from _state()
+    for place in places or _here():
+        is_configuration = Path(place).suffix.lower() == ".toml"
+        yield from _configuration(place) if is_configuration else [_ledger(place, None)]
+
+
+# -- what is installed ----------------------------------------------------------------------------------------
+
+
+def _package() -> Iterator[Finding]:
+    folder = Path(gt.__file__).parent
+    yield Finding("package", "giveortake", "well", f"{gt.__version__} in {folder}")
+    yield Finding("package", "Python", "well", f"{platform.python_version()} on {platform.system()}")
+    for name, least, _ in _needed(None):
+        yield _installed("package", name, least, f'pip install --upgrade "{name}>={least}"')
+
+
+def _extras() -> Iterator[Finding]:
+    for extra, words in _FOR.items():
+        parts = [_installed("extras", name, least, None) for name, least, _ in _needed(extra)]
+        missing = [part for part in parts if part.state != "well"]
+        told = f"{words}: {', '.join(f'{each.name} {each.told}' for each in missing or parts)}"
+        if missing:
+            yield Finding("extras", extra, "absent", told, f'pip install "giveortake[{extra}]"')
+        else:
+            yield Finding("extras", extra, "well", told)
+
+
+def _needed(extra: str | None) -> list[tuple[str, str, str | None]]:
+    """What the package, or one of its extras, says that it needs: name, least version, extra."""
+    found = []
+    for line in metadata.requires("giveortake") or ():
+        match = _REQUIREMENT.match(line)
+        if match is not None and match[3] == extra:
+            found.append((match[1].partition("[")[0], match[2] or "0", match[3]))
+    return found
+
+
+def _installed(group: str, name: str, least: str, hint: str | None) -> Finding:
+    try:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return Finding(group, name, "ill", "is not installed", hint)
+    if _numbers(version) < _numbers(least):
+        return Finding(group, name, "ill", f"{version} is older than {least}", hint)
+    return Finding(group, name, "well", version)
+
+
+def _numbers(version: str) -> list[int]:
+    """The whole numbers that a version begins with.
+
+    >>> _numbers("1.26.0rc1"), _numbers("3")
+    ([1, 26, 0], [3])
+    """
+    return [int(part) for part in re.findall(r"\d+", re.match(r"[0-9.]*", version)[0])]  # type: ignore[index]  # (a match of nothing is one)
+
+
+# -- what answers ---------------------------------------------------------------------------------------------
+
+
+def _engines() -> Iterator[Finding]:
+    yield _duckdb()
+    yield _postgres()
+    yield _spark()
+    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda each: each.name):
+        yield Finding("engines", entry.name, "well", f"registered by {entry.module}")
+
+
+def _duckdb() -> Finding:
+    """One question to the bundled table: an engine, a sampler and a ledger in memory have to work together for it."""
+    try:
+        with (
+            resources.as_file(resources.files("giveortake") / "data" / "visits.csv") as path,
+            gt.protect(path, unit="person_id", budget=gt.PureDP(1), rows_per_person=4, ledger=None) as session,
+        ):
+            session.sql("SELECT COUNT(*) AS n FROM visits").answer(epsilon=1)
+    except (GiveOrTakeError, OSError, ImportError) as error:
+        return Finding("engines", "duckdb", "ill", f"the bundled table cannot be asked: {error}", "giveortake demo")
+    return Finding("engines", "duckdb", "well", "the bundled table was asked, and answered with noise")
+
+
+def _postgres() -> Finding:
+    if any(_installed("", name, least, None).state != "well" for name, least, _ in _needed("postgres")):
+        return Finding("engines", "postgres", "absent", "needs the extra", 'pip install "giveortake[postgres]"')
+    return Finding("engines", "postgres", "well", "ready for postgresql:// addresses; no server was asked")
+
+
+def _spark() -> Finding:
+    if any(_installed("", name, least, None).state != "well" for name, least, _ in _needed("spark")):
+        return Finding("engines", "spark", "absent", "needs the extra", 'pip install "giveortake[spark]"')
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+    found = None if java is None else _java_version(java)
+    if found is None or found < _OLDEST_JAVA:
+        told = "no Java was found" if found is None else f"Java {found} is older than {_OLDEST_JAVA}"
+        return Finding("engines", "spark", "ill", told, f"install Java {_OLDEST_JAVA} or newer, or set JAVA_HOME")
+    return Finding("engines", "spark", "well", f"ready, with Java {found}; no session was started")
+
+
+def _java_version(java: str) -> int | None:
+    try:
+        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603 (the user's own Java)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    match = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
+    return None if match is None else int(match[1])
+
+
+# -- what is remembered ---------------------------------------------------------------------------------------
+
+
+def _state() -> Iterator[Finding]:
+    try:
+        folder = state_folder()
+    except GiveOrTakeError as error:
+        yield _refused("state", "folder", error)
+        return
+    if not folder.exists():
+        yield Finding("state", "folder", "absent", f"{folder} is not there yet; the first ledger makes it")
+        return
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        yield Finding("state", "folder", "ill", f"{folder} cannot be read and written", "set GIVEORTAKE_STATE")
+        return
+    yield Finding("state", "folder", "well", str(folder))
+    yield from _marks(State(folder))
+
+
+def _marks(state: State) -> Iterator[Finding]:
+    """Every mark has to be readable; a ledger that is gone is told, and is its owner's business."""
+    told: dict[str, list[Finding]] = defaultdict(list)
+    whole = 0
+    for place in state.places():
+        try:
+            seen = state.read(place)
+            point = None if seen is None else state.mark(seen.ledger).read()
+        except GiveOrTakeError as error:
+            told["ill"].append(_refused("state", place.name[:12], error))
+            continue
+        if seen is None:  # moved away in this moment
+            continue
+        name = printable(seen.path)
+        if point is None:
+            told["ill"].append(Finding("state", name, "ill", "its mark is gone", _RESTORE))
+        elif point.number and seen.moved_to is None and not Path(seen.path).exists():
+            words = f"the ledger is gone; its mark remembers {point.number} entries"
+            told["absent"].append(Finding("state", name, "absent", words, _RESTORE))
+        else:
+            whole += 1
+    yield Finding("state", "marks", "well", f"{whole} ledger{'s' * (whole != 1)} and their marks are where they were")
+    for kind in ("ill", "absent"):
+        yield from told[kind][:_SHOWN]
+        if len(told[kind]) > _SHOWN:
+            more = len(told[kind]) - _SHOWN
+            yield Finding("state", "…", told[kind][0].state, f"{more} more of the same", told[kind][0].hint)
+
+
+_RESTORE = "docs/how-to-restore-a-ledger.md"
+
+
+def _here() -> list[str]:
+    """The TOML files and ledgers of this folder."""
+    files = [*sorted(Path.cwd().glob("giveortake.toml")), *sorted(Path.cwd().glob("*.ledger"))]
+    return [str(file) for file in files if file.is_file()]
+
+
+def _configuration(place: str) -> Iterator[Finding]:
+    """A TOML file: what it says can be understood, its files are there, and its ledgers are whole."""
+    try:
+        sections = configurations(place)
+    except GiveOrTakeError as error:
+        yield _refused("configuration", printable(place), error)
+        return
+    ledgers: dict[tuple[str, str | None], None] = {}
+    for name, section in sections.items():
+        lost = [file for file in files_of(section.said["source"]) if not os.access(file, os.R_OK)]
+        where = f"[{printable(name)}] of {printable(place)}"
+        if lost:
+            yield Finding("configuration", where, "ill", f"{printable(lost[0])} cannot be read", "mend source =")
+        else:
+            yield Finding("configuration", where, "well", f"protects {section.said['unit']}")
+        for file in files_of(section.said["source"])[: section.ledger is None]:
+            ledgers[usual_ledger(file), section.mark] = None
+        if section.ledger not in {None, MEMORY}:
+            ledgers[str(section.ledger), section.mark] = None
+    for ledger, mark in ledgers:
+        yield _ledger(ledger, mark)
+
+
+def _ledger(place: str, mark: str | None) -> Finding:
+    """A ledger is derived anew from its first entry, and held against its mark."""
+    name = printable(str(shown(place)))
+    if not is_address(place) and not Path(place).exists():
+        try:
+            gt.ledger.open(place, mark=mark, create=False, read_only=True).close()
+        except NotFound:
+            return Finding("ledgers", name, "absent", "not begun yet; the first question, or the service, begins it")
+        except (GiveOrTakeError, OSError) as error:
+            return _refused("ledgers", name, error)
+    try:
+        with gt.ledger.open(place, mark=mark, create=False, read_only=True) as ledger:
+            report = ledger.verify()
+    except (GiveOrTakeError, OSError, ImportError) as error:
+        return _refused("ledgers", name, error)
+    told = f"whole: {report.entries} entries, {report.answers} answers, {report.levels} levels, and its mark agrees"
+    return Finding("ledgers", name, "well", told)
+
+
+def _refused(group: str, name: str, error: Exception) -> Finding:
+    if isinstance(error, GiveOrTakeError):
+        return Finding(group, name, "ill", error.message, error.hint)
+    return Finding(group, name, "ill", str(error))

@@ -1,0 +1,245 @@
+"""What a custodian decides: who is protected, what they hold, who may ask and speak, and what large spends may."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from giveortake.errors import NotFound
+from giveortake.ledger import approvals, registering, tokens
+from giveortake.ledger.budgets import change_budget
+from giveortake.ledger.failures import Allowance, allowance
+from giveortake.ledger.office import Office
+from giveortake.ledger.standings import Standing, meant
+from giveortake.ledger.tables import Registered, people_of, put
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from giveortake.ledger.approvals import Approval
+    from giveortake.ledger.expiries import Expiry
+    from giveortake.ledger.tokens import Principal, Role, TokenRecord
+    from giveortake.privacy import Guarantee, Unit
+
+
+class Custody(Office):
+    """Registering, granting, revoking, approving. Whoever decides may say who they are: `by` is kept in the entry."""
+
+    def population(
+        self,
+        name: str,
+        *,
+        budget: Guarantee | None = None,
+        unit: Unit | str | None = None,
+        approval_above: Guarantee | None = None,
+        analysts: registering.Analysts | None = None,
+        failures: int | None = None,
+        questions: int | None = None,
+        by: str | None = None,
+    ) -> Standing:
+        """The people protected and their budget: registered now, or found registered exactly so.
+
+        `analysts` is "allotted" unless said otherwise: each has a budget of their own, taken from this one when it is
+        granted, and nothing that one is told depends on another. "pooled" analysts draw from this budget together, so
+        that each can see from what is left and what is refused how much the others have spent.
+        `failures` and `questions` bound the custodian's own questions, as they do an analyst's.
+        """
+        with self._administering(by) as draft:
+            registering.population(
+                draft, name, budget, unit, approval_above, analysts=analysts, failures=failures, questions=questions
+            )
+        return self._standing(lambda book: book.population(name))
+
+    def dataset(
+        self,
+        name: str,
+        *,
+        population: str | None = None,
+        budget: Guarantee | None = None,
+        unit: Unit | str | None = None,
+        rows_per_person: int | None = None,
+        domains: object = None,
+        fingerprint: str | None = None,
+        version: str = "1",
+        owner_confirms: str | None = None,
+        approval_above: Guarantee | None = None,
+        by: str | None = None,
+    ) -> Standing:
+        """A table about a population. All its tables share the population's budget; this one may have a cap as well."""
+        with self._administering(by) as draft:
+            registering.dataset(
+                draft,
+                name,
+                population_name=population,
+                budget=budget,
+                protected=unit,
+                rows_per_person=rows_per_person,
+                domains=domains,
+                fingerprint=fingerprint,
+                version=version,
+                owner_confirms=owner_confirms,
+                approval_above=approval_above,
+            )
+        return self._standing(lambda book: book.dataset(name).level)
+
+    def register(
+        self,
+        name: str,
+        *,
+        budget: Guarantee,
+        unit: Unit | str,
+        domains: object,
+        fingerprint: str,
+        first: str,
+        population: str | None = None,
+        new_population: str | None = None,
+        owner_confirms: str | None = None,
+        failures: int | None = None,
+        declared: bool = True,
+        by: str | None = None,
+    ) -> Registered:
+        """Put a table of people with a budget into the ledger, or find it there; other content is a new version.
+
+        Whose people they are is said by `population`, one that is there, or by `new_population`, the owner's word that
+        they are others. Only on a ledger that knows nobody may both be left out; they are called `first` then. Domains
+        that nobody has `declared` yet are not frozen.
+        """
+        with self._administering(by) as draft:
+            people = people_of(draft.book, name, population, new_population, first=first)
+            if people in draft.book.populations:
+                failures = None  # what was said first holds
+            registering.population(draft, people, budget, unit, None, failures=failures)
+        with self._administering(by) as draft:  # the people are there now, and nobody else can take their name
+            said = {"protected": unit, "domains": domains, "declared": declared}
+            return put(draft, name, people, fingerprint=fingerprint, owner_confirms=owner_confirms, said=said)
+
+    def new_version(
+        self,
+        dataset: str,
+        *,
+        version: str,
+        fingerprint: str | None = None,
+        owner_confirms: str | None = None,
+        by: str | None = None,
+    ) -> None:
+        """The table changed. Answers about the versions add up; stored ones stay answers about the old version."""
+        with self._administering(by) as draft:
+            registering.new_version(draft, dataset, version, fingerprint, owner_confirms)
+
+    def versions(self, dataset: str) -> list[tuple[str, str | None]]:
+        """The versions that a data set has had, oldest first, each with the fingerprint of its content."""
+        with self.chain.looking() as draft:
+            return list(draft.book.dataset(dataset).versions)
+
+    def holder(self, fingerprint: str) -> tuple[str, str] | None:
+        """The data set that a table's content was first registered as, and its population, if it was."""
+        with self.chain.looking() as draft:
+            name = registering.holder(draft, fingerprint)
+            return None if name is None else (name, draft.book.dataset(name).population)
+
+    def analyst(
+        self,
+        name: str,
+        *,
+        datasets: Iterable[str],
+        budget: Guarantee | None = None,
+        approval_above: Guarantee | None = None,
+        failures: int | None = None,
+        questions: int | None = None,
+        by: str | None = None,
+    ) -> Standing:
+        """Let an analyst ask these data sets, within one budget for all of them together.
+
+        It is an allotment: taken from the people's budget now and whole, and from then on the analyst's own, whatever
+        others ask (`analysts="pooled"` people have caps instead, or none). `failures` is how many of their questions
+        may fail before the owner has to look, 3 unless said otherwise, and `questions` how many they may ask at all.
+        """
+        with self._administering(by) as draft:
+            names = registering.analyst(
+                draft, name, datasets, budget, approval_above, failures=failures, questions=questions
+            )
+        return self._standing(lambda book: book.grants[name, names].level)
+
+    def revoke(self, analyst: str, *, reason: str, by: str | None = None) -> None:
+        """From now on the analyst reserves and receives nothing."""
+        self._grant_or_revoke("revoked", analyst, reason, by)
+
+    def readmit(self, analyst: str, *, reason: str, by: str | None = None) -> None:
+        """Take a revocation back; what was spent stays spent."""
+        self._grant_or_revoke("readmitted", analyst, reason, by)
+
+    def _grant_or_revoke(self, kind: str, analyst: str, reason: str, by: str | None) -> None:
+        with self._administering(by) as draft:
+            if not draft.book.grants_of(analyst):
+                raise NotFound(f"the ledger has no analyst {analyst!r}")
+            if (analyst in draft.book.revoked) != (kind == "revoked"):
+                draft.add(kind, {"analyst": analyst, "reason": registering.named("reason", reason)})
+
+    def change_budget(self, level: Standing, budget: Guarantee, *, reason: str, by: str | None = None) -> Standing:
+        """A new promise to the same people: all history is run again under it, and refused if it does not fit."""
+        with self._administering(by) as draft:
+            change_budget(draft, meant(draft.book, level), budget, reason)
+        return self._standing(lambda book: book.levels[level.number])
+
+    def reset_failures(self, level: Standing, *, reason: str, by: str | None = None) -> None:
+        """The owner has looked at what failed, and allows as many failures again."""
+        with self._administering(by) as draft:
+            looked_at = meant(draft.book, level)
+            draft.add("forgiven", {"level": looked_at.number, "reason": registering.named("reason", reason)})
+
+    def failures(self) -> list[Allowance]:
+        """For each analyst, and for the custodian's own questions: what may fail, what has, and what that can tell."""
+        with self.chain.looking() as draft:
+            return [allowance(level) for level in draft.book.levels.values() if level.kind != "data set"]
+
+    def approvals(self, *, analyst: str | None = None, waiting: bool = False) -> list[Approval]:
+        """Large spends that needed approval: what each asks, by whom, and what was decided; or those alone that wait.
+
+        Of those about which nothing can be decided any more, the last thousand are told.
+        """
+        with self.chain.looking() as draft:
+            return approvals.listed(draft, analyst=analyst, waiting=waiting)
+
+    def waiting(self) -> list[int]:
+        """The requests that wait for approval."""
+        with self.chain.looking() as draft:
+            return approvals.waiting(draft)
+
+    def approve(self, request: int, *, reason: str, expires: Expiry | None = None, by: str | None = None) -> None:
+        """The custodian lets one large spend through, once, and until `expires` if that is said."""
+        with self._administering(by) as draft:
+            approvals.approve(draft, request, reason, expires)
+
+    def deny(self, request: int, *, reason: str, by: str | None = None) -> None:
+        """The custodian refuses one large spend. Whoever asks for it again is told so, with the reason."""
+        with self._administering(by) as draft:
+            approvals.deny(draft, request, reason)
+
+    def issue_token(
+        self,
+        *,
+        role: Role,
+        analyst: str | None = None,
+        expires: Expiry | None = None,
+        by: str | None = None,
+    ) -> tuple[str, str]:
+        """A new token, for a custodian or for one analyst: its id, and its text, which is shown this once.
+
+        It ends after 90 days unless `expires` says otherwise. The ledger keeps the SHA-256 of the text alone.
+        """
+        with self._administering(by) as draft:
+            return tokens.issue(draft, role, analyst, expires)
+
+    def revoke_token(self, token: str, *, reason: str, by: str | None = None) -> None:
+        """From now on nobody is let in by the token of that id."""
+        with self._administering(by) as draft:
+            tokens.revoke(draft, token, reason)
+
+    def authenticate(self, text: str) -> Principal | None:
+        """Whom a token lets in now; None for one that is unknown, wrong, revoked or over, all alike."""
+        with self.chain.looking() as draft:
+            return tokens.authenticate(draft, text)
+
+    def tokens(self) -> list[TokenRecord]:
+        """Every token that was issued, without secrets."""
+        with self.chain.looking() as draft:
+            return tokens.listed(draft)

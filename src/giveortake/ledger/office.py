@@ -1,0 +1,36 @@
+"""What every part of a ledger stands on: its chain, and transactions of those who decide about it."""
+
+from __future__ import annotations
+
+from abc import ABC
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from giveortake.ledger import registering
+from giveortake.ledger.standings import Standing, standing_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from giveortake.ledger.book import Book
+    from giveortake.ledger.chain import Chain
+    from giveortake.ledger.drafts import Draft
+    from giveortake.ledger.levels import Level
+
+
+class Office(ABC):
+    """One of the things that a ledger does, all of which share a chain."""
+
+    chain: Chain
+
+    @contextmanager
+    def _administering(self, by: str | None) -> Iterator[Draft]:
+        """A transaction of somebody who decides about a ledger, and who may be named in its entries."""
+        who = None if by is None else registering.named("by", by)
+        with self.chain.changing() as draft:
+            draft.by = who
+            yield draft
+
+    def _standing(self, find: Callable[[Book], Level]) -> Standing:
+        with self.chain.looking() as draft:
+            return standing_of(draft, find(draft.book))

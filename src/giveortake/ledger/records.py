@@ -1,0 +1,138 @@
+"""What can be read in a ledger: releases, standings, entries page by page, and all of it verified."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from giveortake.errors import LedgerUnavailable
+from giveortake.exact import whole
+from giveortake.ledger import releases, spending
+from giveortake.ledger.digests import entries_of as entries_by
+from giveortake.ledger.office import Office
+from giveortake.ledger.standings import Standings, standing_of
+from giveortake.ledger.verifying import Verification, burn_down, entries_of, used_of, verified
+from giveortake.ledger.views import View
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from giveortake.ledger.entries import Entry
+    from giveortake.ledger.releases import ReleaseRecord
+    from giveortake.ledger.spending import Reservation
+
+
+class Records(Office):
+    """Reading, which changes nothing, and which nobody who charges something waits for where that can be."""
+
+    def release(self, release: str, *, analyst: str | None = None) -> Reservation:
+        """The reservation that the id of a release names, with its answer; ids of 0.1 are found too.
+
+        With `analyst`, one of somebody else is as unknown as one that never was.
+        """
+        with self.chain.looking() as draft:
+            return spending.released(draft, release, analyst)
+
+    def profiles(
+        self, dataset: str, *, version: str, analyst: str | None = None, before: int | None = None
+    ) -> list[tuple[Any, str, Any]]:
+        """The request, id and stored answer of each profile that the asker's own levels paid for, the newest first.
+
+        With `before`, those that were there before the entry of that number.
+        """
+        with self.chain.looking() as draft:
+            return spending.profiles(draft, dataset, analyst, version, before)
+
+    def releases(
+        self,
+        *,
+        analyst: str | None = None,
+        dataset: str | None = None,
+        after: str | None = None,
+        limit: int = 100,
+        newest_first: bool = False,
+    ) -> list[ReleaseRecord]:
+        """What was asked and charged, at most `limit` after the release with that id; an analyst's own, or all."""
+        with self.chain.looking() as draft:
+            return releases.listed(
+                draft, analyst=analyst, dataset=dataset, after=after, limit=limit, newest_first=newest_first
+            )
+
+    def release_record(self, release: str, *, analyst: str | None = None) -> ReleaseRecord:
+        """What was asked and charged under the id of a release."""
+        with self.chain.looking() as draft:
+            number = releases.number_of(draft, release, analyst)
+            return releases.record_of(draft, draft.book.reservations[number])
+
+    def levels(self, *, analyst: str | None = None, dataset: str | None = None) -> Standings:
+        """Every level, in the order in which they were registered; or an analyst's own, on one data set or on all."""
+        with self.chain.looking() as draft:
+            if analyst is None:
+                return Standings(standing_of(draft, level) for level in draft.book.levels.values())
+            if dataset is not None:
+                draft.book.dataset_for(dataset, analyst)
+            return Standings(standing_of(draft, grant.level) for grant in draft.book.grants_of(analyst, dataset))
+
+    def history(self) -> list[Entry]:
+        """Every entry, in order, each checked against its hash and the one before it. `entries` reads page by page."""
+        return self.entries(limit=max(self._view().head, 1))
+
+    def entries(self, *, analyst: str | None = None, after: int | None = None, limit: int = 1000) -> list[Entry]:
+        """Entries with numbers greater than `after`, at most `limit`; an analyst's are numbered among themselves.
+
+        They are read page by page, and nobody who charges something waits for that.
+        """
+        found: list[Entry] = []
+        wanted, last = whole("limit", limit), after or 0
+        while len(found) < wanted:
+            view = self._view(analyst)  # anew for every page: checkpoints move on
+            with self.chain.glancing() as reader:
+                if analyst is None:
+                    page = view.entries(reader, last, wanted - len(found))
+                else:
+                    page = view.of_analyst(reader, analyst, last, wanted - len(found))
+            found += page
+            if not page or page[-1].number == (view.head if analyst is None else view.owned):
+                break
+            last = page[-1].number
+        return found
+
+    def burn_down(self) -> dict[int, list[tuple[int, Fraction]]]:
+        """For the number of each level: how much of its budget was used, from 0 to 1, after which entry.
+
+        Every charge says so itself; what 0.1 wrote does not, and is derived again.
+        """
+        with self.chain.looking() as draft:
+            levels = {number: level.used for number, level in draft.book.levels.items() if level.budget is not None}
+            head, earlier, is_kept = draft.book.head.number, draft.book.unused, draft.is_indexed()
+        with self.chain.glancing() as reader:
+            derived = burn_down(entries_of(reader, earlier if is_kept else head)) if earlier or not is_kept else {}
+            if is_kept:
+                for level, hashed in levels.items():
+                    said = used_of(reader, level, head, hashed)
+                    derived.setdefault(level, []).extend(each for each in said if each[0] > earlier)
+        return {level: steps for level, steps in derived.items() if steps}
+
+    def verify(self) -> Verification:
+        """Read everything again and derive it anew: hashes, order, every filter decision, every snapshot, the mark.
+
+        Every checkpoint and every index is compared with what follows from the entries before it.
+        """
+        with self.chain.looking() as draft:  # and derive it after that, so that writers need not wait
+            head, is_kept = draft.book.head, draft.is_indexed()
+            states = {number: draft.state_of(level) for number, level in draft.book.levels.items()}
+        with self.chain.glancing() as reader:
+            return verified(reader, states, head, indexed=is_kept)
+
+    def _view(self, analyst: str | None = None) -> View:
+        with self.chain.looking() as draft:
+            book = draft.book
+            if analyst is None:
+                return View(book.hashes, book.head.number)
+            if not draft.is_indexed():
+                raise LedgerUnavailable(
+                    "an earlier version wrote this ledger, without an index of analysts, and it was opened for reading",
+                    hint="open it for writing once, or `giveortake ledger upgrade`",
+                )
+            levels = frozenset(grant.level.number for grant in book.grants_of(analyst))
+            owned = book.lists.get(entries_by(analyst))
+            return View(book.hashes, book.head.number, levels, 0 if owned is None else owned.count)

@@ -1,0 +1,204 @@
+"""Where budgets are spent: what is affordable, what is charged before the data is touched, and what is answered."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from giveortake.errors import ApprovalRequired, InvalidParameter
+from giveortake.ledger import draws, outlooks, spending
+from giveortake.ledger.entries import canonical, digest, plain
+from giveortake.ledger.office import Office
+from giveortake.ledger.spending import Reservation, Waiting
+from giveortake.ledger.standings import Standing, meant, standing_of
+from giveortake.ledger.trials import Trial, trial_of
+from giveortake.mechanisms.mechanism import Sensitive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+    from giveortake.privacy.events import Event
+
+
+class Till(Office):
+    """Charging every level, durably, and keeping one answer for each charge."""
+
+    def affordable(self, level: Standing) -> Fraction | None:
+        """The greatest ε, up to rounding, of a pure release that a level would admit now; None if it has no cap."""
+        with self.chain.looking() as draft:
+            return outlooks.affordable(draft, meant(draft.book, level))
+
+    def trial(self, level: Standing, *, dataset: str, analyst: str | None = None) -> Trial | None:
+        """A copy of a level's filter, on which charges to a data set can be tried; None if the level has no cap."""
+        with self.chain.looking() as draft:
+            return trial_of(draft, meant(draft.book, level), draft.book.dataset_for(dataset, analyst))
+
+    def admits(self, event: Event, *, dataset: str, analyst: str | None = None) -> bool:
+        """Whether every level would admit an event now; nothing is charged, and the next charge may change it."""
+        with self.chain.looking() as draft:
+            return outlooks.admits(draft, event, dataset=dataset, analyst=analyst)
+
+    def deciding(self, dataset: str, *, analyst: str | None = None) -> Standing:
+        """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
+        with self.chain.looking() as draft:
+            return standing_of(draft, outlooks.deciding(draft, dataset, analyst))
+
+    def outlook(self, event: Event, *, dataset: str, version: str, analyst: str | None = None) -> outlooks.Outlook:
+        """All that a quote asks: the level that decides, whether every level admits an event, and paid profiles."""
+        with self.chain.looking() as draft:
+            return outlooks.outlook(draft, event, dataset=dataset, analyst=analyst, version=version)
+
+    def reserve(
+        self,
+        event: Event,
+        *,
+        dataset: str,
+        analyst: str | None = None,
+        key: str | None = None,
+        request: object = None,
+        question: str | None = None,
+        version: str | None = None,
+        asked: str | None = None,
+        record: object = None,
+    ) -> Reservation:
+        """Charge an event to every level, durably, before the data is touched. Nothing refunds it.
+
+        `key` is the analyst's idempotency key: the same key and request find the same reservation, and its answer.
+        `question` names what is asked, bounds included: a stored answer to it is free for levels that have paid, and
+        an analyst who asks it again before it is answered finds the reservation that is there. Reserve inside
+        `ledger.turn`, so that only one of those who ask the same at the same moment goes on to answer it. `asked` says
+        it in words, for whoever reads the ledger, and `record` exactly, so that the release can be read again by its
+        id; they decide nothing.
+        """
+        with self.chain.changing() as draft:
+            found = spending.reserve(
+                draft,
+                event,
+                dataset=dataset,
+                analyst=analyst,
+                key=key,
+                request=request,
+                question=question,
+                version=version,
+                said=asked,
+                record=record,
+            )
+        if isinstance(found, Waiting):
+            raise ApprovalRequired(
+                f"this spend is large for {found.level!r} and waits for approval (request {found.request})",
+                request=found.request,
+                hint=f"after `ledger.approve({found.request}, …)` the same request goes through",
+            )
+        return found
+
+    def knows(
+        self,
+        event: Event,
+        *,
+        dataset: str,
+        analyst: str | None = None,
+        key: str | None = None,
+        request: object = None,
+        question: str | None = None,
+    ) -> bool:
+        """Whether `reserve` would find what is there: the same key and request, or the same question. It only looks."""
+        with self.chain.looking() as draft:
+            return spending.knows(
+                draft, event, dataset=dataset, analyst=analyst, key=key, request=request, question=question
+            )
+
+    def is_paid(self, event: Event, *, dataset: str, analyst: str | None = None, question: str) -> bool:
+        """Whether `reserve` would find this question at no cost: its asker paid for it before. It only looks."""
+        with self.chain.looking() as draft:
+            return spending.is_paid(draft, event, dataset=dataset, analyst=analyst, question=question)
+
+    @property
+    def before_0_2(self) -> bool:
+        """Whether anything was asked by a version before 0.2, whose rules may have to be tried."""
+        with self.chain.looking() as draft:
+            return draft.book.before_0_2
+
+    def settle(self, reservation: Reservation | int, answer: object) -> Any:
+        """Keep an answer unless there is one, and return the one that is kept: nothing else may be released."""
+        number = _number(reservation)
+        with self.chain.changing() as draft:
+            return spending.settle(draft, number, answer)
+
+    def keep(self, reservation: Reservation | int, place: int, drawn: object) -> Any:
+        """Keep the next draw of several for a reservation, durably; it is refused at any other place.
+
+        Call it before anything is made of the draw: what is kept is what was drawn, however often a run is taken up.
+        """
+        number = _number(reservation)
+        with self.chain.changing() as draft:
+            return draws.keep(draft, number, place, drawn)
+
+    def kept(self, reservation: Reservation | int) -> list[Any]:
+        """What was drawn for a reservation before it has an answer, in order."""
+        number = _number(reservation)
+        with self.chain.looking() as draft:
+            return draws.kept(draft, number)
+
+    def pad(self, reservation: Reservation, place: int) -> Sensitive[int]:
+        """A secret number of 256 bits for one draw: what is added to it can be kept in the ledger, and not read there.
+
+        It follows from the secret beside the mark. Whoever has both the ledger and that secret can take it off again.
+        """
+        with self.chain.changing() as draft:
+            return Sensitive(int.from_bytes(draft.pad(f"{reservation.id} {place}"), "big"))
+
+    @contextmanager
+    def turn(self, question: str, *, dataset: str, analyst: str | None = None) -> Iterator[None]:
+        """Wait until nobody else, in any thread or process, is about to answer this analyst's same question.
+
+        Whoever reserves inside and finds a reservation that is neither fresh nor settled knows that its executor is
+        gone: it failed or crashed. The turn ends with its process, however that ends.
+        """
+        name = digest(canonical([analyst, dataset, plain("question", question)]))
+        with self.chain.mark.turn(name):
+            yield
+
+    def begin_again(self, reservation: Reservation | int) -> None:
+        """Say that a reservation which is neither fresh nor settled is going to be executed once more.
+
+        Call it before the data is touched again. It counts against the analyst's allowance of failures, because how
+        often a question had to be executed may tell something about rows; AllowanceExceeded if that is used up.
+        """
+        number = _number(reservation)
+        with self.chain.changing() as draft:
+            spending.begin_again(draft, number)
+
+    def require_failures_left(self, reservation: Reservation | int) -> None:
+        """Ask before each of several draws for a reservation: AllowanceExceeded if its asker's failures are used up."""
+        number = _number(reservation)
+        with self.chain.looking() as draft:
+            spending.require_failures_left(draft, number)
+
+    def fail(self, reservation: Reservation | int) -> None:
+        """Say that the executor ran out of memory, time or disk on a reservation, before anybody is told so.
+
+        Call it when such a failure is about to be raised to the asker, and raise only after it has returned: it is
+        durable then. A crash needs no call. It counts against the allowance of whoever asked.
+        """
+        number = _number(reservation)
+        with self.chain.changing() as draft:
+            spending.fail(draft, number)
+
+    def fail_key(self, key: str, *, analyst: str | None = None) -> None:
+        """The same for an executor that was ended before it could say so itself, by the key of what it was asked.
+
+        Call it once the executor is gone, and before its asker is told. Nothing is counted if nothing was charged under
+        the key, or if its answer is there.
+        """
+        with self.chain.changing() as draft:
+            number = draft.book.keys.get((analyst, key))
+            if number is not None:
+                spending.fail(draft, number)
+
+
+def _number(reservation: Reservation | int) -> int:
+    number = reservation.number if isinstance(reservation, Reservation) else reservation
+    if type(number) is not int:  # True and 4.0 would find the entries 1 and 4
+        raise InvalidParameter("reservation", number, "is neither a reservation nor the number of one")
+    return number
