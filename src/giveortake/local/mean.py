@@ -21,7 +21,7 @@ from giveortake.mechanisms.categories import elements
 from giveortake.randomness import bernoulli, uniform_integers
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     from giveortake.randomness import Entropy
 
@@ -249,13 +249,13 @@ def _spread(ratio: Fraction, outcomes: int, reach: int, levels: tuple[int, int])
     unit = _unit(ratio, outcomes, reach)
     windows = [range(level, level + 2 * reach + 1) for level in levels]
 
-    def moment(power: int) -> Fraction:
+    def mean(of: Callable[[int], int]) -> Fraction:
         """Weight 1 everywhere, and r − 1 more in either window: whole numbers are summed, fractions once."""
-        everywhere = sum(j**power for j in range(outcomes))
-        inside = sum(j**power for window in windows for j in window)
+        everywhere = sum(of(j) for j in range(outcomes))
+        inside = sum(of(j) for window in windows for j in window)
         return unit * (everywhere + (ratio - 1) * Fraction(inside, 2))
 
-    return moment(2) - moment(1) ** 2
+    return mean(lambda j: j * j) - mean(lambda j: j) ** 2
 
 
 def _worst_spread(ratio: Fraction, outcomes: int, reach: int) -> Fraction:
