@@ -547,9 +547,10 @@ def test_every_screen_is_readable_by_everybody(scheme: str, desk: Desk) -> None:
         assert found.violations_count == 0, f"{path}: {found.generate_report()}"
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
     owner = desk.window("custodian", color_scheme=scheme, viewport=WIDE if wide else PHONE)
-    owner.goto("/custodian")
-    assert Axe().run(owner).violations_count == 0
-    assert owner.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for path in ("/custodian", "/approvals"):
+        owner.goto(path)
+        assert Axe().run(owner).violations_count == 0, path
+        assert owner.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
 
 
 def test_a_page_is_light_loads_only_what_is_ours_and_says_so(desk: Desk) -> None:
