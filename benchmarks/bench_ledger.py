@@ -4,8 +4,6 @@
 takes much longer than everything that is measured.
 """
 
-# ruff: noqa: SLF001 (many charges to a commit: nothing but a benchmark does that)
-
 from __future__ import annotations
 
 import json
@@ -23,17 +21,17 @@ from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
 from bench_crash import server
+from giveortake.ledger.checkpoints import EVERY
 from giveortake.ledger.opening import opened
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
 
 if TYPE_CHECKING:
     from giveortake.ledger import Ledger
-    from giveortake.ledger.drafts import Draft
     from harness.report import Report
 
 ANALYSTS = 20
-BATCH = 1024  # charges that are committed together while the ledger is being written
+BATCH = 4096  # charges that are committed together while the ledger is being written
 EVENT = Laplace(1_000_000)
 ASKED: dict[str, Any] = {
     "dataset": "visits",
@@ -98,52 +96,49 @@ def shown(found: dict[str, Any]) -> str:
 
 
 def filled(where: str, charges: int, report: Report | None = None) -> float | None:
-    """A ledger with as many charges and answers, written by what writes every charge, many to a commit."""
+    """A ledger with as many charges and answers, written by what writes every charge, many to a commit.
+
+    While it is being written its book stays in memory, whole; the first charge after that writes a checkpoint.
+    """
     began = time.process_time()
-    with opened(where) as ledger:
-        if ledger.chain.head.number > charges:
+    with opened(where, every=sys.maxsize) as ledger:
+        with ledger.chain.looking() as draft:
+            written = draft.book.asked
+        if written > charges:
             return None
         ledger.population("people", budget=PureDP(1000), unit="person")
         ledger.dataset("visits", population="people")
         for number in range(ANALYSTS):
             ledger.analyst(f"analyst {number}", datasets=["visits"], budget=PureDP(10))
-        for first in range(0, charges, BATCH):
+        for first in range(written, charges, BATCH):
             write(ledger, first, min(first + BATCH, charges))
             if report is not None and report.progress is not None:
                 report.progress.says(f"ledger: {first:,} charges")
+        ledger.chain._every = EVERY  # noqa: SLF001 (as every other chain has it)
+        waited(ledger, "first", 2)
     return time.process_time() - began
 
 
 def write(ledger: Ledger, first: int, last: int) -> None:
-    """Charges and answers as `reserve` and `settle` write them: entries, states of filters, indexes and checkpoints.
+    """Charges and answers as `reserve` and `settle` write them: entries, states of filters, and indexes.
 
-    Only what those look up beforehand, to find that nobody has asked this yet, is left out.
+    Only what those look up beforehand, to find that nobody has asked this yet, is left out; the book refuses a key that
+    is used twice, and an answer to what is not waiting for one.
     """
-    chain = ledger.chain
-    with chain._held():
-        with chain.store.writing() as transaction:
-            draft = chain._caught_up(transaction, writable=True)
-            for number in range(first, last):
-                name = f"analyst {number % ANALYSTS}"
-                (level,) = (grant.level for grant in draft.book.grants_of(name))
-                guard = draft.filter_of(level)
-                after = guard.copy()  # type: ignore[union-attr]  # (it has a budget)
-                after.charge(EVENT)
-                content = ASKED | {"analyst": name, "key": f"key {number}", "question": f"question {number}"}
-                said = {"id": token_hex(12), "levels": {str(level.number): None}}
-                paid = draft.add("reserved", content | said, {level.number: after})
-                taken(ledger, draft)
-                draft.add("settled", {"reservation": paid.number, "answer": {"n": number}})
-                taken(ledger, draft)
-        chain._is_unsure = False
-        chain._move_mark()
-        chain._write_checkpoint()
-
-
-def taken(ledger: Ledger, draft: Draft) -> None:
-    ledger.chain._take(draft)
-    draft.entries.clear()
-    draft.charged.clear()
+    with ledger.chain.changing() as draft:
+        levels = [grant.level for each in range(ANALYSTS) for grant in draft.book.grants_of(f"analyst {each}")]
+        guards = {level.number: draft.filter_of(level) for level in levels}
+        for number in range(first, last):
+            analyst = number % ANALYSTS
+            level = levels[analyst].number
+            guard = guards[level]
+            assert guard is not None  # noqa: S101 (it has a budget)
+            guards[level] = after = guard.copy()
+            after.charge(EVENT)
+            asker = {"analyst": f"analyst {analyst}", "key": f"key {number}", "question": f"question {number}"}
+            content = ASKED | asker | {"id": token_hex(12), "levels": {str(level): None}}
+            paid = draft.add("reserved", content, {level: after})
+            draft.add("settled", {"reservation": paid.number, "answer": {"n": number}})
 
 
 def in_a_child(what: str, where: str, *more: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import giveortake as gt
+from giveortake.engines.cache_folder import CacheFolder
 from giveortake.engines.duckdb import csv_files, loaded_copies, tables
 from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.loaded_copies import LoadedCopies
@@ -49,7 +50,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def content(path: Path, cache: Path | None, kinds: Mapping[str, Kind] = KINDS) -> tuple[Any, Any]:
-    copies = None if cache is None else LoadedCopies(cache)
+    copies = None if cache is None else LoadedCopies(CacheFolder(cache))
     with open_database() as connection:
         loaded = tables.load(connection, "trips", path, dict(kinds), None, copies=copies)
         return loaded.source, connection.execute(f"SELECT * FROM {loaded.text} ORDER BY ALL").fetchall()
@@ -223,8 +224,9 @@ def test_threads_and_processes_that_load_at_the_same_time_all_get_the_table(tabl
     code = (
         "from pathlib import Path; from giveortake.engines.duckdb import tables; from giveortake.plan import Kind;"
         "from giveortake.engines.duckdb.database import open_database;"
+        "from giveortake.engines.cache_folder import CacheFolder;"
         "from giveortake.engines.duckdb.loaded_copies import LoadedCopies;"
-        f"copies, kinds = LoadedCopies(Path({str(tmp_path / 'c')!r})), {{'amount': Kind.REAL}};"
+        f"copies, kinds = LoadedCopies(CacheFolder(Path({str(tmp_path / 'c')!r}))), {{'amount': Kind.REAL}};"
         "c = open_database(); print(c.execute('SELECT count(*) FROM '"
         f" + tables.load(c, 'trips', Path({str(table)!r}), kinds, None, copies=copies).text).fetchall())"
     )

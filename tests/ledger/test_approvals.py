@@ -10,7 +10,7 @@ import pytest
 from ledger_places import FilePlace, Place, place
 from test_tokens import Clock
 
-from giveortake.errors import ApprovalDenied, ApprovalRequired, InvalidParameter, NotFound
+from giveortake.errors import AllowanceExceeded, ApprovalDenied, ApprovalRequired, InvalidParameter, NotFound
 from giveortake.ledger import Ledger
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Pure
@@ -151,3 +151,43 @@ def test_what_was_not_requested_is_not_decided(tmp_path: Path, request_: Any) ->
                 decide(request_, reason="?")
             with pytest.raises(InvalidParameter, match="reason"):
                 decide(number, reason="")
+
+
+def test_requests_that_are_done_are_forgotten_but_the_last_and_checkpoints_say_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("giveortake.ledger.kinds.DONE", 3)
+    place = FilePlace(tmp_path)
+    with place.open(every=7) as ledger:
+        clinic(ledger)
+        denied = waiting(ledger, "bob")
+        ledger.deny(denied, reason="no")
+        used = []
+        for number in range(6):
+            with pytest.raises(ApprovalRequired) as asked:
+                ask(ledger, question=f"question {number}")
+            used.append(asked.value.request)
+            ledger.approve(used[-1], reason="yes")
+            ask(ledger, question=f"question {number}")
+        assert [each.request for each in ledger.approvals()] == [denied, *used[-3:]]
+        ledger.verify()
+    with place.open(every=7) as again:
+        assert [each.request for each in again.approvals()] == [denied, *used[-3:]]
+
+
+def test_an_analyst_of_whom_many_large_spends_wait_asks_for_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("giveortake.ledger.approvals._WAITING", 2)
+    with FilePlace(tmp_path).open() as ledger:
+        clinic(ledger)
+        for number in range(2):
+            with pytest.raises(ApprovalRequired):
+                ask(ledger, question=f"question {number}")
+        length = len(ledger.history())
+        with pytest.raises(AllowanceExceeded, match="2 large spends"):
+            ask(ledger, question="one more")
+        assert len(ledger.history()) == length
+        with pytest.raises(ApprovalRequired):  # the same again is the request that waits, and others may wait too
+            ask(ledger, question="question 1")
+        assert waiting(ledger, "bob")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from demo_service import Running
 
 pytestmark = pytest.mark.xdist_group("service")
-CYCLES = 20
 
 
 @pytest.fixture(scope="module")
@@ -40,43 +37,6 @@ def fragile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def pids(service: Running) -> list[int]:
     return [worker.process.pid for worker in service.service.pools["visits"].working]
-
-
-def question(place: int) -> str:
-    return f"SELECT COUNT(*) AS n FROM visits WHERE amount > {place}"
-
-
-def insisted(service: Running, place: int) -> Any:
-    """The answer, asked for with the same key until it comes: a worker may be lost before anybody has noticed."""
-    while True:
-        response = service.answer("bob", question(place), f"kill {place}", epsilon="1/100")
-        if response.status_code == 200:
-            return response.json()
-        assert response.json()["error"]["cause"] in {"worker_lost", "overloaded"}
-
-
-def test_a_worker_that_is_killed_in_the_middle_leaves_one_charge_and_one_answer(fragile: Running) -> None:
-    chance = random.Random(17)  # noqa: S311 (when to kill)
-    answers = {}
-    with ThreadPoolExecutor(1) as asking:
-        for place in range(CYCLES):
-            asked = asking.submit(fragile.answer, "bob", question(place), f"kill {place}", epsilon="1/100")
-            time.sleep(chance.random() * 0.08)
-            for pid in pids(fragile):
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            first = asked.result()
-            answers[place] = first.json() if first.status_code == 200 else insisted(fragile, place)
-    for place, answer in answers.items():  # nothing is drawn again
-        again = insisted(fragile, place)
-        assert (again["columns"], again["release_id"]) == (answer["columns"], answer["release_id"])
-    with fragile.book() as book:
-        charges = book.releases(analyst="bob", limit=1000)
-        (level,) = book.levels(analyst="bob")
-        book.verify()
-    assert len(charges) == CYCLES
-    assert all(each.settled for each in charges)
-    assert float(level.spent) == pytest.approx(CYCLES / 100)
 
 
 def test_what_is_asked_many_times_at_once_with_one_key_is_charged_once(fragile: Running) -> None:

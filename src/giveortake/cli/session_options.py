@@ -240,7 +240,9 @@ def add_people(parser: argparse.ArgumentParser) -> None:
     books.add_argument("--table", metavar="NAME", help="the section of a TOML file, or the table of a database")
     books.add_argument("--ledger", metavar="PATH", help="FILE.ledger unless stated; `:memory:` forgets what was spent")
     books.add_argument("--mark", metavar="PATH", help="the ledger's high-water mark; in the state folder unless stated")
-    books.add_argument("--no-cache", action="store_true", help="keep no loaded copy of a CSV file, and use none")
+    books.add_argument(
+        "--no-cache", action="store_true", help="keep no copy of a CSV file, nor how a question was read"
+    )
     books.add_argument("--analyst", metavar="NAME", help="who asks, if the ledger knows analysts")
 
 

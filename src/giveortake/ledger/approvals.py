@@ -9,7 +9,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
-from giveortake.errors import ApprovalDenied, NotFound
+from giveortake.errors import AllowanceExceeded, ApprovalDenied, NotFound
 from giveortake.ledger.digests import approval_digests
 from giveortake.ledger.events import event_from_dict
 from giveortake.ledger.expiries import expiry, has_passed
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal["waiting", "approved", "denied", "expired", "used"]
 
 _REQUESTS = 1 << 47
+_WAITING = 100  # large spends of one analyst
 _TOLD = ("analyst", "dataset", "event", "key", "question", "request", "version")
 
 
@@ -52,7 +53,10 @@ class Approval:
 
 
 def listed(draft: Draft, *, analyst: str | None, waiting: bool) -> list[Approval]:
-    """The requests there were, of everybody or of one analyst, the oldest first; or those alone that wait."""
+    """The requests of everybody or of one analyst, the oldest first; or those alone that wait.
+
+    Of those about which nothing can be decided any more, the last thousand: entries hold all.
+    """
     return [
         _approval(draft, each)
         for each in draft.book.requests_by_id.values()
@@ -139,8 +143,18 @@ def decide(draft: Draft, content: dict[str, Any]) -> int | None:
         return None
     if known is not None and known.state == "waiting":
         return known.id
+    _require_patience(draft, content["analyst"])
     new = secrets.randbelow(_REQUESTS) + _REQUESTS  # a running number would tell how busy others are
     told = {name: content[name] for name in (*_TOLD, "asked", "record") if name in content}
     any_key = {} if content["question"] is None else {"any_key": True}
     draft.add("requested", {"id": new, **told, **any_key})
     return new
+
+
+def _require_patience(draft: Draft, analyst: str | None) -> None:
+    """Refuse one more request of somebody of whom many wait: each is an entry, and stays in memory while it waits."""
+    if sum(each.analyst == analyst and each.state == "waiting" for each in draft.book.requests.values()) >= _WAITING:
+        raise AllowanceExceeded(
+            f"{_WAITING} large spends of yours wait for approval already; nothing was charged",
+            hint="the custodian decides about those first, or ask for less at a time",
+        )

@@ -79,7 +79,7 @@ class Book:
     revoked: set[str] = field(default_factory=set)
     fingerprints: dict[str, str] = field(default_factory=dict)
     requests: dict[str, Requested] = field(default_factory=dict)  # the last that needed approval, by what was asked
-    requests_by_id: dict[int, Requested] = field(default_factory=dict)  # all of them
+    requests_by_id: dict[int, Requested] = field(default_factory=dict)  # those, and the last that are done
     tokens: dict[str, Token] = field(default_factory=dict)
     before_0_2: bool = False  # whether anything was asked by an earlier version
     moved: int | None = None  # the entry that says that the mark left its place beside the ledger

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Known: TypeAlias = "Mapping[Any, Mapping[int, Any]]"
 
-_WRITING = 3  # how `_written` writes: another number for another way
+_WRITING = 4  # how `_written` writes: another number for another way
 EVERY = 4096  # entries: reading as many takes a moment
 _BESIDE = frozenset({"finds", "hashes", "reader", "rows", "_recent", "_settlements"})
 _PARTS = (DataSet, Grant, Level, Listed, Requested, Token)

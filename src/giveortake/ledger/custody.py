@@ -192,7 +192,10 @@ class Custody(Office):
             return [allowance(level) for level in draft.book.levels.values() if level.kind != "data set"]
 
     def approvals(self, *, analyst: str | None = None, waiting: bool = False) -> list[Approval]:
-        """Every large spend that needed approval: what it asks, by whom, and what was decided; or those that wait."""
+        """Large spends that needed approval: what each asks, by whom, and what was decided; or those alone that wait.
+
+        Of those about which nothing can be decided any more, the last thousand are told.
+        """
         with self.chain.looking() as draft:
             return approvals.listed(draft, analyst=analyst, waiting=waiting)
 

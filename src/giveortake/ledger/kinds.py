@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Content: TypeAlias = "Mapping[str, Any]"
 
+DONE = 1000  # requests for approval that are remembered when nothing can be decided about them any more
+
 
 def _ledger(book: Book, _number: int, content: Content) -> None:
     if content["format"] != FORMAT:
@@ -120,6 +122,7 @@ def _reserved(book: Book, number: int, content: Content) -> None:
     for name in approval_digests(content) if book.requests else ():
         if (request := book.requests.pop(name, None)) is not None:
             request.state = "used"
+            _forget_requests(book)
     if isinstance(content["request"], dict) and "profile" in content["request"]:
         book.note(number, "profile", content["dataset"])
 
@@ -176,6 +179,16 @@ def _requested(book: Book, number: int, content: Content) -> None:
     asked = approval_digest(content) if "id" in content else digest(canonical(dict(content)))  # as 0.1 named it
     new = Requested(number, name, asked, content["analyst"])
     book.requests[new.digest] = book.requests_by_id[new.id] = new
+    _forget_requests(book)
+
+
+def _forget_requests(book: Book) -> None:
+    """Keep the last of those that are done, used or asked for anew; entries hold all of them."""
+    if len(book.requests_by_id) - len(book.requests) > DONE:
+        for each in book.requests_by_id.values():
+            if book.requests.get(each.digest) is not each:
+                del book.requests_by_id[each.id]
+                return
 
 
 def _approved(book: Book, number: int, content: Content) -> None:

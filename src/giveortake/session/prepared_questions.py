@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from giveortake.compile import Caps, Rules
     from giveortake.compile.measurement import Prepared
     from giveortake.plan import Question
+    from giveortake.session.kept_readings import KeptReadings
     from giveortake.sql import Read
 
 _MOST = 256  # of each
@@ -58,15 +59,17 @@ class PreparedQuestion:
 
 @final
 class PreparedQuestions:
-    """Questions that were read and prepared for one asker."""
+    """Questions that were read and prepared for one asker; with `kept`, those that were read by earlier calls too."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: KeptReadings | None = None) -> None:
+        self._kept = kept
         self._read: Remembered[Read] = Remembered()
         self._prepared: Remembered[PreparedQuestion] = Remembered()
 
     def read(self, text: str, read: Callable[[], Read]) -> Read:
         """How a text is read."""
-        return self._read.get(text, read)
+        kept = self._kept
+        return self._read.get(text, read if kept is None else lambda: kept.read(text, read))
 
     def prepared(
         self, question: Question, caps: Caps, rules: Rules, prepare: Callable[[], Prepared], *, pure: bool

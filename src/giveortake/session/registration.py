@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from giveortake import ledger as ledgers
 from giveortake.compile import OLDER, Caps, CustodianCaps
 from giveortake.compile.caps import nothing_to_cap
+from giveortake.engines.cache_folder import CacheFolder
 from giveortake.engines.registry import HERE, is_address, open_engine, place_of, table_in
 from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, QueryFailed, meant
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
@@ -29,6 +30,7 @@ from giveortake.privacy.units import checked_neighbours
 from giveortake.session.arguments import told_by_name
 from giveortake.session.ledgers_beside import MEMORY, require_one_budget
 from giveortake.session.mechanism import InteractiveMechanism
+from giveortake.session.prepared_questions import PreparedQuestions
 from giveortake.session.session import Session
 from giveortake.session.spool import Spool
 
@@ -93,6 +95,7 @@ def protect(
     Answers with very many keys are kept in files in the folder `spool`, beside the ledger unless stated.
     `memory` and `threads` are limits for what runs here, `seconds` one for every question. In the folder `cache`, if it
     is stated, a loaded copy of a large CSV file is kept for its user alone: the same file is not read as text again.
+    How questions were read is kept there too.
 
     Without `ledger` what was spent is kept in memory only, and forgotten with the session. A file that has a ledger
     beside it already (`trips.csv.ledger`, or the one that a TOML file there names) is refused with any other, or
@@ -166,6 +169,7 @@ def protect(
         caps=said_caps,
         analyst=analyst,
         declared=hashlib.sha256(json.dumps(domains_of, sort_keys=True).encode()).hexdigest()[:32],
+        questions=_prepared_questions(kept, origin, [domains_of, str(whom), repr(said_caps)]),
         older=OLDER if book.before_0_2 else (),
     )
     return Session(
@@ -174,6 +178,16 @@ def protect(
         owns_ledger=not isinstance(ledger, ledgers.Ledger),
         durable=ledger is not None and str(ledger) != MEMORY,
     )
+
+
+def _prepared_questions(kept: Path | None, origin: Origin, declared: list[Any]) -> PreparedQuestions:
+    """Where questions are kept: in memory, and if there is a folder for it, there too."""
+    if kept is None:
+        return PreparedQuestions()
+    from giveortake.session.kept_readings import KeptReadings  # noqa: PLC0415 (for the command line)
+
+    said = json.dumps([*declared, [repr(each) for each in origin.public.values()]], sort_keys=True)
+    return PreparedQuestions(KeptReadings(CacheFolder(kept), origin, said))
 
 
 def _place(ledger: str | Path | ledgers.Ledger | None) -> str | None:

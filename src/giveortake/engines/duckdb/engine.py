@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from giveortake.engines.cache_folder import CacheFolder
 from giveortake.engines.duckdb import sorted_keys, sorted_tallies, statements
 from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.dialect import DuckDBDialect, parameters, sql_type
@@ -69,7 +70,7 @@ class DuckDBEngine(SQLEngine):
         if threads is not None:
             self._run(f"SET threads = {threads}")
         self._threads = threads or os.cpu_count()
-        self._copies = None if cache is None else LoadedCopies(cache)
+        self._copies = None if cache is None else LoadedCopies(CacheFolder(cache))
         self._loaded: dict[str, Loaded] = {}
         self._tables: dict[object, str] = {}
         self._numbers = count()

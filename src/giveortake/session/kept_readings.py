@@ -1,0 +1,106 @@
+"""How texts of questions were read, kept from one call to the next: the parser takes longer to import than to read.
+
+A reading is a plan, as `plan.documents` writes it, and the options that the text gave with it. It is a function of the
+text, of what is declared about the tables, and of the code that reads; its name is a keyed hash of all of them, and its
+first line a keyed hash of the rest. A file that is damaged, changed or put there by somebody else is not what it says:
+the text is read anew. Nothing in it depends on a row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from giveortake import plan as plan_room
+from giveortake import sql
+from giveortake.engines.cache_folder import is_own
+from giveortake.errors import GiveOrTakeError
+from giveortake.plan.document_reader import question_from_json
+from giveortake.plan.documents import question_to_json
+from giveortake.sql import Read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from giveortake.engines.cache_folder import CacheFolder
+    from giveortake.plan.catalog import Origin
+
+_ENDING = ".reading"
+_LONGEST = 1 << 20  # bytes of one reading
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptReadings:
+    """Readings of questions to the tables of an origin; `declared` tells these from others that are declared otherwise.
+
+    Whatever goes wrong with a folder or a file, the text is read.
+    """
+
+    folder: CacheFolder
+    origin: Origin
+    declared: str
+
+    def read(self, text: str, read: Callable[[], Read]) -> Read:
+        """How a text was read, or how it is read now, which is kept."""
+        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, GiveOrTakeError):
+            return self._found(self._place(text))
+        found = read()
+        with suppress(OSError, GiveOrTakeError):
+            self.folder.prepare()
+            self._keep(self._place(text), found)
+        return found
+
+    def _place(self, text: str) -> Path:
+        content = json.dumps([self.declared, text, list(_versions())])
+        return self.folder.path / f"{self.folder.name_of(f'reading {content}')}{_ENDING}"
+
+    def _found(self, place: Path) -> Read:
+        seal, _, content = place.read_bytes().partition(b"\n")
+        if not is_own(place) or not hmac.compare_digest(seal, self._seal(place, content)):
+            raise PermissionError
+        document = json.loads(content)
+        question = question_from_json(document["plan"], self.origin)
+        os.utime(place)
+        return Read(question, {name: _option(each) for name, each in document["options"].items()})
+
+    def _keep(self, place: Path, found: Read) -> None:
+        options = {name: [type(each).__name__, str(each)] for name, each in found.options.items()}
+        plan = question_to_json(found.question, self.origin)
+        content = json.dumps({"plan": plan, "options": options}).encode()
+        if len(content) > _LONGEST:
+            return
+        draft = self.folder.draft()
+        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+            file.write(self._seal(place, content) + b"\n" + content)
+        draft.replace(place)
+        for each in self.folder.unused(_ENDING):
+            each.unlink(missing_ok=True)
+
+    def _seal(self, place: Path, content: bytes) -> bytes:
+        return hmac.new(self.folder.secret(), place.name.encode() + content, hashlib.sha256).hexdigest().encode()
+
+
+def _option(said: Any) -> Fraction | str:
+    kind, text = said
+    return Fraction(text) if kind == "Fraction" else str(text)
+
+
+def _versions() -> Iterator[tuple[str, int, int]]:
+    """The files that read texts, by their dates and sizes: another version reads anew."""
+    rooms = [sql.__file__, plan_room.__file__]
+    files = [Path(each) for room in rooms for each in os.scandir(Path(room or "").parent) if each.name.endswith(".py")]
+    parser = find_spec("sqlglot")  # which is found, and not imported
+    if parser is not None and parser.origin is not None:
+        files.append(Path(parser.origin))
+    for place in sorted(files):
+        known = place.stat()
+        yield place.name, known.st_mtime_ns, known.st_size
