@@ -27,7 +27,7 @@ nitpicky = False  # types in signatures name what is not public
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
-suppress_warnings = ["toc.not_included"]  # a page that no entrance names is found by the search
+suppress_warnings = ["toc.not_included"]  # the decisions, which are linked from one page
 toc_object_entries = False
 
 html_theme = "furo"
@@ -78,7 +78,13 @@ def setup(app: Sphinx) -> None:
 
 def _read(_app: object, page: str, source: list[str]) -> None:
     _inside(source)
-    if page == "api/index":
+    if page == "index":
+        listed = set(re.findall(r"^[\w-]+$", source[0], re.MULTILINE)) | {page}
+        more = sorted({file.stem for file in Path(__file__).parent.glob("*.md")} - listed)
+        source[0] += (
+            "\n```{toctree}\n:hidden:\n:titlesonly:\n:caption: More\n\n" + "\n".join(more) + "\n```\n" if more else ""
+        )
+    elif page == "api/index":
         source[0] += "\n".join(_everyday_names())
     elif page == "adr/index":
         source[0] += "\n".join(f"- [{_title(file)}]({file.name})" for file in sorted(_DECISIONS.glob("0*.md")))

@@ -42,8 +42,3 @@ def test_the_site_has_no_dead_link_and_a_browser_finds_what_it_looks_for(browser
 def test_every_public_room_has_a_page_of_the_reference() -> None:
     rooms = {name for name in giveortake.__all__ if (ROOT / "src" / "giveortake" / name).is_dir()} | {"errors"}
     assert {page.stem for page in (DOCS / "api").glob("*.md")} == rooms | {"index"}
-
-
-def test_every_page_has_an_entrance() -> None:
-    listed = set(re.findall(r"^([\w-]+)$", (DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE))
-    assert {page.stem for page in DOCS.glob("*.md")} - {"index"} - listed == set()
