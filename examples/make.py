@@ -30,7 +30,7 @@ def notebook(script: str) -> str:
         lines = part.partition("\n")[2].strip("\n").split("\n")
         if is_words:
             lines = [line.removeprefix("#").removeprefix(" ") for line in lines]
-        cell = {
+        cell: dict[str, Any] = {
             "cell_type": "markdown" if is_words else "code",
             "id": f"cell-{number}",
             "metadata": {},
