@@ -51,6 +51,10 @@ class SQLiteEngine:
     def identity(self) -> str:
         return f"sqlite {sqlite3.sqlite_version}"
 
+    @property
+    def has_witnesses(self) -> bool:
+        return False
+
     # -- tables -------------------------------------------------------------------------------------------------
 
     def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:

@@ -173,6 +173,18 @@ def test_every_engine_computes_gradients_to_the_last_step(name: str, request: py
             drawn = asked.joined(np.array(Revealing().release(engine.vectors(asked.asked(point))), dtype=object))
             assert drawn.tolist() == gradient("logistic", (x, y), asked.slope_steps, point).tolist()
         assert int(Revealing().release(engine.vectors(asked.counted()))[0]) == len(rows)
+        if name != "duckdb":
+            with pytest.raises(QueryRefused, match="logs and monitors"):
+                output_perturbation(s, "bought", ["x"], regularisation=1, mu=1)
+            assert not s.spent
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_persons_with_as_many_rows_as_count_are_counted_whole(most: int) -> None:
+    rows = [(who, *row[1:]) for row in some(8) for who in [row[0]] * 3]
+    with session(table(rows), unit="who", rows_per_person=most) as s:
+        engine, asked = mechanism_of(s).engine, risk(s, "logistic", Fraction(1))
+        assert int(Revealing().release(engine.vectors(asked.counted()))[0]) == most * len({row[0] for row in rows})
 
 
 def test_slopes_grow_no_faster_than_is_said_and_stay_below_one() -> None:

@@ -61,6 +61,13 @@ class Engine(Protocol):
     def identity(self) -> str:
         """The engine and its version: with another one, hashes may choose other parts of a person."""
 
+    @property
+    def has_witnesses(self) -> bool:
+        """Whether anybody but this process sees the texts of statements: monitors and logs of a server, a page of Spark.
+
+        Who watches need not be who may read rows. So nothing that rows decided stands in a text that is seen.
+        """
+
     # -- tables -------------------------------------------------------------------------------------------------
 
     def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:

@@ -86,6 +86,7 @@ def output_perturbation(
     if whole("passes", passes) > MOST_PASSES:
         raise InvalidParameter("passes", passes, f"is more than {MOST_PASSES:,}", hint="take a larger regularisation")
     data = LearningData.of(s)
+    data.require_unwitnessed("points of a descent are not released, and stand in its statements")
     used = features_of(data.schema, features, target)
     wanted = target_of(data.schema, target, "logistic" if loss == "logistic" else "squared")
     if data.relation.person is not None and data.relation.most_rows is None:
@@ -151,7 +152,7 @@ class Risk:
 
     def counted(self) -> VectorSum:
         """The number of rows."""
-        return VectorSum(self.ground.relation, (), (), (Component(),), self.rows)
+        return VectorSum(self.ground.relation, (), (), (Component(),), self.rows + 1)  # so that nobody's is cut
 
     def asked(self, point: tuple[int, ...]) -> VectorSum:
         """Gradients of all rows at a point: coarse parts, then fine ones."""

@@ -19,8 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake import exact, sql
 from giveortake import plan as plan_room
-from giveortake import sql
 from giveortake.engines.cache_folder import is_own
 from giveortake.errors import GiveOrTakeError
 from giveortake.plan.document_reader import question_from_json
@@ -96,11 +96,11 @@ def _option(said: Any) -> Fraction | str:
 
 def _versions() -> Iterator[tuple[str, int, int]]:
     """The files that read texts, by their dates and sizes: another version reads anew."""
-    rooms = [sql.__file__, plan_room.__file__]
-    files = [Path(each) for room in rooms for each in os.scandir(Path(room or "").parent) if each.name.endswith(".py")]
-    parser = find_spec("sqlglot")  # which is found, and not imported
-    if parser is not None and parser.origin is not None:
-        files.append(Path(parser.origin))
+    parsers = [
+        found.origin for name in ("sqlglot", "sqlglotc") if (found := find_spec(name)) is not None
+    ]  # not imported
+    rooms = [Path(each).parent for each in (sql.__file__, plan_room.__file__, exact.__file__, *parsers) if each]
+    files = [Path(each) for room in rooms for each in os.scandir(room) if each.name.endswith((".py", ".so", ".pyd"))]
     for place in sorted(files):
         known = place.stat()
         yield place.name, known.st_mtime_ns, known.st_size

@@ -136,6 +136,13 @@ class LearningData:
             raise QueryRefused("a part of the persons is not sampled again", hint="fit it to all of them")
         return RunRequest.of_samples(self._mechanism, self.relation, spend, declared, said=said, words=words)
 
+    def require_unwitnessed(self, why: str) -> None:
+        """Refuse what rows decide within statements, where others see their texts."""
+        if self._mechanism.engine.has_witnesses:
+            raise QueryRefused(
+                f"{why}, which logs and monitors of this engine show", hint="protect a copy of the table in DuckDB"
+            )
+
     def require(self, asked: VectorSum) -> None:
         """Refuse a sum that is not about this session's own tables, or that its engine could not run."""
         keys = tuple((f"k{place}", each.expression) for place, each in enumerate(asked.columns))

@@ -84,6 +84,10 @@ class DuckDBEngine(SQLEngine):
     def identity(self) -> str:
         return self._identity
 
+    @property
+    def has_witnesses(self) -> bool:
+        return False
+
     # -- registering --------------------------------------------------------------------------------------------
 
     def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:

@@ -85,6 +85,10 @@ class PostgresEngine(SQLEngine):
     def identity(self) -> str:
         return self._identity
 
+    @property
+    def has_witnesses(self) -> bool:
+        return True
+
     # -- registering --------------------------------------------------------------------------------------------
 
     def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:

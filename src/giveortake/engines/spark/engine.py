@@ -87,6 +87,10 @@ class SparkEngine(SQLEngine):
     def identity(self) -> str:
         return self._identity
 
+    @property
+    def has_witnesses(self) -> bool:
+        return True
+
     # -- registering --------------------------------------------------------------------------------------------
 
     def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:

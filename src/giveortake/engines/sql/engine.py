@@ -59,6 +59,11 @@ class SQLEngine(ABC):
     def identity(self) -> str:
         """The engine and its version."""
 
+    @property
+    @abstractmethod
+    def has_witnesses(self) -> bool:
+        """Whether anybody but this process sees the texts of statements."""
+
     @abstractmethod
     def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
         """Register a private table."""
