@@ -63,7 +63,7 @@ class Engine(Protocol):
 
     @property
     def has_witnesses(self) -> bool:
-        """Whether anybody but this process sees the texts of statements: monitors and logs of a server, a page of Spark.
+        """Whether anybody but this process sees the texts of statements: a server's monitors and logs, Spark's pages.
 
         Who watches need not be who may read rows. So nothing that rows decided stands in a text that is seen.
         """
