@@ -110,3 +110,22 @@ def test_a_table_in_memory_has_no_file_to_look_beside(trips: Path) -> None:
 
     with gt.protect(pl.read_csv(trips), ledger=trips.with_name("frames.ledger"), **SAID) as session:
         assert session.affordable == 1
+
+
+def test_a_budget_of_a_folder_is_that_of_its_files_and_a_configuration_may_stand_above(tmp_path: Path) -> None:
+    import polars as pl  # noqa: PLC0415 (to write a file)
+
+    (folder := tmp_path / "parts").mkdir()
+    pl.DataFrame({"user_id": [1, 2]}).write_parquet(file := folder / "a.parquet")
+    readings = (folder, file, [file], folder / "*.parquet", folder / ".." / "parts" / "a.parquet")
+    ledger = tmp_path / "parts.ledger"
+    gt.ledger.open(ledger).close()
+    for source in readings:
+        assert "parts.ledger holds" in str(refusal(source)), source
+    ledger.rename(kept := tmp_path / "kept.ledger")
+    for named in ("parts", "parts/a.parquet", "parts/*.parquet"):
+        (tmp_path / "g.toml").write_text(f'[parts]\nsource = "{named}"\nledger = "{kept.name}"\n')
+        for source in readings:
+            assert "[parts] of g.toml keeps the budget" in str(refusal(source)), (named, source)
+    pl.DataFrame({"user_id": [1, 2]}).write_parquet(other := tmp_path / "other.parquet")
+    gt.protect(other, **SAID).close()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MEMORY = ":memory:"  # where a ledger is kept that forgets
+ABOVE = 4  # folders above a file in which a TOML file may be about it
 
 
 def usual_ledger(file: str) -> str:
@@ -23,11 +26,12 @@ def usual_ledger(file: str) -> str:
 
 
 def require_one_budget(source: Any, ledger: str | None) -> None:
-    """Refuse a ledger for a file whose budget is kept in another one: beside it, or where a TOML file beside it says.
+    """Refuse a ledger for a file whose budget is kept in another one: beside it, or where a TOML file says.
 
     `ledger` is where the session's would be; None, that nobody said so, and it would be forgotten. Whoever says
-    `MEMORY` means that. Links are followed, folders and patterns looked through. A table in memory or in a server has
-    no file, and a copy of a file is another one: nothing is known of these.
+    `MEMORY` means that. Links are followed, folders and patterns looked through, the folders that a file is in as well,
+    up to `ABOVE` of them. A table in memory or in a server has no file, a copy of a file is another one, and a ledger
+    elsewhere that no TOML file names is nowhere to be found: nothing is known of these.
     """
     if ledger == MEMORY:
         return
@@ -89,22 +93,44 @@ def files_of(source: Any) -> list[str]:
 
 
 def _usual_ledgers(file: str) -> list[str]:
-    """Where the ledger of a file would usually be, and those of what it leads to: a link, a folder, a pattern."""
-    path = Path(file)
-    if path.is_dir():
-        inside = sorted(path.glob("**/*.parquet"))
-    elif any(sign in path.name for sign in "*?["):
-        inside = sorted(path.parent.glob(path.name))
-    else:
-        inside = []
-    named = [part for each in (path, *inside) for part in (str(each), os.path.realpath(each))]
+    """Where the ledger of a file would usually be, and those of what it leads to, and of the folders that it is in."""
+    around = [folder for folder in _folders(file) if folder.name and _covers(str(folder), file)]
+    named = [part for each in (file, *_inside(file), *around) for part in (str(each), os.path.realpath(each))]
     return list({os.path.realpath(usual_ledger(part)): usual_ledger(part) for part in reversed(named)}.values())[::-1]
 
 
+def _inside(file: str) -> list[Path]:
+    """The files of a folder or a pattern."""
+    path = Path(file)
+    if path.is_dir():
+        return sorted(path.glob("**/*.parquet"))
+    return sorted(path.parent.glob(path.name)) if _is_pattern(path) else []
+
+
+def _is_pattern(path: Path) -> bool:
+    return any(sign in path.name for sign in "*?[") and not path.exists()
+
+
+def _folders(file: str) -> list[Path]:
+    """The folders that a file is in, and those that it is in by its links: the nearest first."""
+    named = [list(place.parents)[:ABOVE] for place in (Path(os.path.abspath(file)), Path(os.path.realpath(file)))]  # noqa: PTH100 (a path's own `absolute` keeps ..)
+    return list(dict.fromkeys([folder for both in zip_longest(*named) for folder in both if folder is not None]))
+
+
+def _covers(source: str, file: str) -> bool:
+    """Whether whoever reads a source reads that file: they are the same one, or it is in a folder or fits a pattern."""
+    path, place = Path(os.path.realpath(source)), Path(os.path.realpath(file))
+    with suppress(OSError):
+        if path == place or path.samefile(place):
+            return True
+    if path.is_dir():
+        return place.is_relative_to(path) and place.suffix == ".parquet"
+    return _is_pattern(path) and place.parent == path.parent and place.match(path.name)
+
+
 def _configured(file: str) -> Iterator[tuple[Path, str, str]]:
-    """The TOML files beside a file that keep a ledger about it, with their section and that ledger."""
-    folders = dict.fromkeys([Path(file).absolute().parent, Path(os.path.realpath(file)).parent])
-    for configuration in (found for folder in folders for found in sorted(folder.glob("*.toml"))):
+    """The TOML files beside a file and above it that keep a ledger about it, with their section and that ledger."""
+    for configuration in (found for folder in _folders(file) for found in sorted(folder.glob("*.toml"))):
         for section, ledger in _ledgers_of(configuration, file):
             if ledger != MEMORY:
                 yield configuration, section, ledger
@@ -135,7 +161,10 @@ def _ledgers_of(configuration: Path, file: str) -> list[tuple[str, str]]:
 
 def _reads(configuration: Path, source: object, file: str) -> bool:
     if isinstance(source, str):
-        return not is_address(source) and _is_same(beside(configuration, source), file)
+        if is_address(source):
+            return False
+        named = beside(configuration, source)
+        return any(_covers(named, str(each)) for each in (file, *_inside(file)))
     parts = source.values() if isinstance(source, Mapping) else source if isinstance(source, list) else ()
     return any(_reads(configuration, part, file) for part in parts)
 
