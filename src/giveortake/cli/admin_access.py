@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from giveortake.answers.printable import printable
+from giveortake.cli import streams
 from giveortake.cli.ledger import promised
 from giveortake.errors import GiveOrTakeError
 
@@ -47,7 +48,8 @@ def issue_token(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> 
     until = next(each.expires for each in ledger.tokens() if each.id == name)
     whom = "a custodian" if arguments.analyst is None else printable(arguments.analyst)
     out.print(text, soft_wrap=True, markup=False)
-    out.print(Text(f"It lets {whom} in until {_minute(until)}, and is not shown again: the ledger keeps its hash."))
+    told = f"It lets {whom} in until {_minute(until)}, and is not shown again: the ledger keeps its hash."
+    streams.report(f"{told}\n")  # beside the token, so that `TOKEN=$(…)` holds nothing else
 
 
 def revoke_token(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
