@@ -38,7 +38,7 @@ PEERS: dict[str, tuple[str, str, list[str]]] = {
     "smartnoise-synth, MST": ("snsynth", "smartnoise_synthetic.py", ["mst", EPSILON, DELTA]),
     "smartnoise-synth, AIM": ("snsynth", "smartnoise_synthetic.py", ["aim", EPSILON, DELTA]),
 }
-PEER_SECONDS = 180  # of CPU, after which a peer is stopped
+PEER_SECONDS = 300  # of CPU, after which a peer is stopped
 ROWS, ATTRIBUTES, VALUES = 1_000_000, 20, 10  # of a large table
 LARGE_SECONDS = 120.0
 PREDICTED = 1.5  # how many times off a predicted error may be, on average
@@ -121,7 +121,8 @@ def _of_peer(python: str, arguments: list[str], made: Path, table: Places, sizes
     if ended.returncode < 0:
         return f"stopped after {PEER_SECONDS} s of CPU"
     if ended.returncode:
-        return f"failed: {(ended.stderr.strip().splitlines() or ['without a word'])[-1][:100]}"
+        told = [line.strip() for line in ended.stderr.splitlines() if any(each.isalpha() for each in line)]
+        return f"failed: {(told or ['without a word'])[-1][:100]}"
     seconds, megabytes = json.loads(ended.stdout.strip().splitlines()[-1])
     pairs, triples = _distances(table, np.load(made), sizes)
     return f"{pairs:.4f}, {triples:.4f}; {seconds:.0f} s, {megabytes:,} MB"

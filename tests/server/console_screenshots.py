@@ -35,7 +35,7 @@ def asked(page: Any, sql: str, epsilon: str) -> None:
     """A question, quoted and asked."""
     page.goto("/ask/visits")
     page.fill("#sql", sql)
-    page.fill("#epsilon", epsilon)
+    page.fill("#spend", epsilon)
     page.press("#sql", "Control+Enter")
     page.click("#ask:not([disabled])")
     page.wait_for_selector("#answer")
@@ -51,6 +51,22 @@ def waits(service: Any) -> None:
     request, because = first["error"]["request"], {"reason": "nearly everything at once; half of it would do"}
     service.call("custodian", "POST", f"/v1/approvals/{request}/deny", because).raise_for_status()
     service.answer("gus", BY_REGION, "second", epsilon="0.05")
+
+
+def _form(page: Any) -> None:
+    """The form of a table, half filled in."""
+    page.set_default_timeout(120_000)
+    page.goto("/tables")
+    page.click("button[value=columns]")
+    page.fill("input[name=name]", "trips")
+    page.select_option("select[name=unit]", "rider")
+    page.fill("input[name=epsilon]", "1")
+    page.fill("input[name=delta]", "1e-8")
+    for place, kind, low, high in ((1, "date", "2024-01-01", "2024-12-31"), (2, "real", "0", "200")):
+        page.select_option(f"select[name=c{place}-kind]", kind)
+        page.fill(f"input[name=c{place}-low]", low)
+        page.fill(f"input[name=c{place}-high]", high)
+    page.fill("input[name=c3-values]", "inner, outer, airport")
 
 
 def main() -> None:
@@ -89,6 +105,8 @@ def main() -> None:
         taken(owner, "approvals")
         owner.goto("/custodian")
         taken(owner, "custodian")
+        _form(owner)
+        taken(owner, "tables")
 
 
 if __name__ == "__main__":

@@ -242,7 +242,7 @@ def _is_behind_session(source: object) -> bool:
     from giveortake import frame  # noqa: PLC0415 (as above)
     from giveortake.session import Session  # noqa: PLC0415 (as above)
 
-    return isinstance(source, Session | frame.Table | LearningData)
+    return isinstance(source, Session | frame.Table | LearningData) or getattr(source, "is_remote", False)
 
 
 def _differs(learner: Learner, name: str, defaults: Any) -> bool:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import NotFound, QueryRefused
+from giveortake.server import strict_json
 from giveortake.server.curves import curve_of
 from giveortake.server.results import formatted
 from giveortake.session.configuration import chosen, configurations
@@ -29,13 +30,14 @@ if TYPE_CHECKING:
 
 Request: TypeAlias = "dict[str, Any]"
 _DESCRIBED = 64  # sessions of analysts that are kept
+_DEEPEST_PLAN = 500  # levels of JSON: more than any plan that the session reads
 
 
 def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
     """Open the session that the task describes, and say what can be asked of it."""
     configured = chosen(configurations(task["toml"]), task["name"])
     instead = {} if "seconds" in configured.said else {"seconds": task.get("seconds")}
-    desk = SessionDesk(configured.open(**instead))
+    desk = SessionDesk(configured.open(**instead, by=task.get("by")))
     import_module("giveortake.sql.reading")  # which the first question would have to wait for
     return {name: partial(desk.do, operation) for name, operation in OPERATIONS.items()}
 
@@ -84,7 +86,7 @@ def quote(session: Session, request: Request) -> Result:
 
 def curve(session: Session, request: Request) -> Result:
     """What it would cost at nine spends."""
-    return curve_of(session, _query(session, request["question"]), request["terms"])
+    return curve_of(session, _query(session, request["question"]), request["terms"], request.get("currency"))
 
 
 # -- asking -----------------------------------------------------------------------------------------------------------
@@ -139,8 +141,8 @@ def profile(session: Session, request: Request) -> Result:
 
 def history(session: Session, request: Request) -> Result:
     """What the ledger says, from one number on."""
-    after, limit = request["after"], request["limit"]
-    entries = [each for each in session.history() if each.number > after]
+    limit = request["limit"]
+    entries = session.history(request["after"], limit + 1)
     return {"entries": [entry_document(each) for each in entries[:limit]], "more": len(entries) > limit}
 
 
@@ -156,6 +158,14 @@ def release(session: Session, request: Request) -> Result:
     return formatted(session.release(request["release"], place=request["place"]), request["format"])
 
 
+def report(session: Session, request: Request) -> Result:
+    """A release as a page that stands alone."""
+    from giveortake.publication import report as page_of  # noqa: PLC0415 (few ask for one)
+
+    page = page_of(session, request["release"], place=request["place"])
+    return {"release_id": request["release"]}, page.encode()
+
+
 def refine(session: Session, request: Request) -> Result:
     """The same asked once more, and combined."""
     found = session.refine(request["release"], place=request["place"], key=request["key"], **request["terms"])
@@ -165,15 +175,28 @@ def refine(session: Session, request: Request) -> Result:
 def _query(session: Session, question: dict[str, Any]) -> Query:
     """A question: SQL, or the plan of a frame."""
     try:
-        return session.sql(question["sql"]) if "sql" in question else session.from_plan(question["plan"])
+        return session.sql(question["sql"]) if "sql" in question else session.from_plan(_plan(question["plan"]))
     except RecursionError:
         raise QueryRefused("the question nests too deeply", hint="say it in fewer steps") from None
+
+
+def _plan(said: dict[str, Any] | str) -> dict[str, Any]:
+    """A plan, or the text of one: that may nest as deeply as plans do."""
+    if isinstance(said, dict):
+        return said
+    try:
+        found = strict_json.read(said.encode(), _DEEPEST_PLAN)
+    except strict_json.NotStrict:
+        found = None
+    if not isinstance(found, dict):
+        raise QueryRefused("the text is no plan", hint="a plan is what Query.plan writes, in strict JSON")
+    return found
 
 
 OPERATIONS: dict[str, Callable[[Session, Request], Result]] = {
     each.__name__: each
     for each in (
         *(describe, budget, quote, curve, answer, stream, batch, quote_workload, workload, profile),
-        *(history, releases, release, refine),
+        *(history, releases, release, report, refine),
     )
 }

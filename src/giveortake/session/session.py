@@ -13,14 +13,15 @@ from giveortake.errors import InvalidParameter, LedgerUnavailable
 from giveortake.exact import open_probability, shown, spendable
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.document_reader import question_from_json
-from giveortake.session.arguments import told_by_name
+from giveortake.session.arguments import require_here, told_by_name
 from giveortake.session.batches import share_of_each
 from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, suggestion_of, table_before_caps
 from giveortake.session.pages import session_page
 from giveortake.session.partitions import Partition, key_of, parts_of
 from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.query import Query
-from giveortake.session.release_records import paid_release
+from giveortake.session.release_records import paid_release, release_of
+from giveortake.session.released_tables import released_table, released_tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -347,17 +348,20 @@ class Session:
         """Whether every level would admit an event now."""
         return self._mechanism.admits(event)
 
-    def history(self) -> list[Entry]:
+    def history(self, after: int | None = None, limit: int | None = None) -> list[Entry]:
         """What the ledger says about these people, in order, without fingerprints of the data and what is made of them.
 
         An analyst sees their own entries, numbered among themselves. The custodian, who opens the ledger with
-        `gt.ledger.open`, reads everything there.
+        `gt.ledger.open`, reads everything there. `after` is the number of the last entry that was seen; `limit` is how
+        many are read at most, all unless stated.
         """
-        if self._mechanism.analyst is not None:
-            return self._mechanism.ledger.entries(analyst=self._mechanism.analyst, limit=sys.maxsize)
+        mechanism, most = self._mechanism, sys.maxsize if limit is None else limit
+        entries = mechanism.ledger.entries(analyst=mechanism.analyst, after=after, limit=most)
+        if mechanism.analyst is not None:
+            return entries
         return [
             replace(entry, content=_without_fingerprint(entry.content), body="", hash="", previous="")
-            for entry in self._mechanism.ledger.history()
+            for entry in entries
         ]
 
     # -- what was released ----------------------------------------------------------------------------------------
@@ -378,12 +382,21 @@ class Session:
             newest_first=newest_first,
         )
 
+    def release_record(self, release_id: str) -> ReleaseRecord:
+        """What the ledger keeps of one release of these tables, as `releases` lists it."""
+        return release_of(self._mechanism, release_id)
+
     def release(self, release_id: str, *, place: int | None = None) -> Answer:
         """The answer that was released under an id, as it was, with its promise, notes and caps; free however often.
 
-        It can be refined. `place` says which answer of a batch is meant, counted from 0.
+        It can be refined. `place` says which answer of a batch, or table of a workload, is meant, counted from 0; a
+        counter's is what it told so far.
         """
-        return paid_release(self._mechanism, release_id, place).read()
+        return released_table(self._mechanism, release_id, place)
+
+    def release_tables(self, release_id: str) -> list[Answer]:
+        """Every table that was released under an id: one of a question, all of a batch or a workload, in order."""
+        return list(released_tables(self._mechanism, release_of(self._mechanism, release_id)))
 
     def refine(
         self, release_id: str, *, place: int | None = None, key: str | None = None, **terms: Unpack[SpendTerms]
@@ -456,4 +469,5 @@ def mechanism_of(session: Session) -> InteractiveMechanism:
 
     This is the one way in, and no part of the public face: audits of generated tables take it, analysts never do.
     """
+    require_here(session)
     return session._mechanism  # noqa: SLF001 (the one way in)
