@@ -101,7 +101,7 @@ class SQLiteEngine:
     def bins(self, bins: Bins) -> Sensitive[npt.NDArray[np.int64]]:
         raise _refusal()
 
-    def vectors(self, asked: VectorSum) -> Sensitive[npt.NDArray[Any]]:
+    def vectors(self, asked: VectorSum, *, remember: bool = True) -> Sensitive[npt.NDArray[Any]]:
         raise _refusal()
 
     def distinct(self, distinct: Distinct) -> Sensitive[npt.NDArray[np.int64]]:

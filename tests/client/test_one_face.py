@@ -40,6 +40,8 @@ def test_a_session_says_what_it_is_about(s: Any) -> None:
     assert s.budget == gt.PureDP("9/10", unit=gt.unit("person_id"))
     assert list(s.catalog.private["visits"].schema) == ["person_id", "region", "reason", "amount"]
     assert "visits" in repr(s)
+    assert s.caps.rows_per_person == 4
+    assert str(s.caps).startswith("at most 4 rows of a person")
 
 
 def test_quotes_are_quotes(s: Any) -> None:
@@ -75,6 +77,14 @@ def test_frames_ask_what_sql_asks(s: Any) -> None:
     assert s.table().group_by("region").agg(n=gt.count()).quote(epsilon="0.1").admitted
 
 
+def test_a_sum_of_sixty_columns_is_asked_as_any_other(s: Any) -> None:
+    many = sum((gt.col("amount") for _ in range(59)), start=gt.col("amount"))
+    asked = s.table().agg(total=gt.sum(many))
+    assert asked.quote(epsilon="0.01").admitted
+    first = asked.answer(epsilon="0.01")
+    assert s.release(first.release_id).to_dict() == first.to_dict()
+
+
 def test_several_questions_have_one_charge(s: Any) -> None:
     spent = s.spent
     answers = s.batch([COUNT, s.sql(MEAN)], epsilon="0.04")
@@ -99,6 +109,12 @@ def test_workloads_are_quoted_and_answered(s: Any) -> None:
     assert set(answer.tables) == {("region",), ()}
     assert [column.name for column in answer["region"].columns] == ["region", "n", "n_consistent"]
     assert len(answer[()]) == 1
+    stacked = answer.stacked()
+    assert [column.name for column in stacked.columns] == ["grouping", "region", "n", "n_consistent"]
+    assert stacked["grouping"].values.count("region") == 6
+    assert stacked.guarantee == answer["region"].guarantee
+    assert (answer.to_csv() or "").splitlines()[0] == "grouping,region,n,n_low,n_high,n_consistent"
+    assert not next(each for each in s.releases(newest_first=True) if each.id == answer.release_id).readable
     cube = s.workload("SELECT region, COUNT(*) AS visits FROM visits GROUP BY CUBE (region)")
     assert cube.answer(epsilon="0.04")["region"]["visits"].has_interval
 
@@ -123,6 +139,10 @@ def test_what_was_asked_is_listed_and_read_again(s: Any) -> None:
     entries = s.history()
     assert [entry.number for entry in entries] == list(range(1, len(entries) + 1))
     assert {"analyst", "reserved", "settled"} <= {entry.kind for entry in entries}
+    assert [entry.number for entry in s.history(after=2, limit=3)] == [3, 4, 5]
+    again = s.sql(COUNT).answer(epsilon="0.03", key="with another key")
+    assert [record.free for record in s.releases(newest_first=True, limit=2)] == [True, False]
+    assert again.to_dict()["n"] == answer.to_dict()["n"]
 
 
 @pytest.mark.parametrize(
@@ -147,6 +167,26 @@ def test_what_was_asked_is_listed_and_read_again(s: Any) -> None:
 def test_errors_have_their_types(s: Any, ask: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         ask(s)
+
+
+NEEDS_ROWS: list[Any] = [
+    lambda s: gt.learn.moments(s, ["amount"], rho="0.1"),
+    lambda s: gt.learn.moments(s.table(), ["amount"], rho="0.1"),
+    lambda s: gt.learn.LinearRegression("amount", ["region"], mu="0.1").fit(s),
+    lambda s: gt.learn.LinearRegression("amount", ["region"], mu="0.1").quote(s),
+    lambda s: gt.synth.quote(s, columns=["region", "amount"], bins={"amount": [0, 9, 99]}, epsilon="1", delta="1e-9"),
+]
+
+
+def test_what_needs_rows_at_hand_is_refused_by_name_and_says_who_can_do_it(service: Running) -> None:
+    with gt.connect(service.address, token=service.tokens["eve"]) as remote:
+        for ask in NEEDS_ROWS:
+            with pytest.raises(gt.errors.InvalidParameter, match="answered elsewhere") as told:
+                ask(remote)
+            assert "gt.protect" in (told.value.hint or "")
+        with pytest.raises(AttributeError, match="beside the data"):
+            _ = remote.counter
+        assert not hasattr(remote, "nothing")
 
 
 def test_messages_are_the_same_on_both_sides(service: Running) -> None:

@@ -75,6 +75,19 @@ def test_false_hypotheses_are_seen_and_true_ones_are_not() -> None:
         assert "group by smokes" in repr(contingency(s, ["group", "smokes"], mu=1))
 
 
+def test_rows_without_a_declared_category_are_in_no_group() -> None:
+    """Half of the rows have none, and other numbers: counted with the first group, they would move its mean by 2."""
+    odd = TABLE.with_columns(group=pl.Series([None, "z"] * (N // 2)), x=pl.lit(4.0))
+    with session(pl.concat([TABLE, odd])) as s:
+        made = gt.learn.moments(s, ["x", "group", "coin"], mu=2)
+        fitted = gt.learn.LinearRegression("x", ["group"], mu=2).fit(s)
+    assert made.n == pytest.approx(N, abs=6 * made.noise)
+    assert fitted.intercept_ == pytest.approx(X[GROUP == "a"].mean(), abs=0.3)
+    two = difference_of_means(made, "x", "coin")
+    coin = TABLE["coin"].to_numpy()
+    assert two.estimate == pytest.approx(X[coin].mean() - X[~coin].mean(), abs=0.3)
+
+
 # -- under the hypothesis ---------------------------------------------------------------------------------------------
 
 

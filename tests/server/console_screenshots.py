@@ -35,7 +35,7 @@ def asked(page: Any, sql: str, epsilon: str) -> None:
     """A question, quoted and asked."""
     page.goto("/ask/visits")
     page.fill("#sql", sql)
-    page.fill("#epsilon", epsilon)
+    page.fill("#spend", epsilon)
     page.press("#sql", "Control+Enter")
     page.click("#ask:not([disabled])")
     page.wait_for_selector("#answer")
@@ -53,12 +53,36 @@ def waits(service: Any) -> None:
     service.answer("gus", BY_REGION, "second", epsilon="0.05")
 
 
+def _service(folder: Path) -> Any:
+    """The demonstration, with a file that may be added."""
+    from demo_service import running_demo  # noqa: PLC0415 (heavy)
+
+    (folder / "incoming").mkdir()
+    (folder / "incoming" / "trips.csv").write_text("rider,day,fare,zone\n")
+    return running_demo(folder, folders=(folder / "incoming",))
+
+
+def _form(page: Any) -> None:
+    """The form of a table, half filled in."""
+    page.set_default_timeout(120_000)
+    page.goto("/tables")
+    page.click("button[value=columns]")
+    page.fill("input[name=name]", "trips")
+    page.select_option("select[name=unit]", "rider")
+    page.fill("input[name=epsilon]", "1")
+    page.fill("input[name=delta]", "1e-8")
+    for place, kind, low, high in ((1, "date", "2024-01-01", "2024-12-31"), (2, "real", "0", "200")):
+        page.select_option(f"select[name=c{place}-kind]", kind)
+        page.fill(f"input[name=c{place}-low]", low)
+        page.fill(f"input[name=c{place}-high]", high)
+    page.fill("input[name=c3-values]", "inner, outer, airport")
+
+
 def main() -> None:
     """Every screen once, on the service of the demonstration."""
     from browser_window import opened_browser  # noqa: PLC0415 (heavy)
-    from demo_service import running_demo  # noqa: PLC0415 (heavy)
 
-    with tempfile.TemporaryDirectory() as folder, running_demo(Path(folder)) as service, opened_browser() as browser:
+    with tempfile.TemporaryDirectory() as folder, _service(Path(folder)) as service, opened_browser() as browser:
         page = logged_in(browser, service.address, service.tokens["ann"])
         asked(page, BY_REGION, "0.25")
         page.wait_for_selector("#slide:not([hidden])")
@@ -89,6 +113,8 @@ def main() -> None:
         taken(owner, "approvals")
         owner.goto("/custodian")
         taken(owner, "custodian")
+        _form(owner)
+        taken(owner, "tables")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,11 @@ class Desk:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A service of this module's own: workers are killed, budgets used up and analysts revoked."""
-    with running_demo(tmp_path_factory.mktemp("console"), spares=1) as found:
+    folder = tmp_path_factory.mktemp("console")
+    rows = "".join(f"{number},{number % 50},a\n" for number in range(300))
+    (folder / "incoming").mkdir()
+    (folder / "incoming" / "trips.csv").write_text(f"person,fare,kind\n{rows}")
+    with running_demo(folder, spares=1, folders=(folder / "incoming",)) as found:
         yield found
 
 
@@ -89,7 +93,7 @@ def quoted(page: Any, sql: str, epsilon: str) -> Any:
     """The workbench with a question on it, and its price beside it."""
     page.goto("/ask/visits")
     page.fill("#sql", sql)
-    page.fill("#epsilon", epsilon)
+    page.fill("#spend", epsilon)
     page.press("#sql", "Control+Enter")
     page.wait_for_selector("#ask, .state[data-cause]")
     return page
@@ -129,7 +133,7 @@ def test_a_page_of_another_site_can_press_no_button(headers: dict[str, str], des
     before = spent(desk.service, "bob")
     sent = httpx.post(
         f"{desk.service.address}/ask/visits",
-        data={"do": "ask", "sql": BY_REGION, "epsilon": "0.1"},
+        data={"do": "ask", "sql": BY_REGION, "spend": "0.1"},
         headers={"cookie": f"giveortake={desk.service.tokens['bob']}", **headers},
     )
     assert sent.status_code == 403
@@ -162,10 +166,10 @@ def test_a_question_is_quoted_on_a_curve_asked_on_purpose_and_free_the_second_ti
             bob.keyboard.press("ArrowLeft")
     assert bob.get_attribute("#curve-mark circle", "cx") != dot
     bob.wait_for_selector("#ask:not([disabled])")
-    price = bob.input_value("#epsilon")
+    price = bob.input_value("#spend")
     assert bob.text_content("#ask").strip() == f"Ask for ε = {price}"
     assert f"at ε = {price}" in bob.text_content("#exact")
-    bob.fill("#epsilon", "0.05")
+    bob.fill("#spend", "0.05")
     bob.wait_for_selector("#act:has-text('ε = 0.05')")
     assert spent(desk.service, "bob") == 0
     bob.wait_for_selector("#ask:not([disabled])")
@@ -183,6 +187,29 @@ def test_a_question_is_quoted_on_a_curve_asked_on_purpose_and_free_the_second_ti
     bob.wait_for_selector("#answer")
     assert release in bob.url
     assert spent(desk.service, "bob") == pytest.approx(0.05)
+
+
+def test_the_spend_may_be_what_the_budget_has_prices_for_and_a_repeat_is_told_as_free(desk: Desk, bob: Any) -> None:
+    assert bob.locator("#currency").count() == 0  # a pure ε has no price for Gaussian noise
+    page = quoted(desk.window("ann"), BY_REGION, "0.2")
+    signs = {"rho": "ρ = 0.02", "mu": "μ = 0.2", "approximate": "ε = 0.2, δ = 5e-9"}
+    for currency, price in signs.items():  # about the same noise, proposed
+        page.select_option("#currency", currency)
+        page.wait_for_selector(f"#ask:has-text('Ask for {price}')")
+        assert f"Exactly, at {price}" in page.text_content("#exact")
+        assert page.locator("#curve").count() == 1
+    page.click("#ask")
+    page.wait_for_selector("#answer")
+    assert "(Gaussian)" in page.text_content("#answer") or "μ = " in page.text_content("#answer")
+    page.click("#answer-title a")
+    page.fill("input[name=spend]", "0.1")
+    page.click("button:has-text('Refine for this ε')")
+    page.wait_for_url(re.compile(r"/releases/visits/(?!.*refine)"))
+    desk.service.answer("ann", BY_REGION, "another key", epsilon="0.2", delta="5e-9").raise_for_status()
+    page.goto("/releases/visits")
+    assert "free: read again" in page.text_content("tbody tr:first-child")
+    page.goto("/")
+    assert page.locator("svg.chart").count() == 1  # it burned down by what was charged
 
 
 def test_names_are_offered_from_the_schema_and_taken_by_keyboard(bob: Any) -> None:
@@ -208,7 +235,7 @@ def test_what_cannot_be_asked_says_which_construct_and_what_to_write(desk: Desk,
 def test_what_is_too_dear_is_shaded_and_cannot_be_asked_for(bob: Any) -> None:
     bob.goto("/ask/visits")
     bob.fill("#sql", BY_REGION)
-    bob.fill("#epsilon", "3")
+    bob.fill("#spend", "3")
     bob.press("#sql", "Control+Enter")
     bob.wait_for_selector("#act:has-text('too dear as it is')")
     assert bob.locator("#ask").count() == 0
@@ -224,7 +251,7 @@ def test_a_used_up_allotment_says_who_can_grant_more(desk: Desk) -> None:
     assert "too dear as it is" in page.text_content("#act")
     sent = page.request.post(
         "/ask/visits",
-        form={"do": "ask", "sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "0.01"},
+        form={"do": "ask", "sql": "SELECT COUNT(*) AS n FROM visits", "spend": "0.01"},
         headers={"origin": desk.service.address},
     )
     assert "Your allotment is used up" in sent.text()
@@ -246,7 +273,7 @@ def test_a_lost_worker_is_told_as_charged_once_and_the_same_press_gives_the_answ
     desk.complaints.clear()  # the browser tells of a 503
     bob.reload()  # the question and its key are kept by the window
     assert "region = 'north'" in bob.input_value("#sql")
-    bob.fill("#epsilon", "0.01")
+    bob.fill("#spend", "0.01")
     bob.press("#sql", "Control+Enter")
     bob.wait_for_selector("#ask:has-text('0.01'):not([disabled])")
     before = spent(desk.service, "bob")
@@ -274,7 +301,7 @@ def test_refining_citing_downloading_and_the_same_elsewhere(desk: Desk, bob: Any
     code = bob.locator("details pre.code").all_text_contents()
     assert sum("GIVEORTAKE_TOKEN" in each for each in code) == 3
     assert "got_" not in "".join(code)
-    bob.fill("input[name=epsilon]", "0.02")
+    bob.fill("input[name=spend]", "0.02")
     bob.click("button:has-text('Refine')")
     bob.wait_for_url(re.compile(r"/releases/visits/(?!.*refine)"))
     with bob.expect_download() as caught:
@@ -405,6 +432,40 @@ def test_failures_are_reset_by_the_custodian_alone_and_written_down(desk: Desk) 
     assert last.content["by"].startswith("token ")
 
 
+def test_a_table_is_added_by_a_form_that_reads_its_header_and_is_served_at_once(desk: Desk) -> None:
+    owner, service = desk.window("custodian"), desk.service
+    owner.set_default_timeout(90_000)  # workers are started
+    owner.goto("/tables")
+    owner.click("button[value=columns]")
+    assert owner.locator("tbody tr").count() == 3
+    owner.fill("input[name=name]", "trips")
+    owner.select_option("select[name=unit]", "person")
+    owner.fill("input[name=epsilon]", "1")
+    owner.select_option("select[name=c1-kind]", "real")
+    owner.fill("input[name=c1-low]", "0")
+    owner.click("button[value=add]")
+    assert "both bounds" in owner.text_content(".state[data-cause=invalid]")
+    assert owner.input_value("input[name=c1-low]") == "0"  # nothing is lost
+    assert Axe().run(owner).violations_count == 0
+    owner.fill("input[name=c1-high]", "50")
+    owner.fill("input[name=c2-values]", "a, b")
+    owner.fill("input[name=rows_per_person]", "1")
+    owner.click("button[value=add]")
+    owner.wait_for_selector(".state:has-text('trips is behind its budget')")
+    text = owner.text_content("pre.code")
+    assert text.strip() in (service.folder / "giveortake.toml").read_text(encoding="utf-8")
+    assert "incoming/trips.csv" in text
+    with service.book() as book:
+        (added,) = (entry for entry in book.history() if entry.kind == "dataset" and entry.content["name"] == "trips")
+        book.verify()
+    assert added.content["by"].startswith("token ")
+    asked = {"sql": "SELECT kind, AVG(fare) AS fare FROM trips GROUP BY kind", "terms": {"epsilon": "0.5"}, "key": "k"}
+    answered = service.call("custodian", "POST", "/v1/datasets/trips/answer", asked)
+    assert answered.json()["columns"]["kind"] == ["a", "b"]
+    assert service.call("bob", "GET", "/v1/datasets/trips").status_code == 404
+    assert service.call("bob", "GET", "/v1/tables").status_code == 403
+
+
 def test_an_analyst_has_no_custodian_page(bob: Any, desk: Desk) -> None:
     assert "Custodian" not in bob.text_content("nav")
     bob.goto("/custodian")
@@ -419,7 +480,7 @@ def test_everything_but_the_live_curve_works_without_scripts(desk: Desk) -> None
     page = desk.window("bob", java_script_enabled=False, viewport=PHONE)
     page.goto("/ask/visits")
     page.click("ul.plainlist li:nth-child(1) button")
-    page.fill("#epsilon", "0.015")
+    page.fill("#spend", "0.015")
     page.click("button:has-text('Quote again')")
     assert page.locator("#curve").count() == 1
     assert not page.is_visible("#slider")
@@ -438,7 +499,7 @@ def test_the_keyboard_alone_logs_in_quotes_and_asks(desk: Desk) -> None:
     page.goto("/ask/visits")
     tab_to(page, "sql")
     page.keyboard.type("SELECT COUNT(*) AS n FROM visits WHERE amount > 100")
-    tab_to(page, "epsilon")
+    tab_to(page, "spend")
     page.keyboard.press("Control+a")
     page.keyboard.type("0.01")
     page.keyboard.press("Control+Enter")

@@ -15,6 +15,7 @@ from giveortake.engines.registry import is_address
 from giveortake.errors import InvalidParameter
 from giveortake.plan import Kind
 from giveortake.session.configuration import FILL_IN
+from giveortake.session.configuration_text import quoted
 from giveortake.session.ledgers_beside import usual_ledger
 from giveortake.session.registration import table_name
 
@@ -101,25 +102,8 @@ budget = {{ epsilon = "{FILL_IN}" }}  # for all questions ever, such as "1"; wit
 """  # noqa: S608 (nobody runs it: it is an example in a comment)
 
 
-def quoted(text: str) -> str:
-    r"""A text as TOML writes it, in which nothing is hidden.
-
-    >>> print(quoted('a "b"'), quoted("tab\there"), quoted("\u202eevil"), quoted("naïve"))
-    "a \"b\"" "tab\u0009here" "\u202eevil" "naïve"
-    """
-    return f'"{"".join(map(_escaped, text))}"'
-
-
 def _in_sql(name: str) -> str:
     return name if name.isidentifier() else f'"{name}"'
-
-
-def _escaped(letter: str) -> str:
-    if letter in {'"', "\\"}:
-        return f"\\{letter}"
-    if printable(letter) == letter and letter.isprintable():
-        return letter
-    return f"\\u{ord(letter):04x}" if ord(letter) < 1 << 16 else f"\\U{ord(letter):08x}"
 
 
 def _form(kind: Kind | None) -> str:

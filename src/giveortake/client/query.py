@@ -39,6 +39,8 @@ def said_terms(terms: Mapping[str, Any]) -> dict[str, Any]:
 class RemoteQuery:
     """A question that can be answered. It is a value: asking it twice asks the same. Terms are those of `Query`."""
 
+    is_remote = True
+
     def __init__(self, session: RemoteSession, question: Question, said: dict[str, Any]) -> None:
         self.session = session
         self.question = question

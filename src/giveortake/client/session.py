@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self, Unpack, final
 
 from giveortake import frame, sql
+from giveortake.answers.caps import Caps
 from giveortake.client.connection import Connection
 from giveortake.client.query import RemoteQuery, answer_of, new_key, said_terms
 from giveortake.client.workload import RemoteWorkload
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
     from giveortake.workload import Workload
 
 _PAGE = 1000
+_BESIDE_THE_DATA = frozenset(
+    {"as_analyst", "check_bounds", "counter", "multiplicative_weights", "partition", "suggest_bounds"}
+)
 
 
 def connect(url: str, *, token: str, timeout: float = 60, dataset: str | None = None) -> RemoteSession:
@@ -64,9 +70,13 @@ def _connected(connection: Connection, dataset: str | None) -> RemoteSession:
 class RemoteSession:
     """Tables behind a budget, elsewhere; made by `gt.connect`. It has the face of a local session.
 
+    What needs rows at hand (`gt.learn`, `gt.synth`, counters, partitions) is refused by name.
+
     Questions are read here, by what the custodian has declared, so that most mistakes are told without a request; the
     service reads them again.
     """
+
+    is_remote = True
 
     def __init__(self, connection: Connection, name: str) -> None:
         self.name = name
@@ -83,6 +93,12 @@ class RemoteSession:
     def budget(self) -> Guarantee:
         """What the asker may spend."""
         return promise_from_json(self._described["promise"])
+
+    @property
+    def caps(self) -> Caps:
+        """How much of one person counts, unless a question says less, or something else where it may."""
+        said = self._described["caps"]
+        return Caps() if said is None else Caps.of(**said)
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -104,7 +120,8 @@ class RemoteSession:
         return frame.Table(found, self.catalog, self._ask)
 
     def _ask(self, question: Question) -> RemoteQuery:
-        return RemoteQuery(self, question, {"plan": question_to_json(question, self._origin)})
+        written = json.dumps(question_to_json(question, self._origin))  # a text: plans nest deeper than bodies may
+        return RemoteQuery(self, question, {"plan": written})
 
     def _named(self, name: str | None) -> str:
         tables = list(self.catalog.private)
@@ -173,13 +190,13 @@ class RemoteSession:
 
     # -- what was asked -----------------------------------------------------------------------------------------
 
-    def history(self) -> list[Entry]:
-        """What the ledger says of the asker, in order."""
+    def history(self, after: int | None = None, limit: int | None = None) -> list[Entry]:
+        """What the ledger says of the asker, in order; after an entry's number, and at most so many, if said."""
         found: list[Entry] = []
-        more = True
-        while more:
-            after = found[-1].number if found else 0
-            page = self.get("history", after=after, limit=_PAGE)
+        more, most = True, sys.maxsize if limit is None else limit
+        while more and len(found) < most:
+            last = found[-1].number if found else after or 0
+            page = self.get("history", after=last, limit=min(most - len(found), _PAGE))
             found += map(entry_of, page["entries"])
             more = page["more"]
         return found
@@ -228,6 +245,11 @@ class RemoteSession:
     def close(self) -> None:
         """Let go of the connection."""
         self._connection.close()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _BESIDE_THE_DATA:
+            raise AttributeError(f"a remote session has no `{name}`: it is made beside the data, where gt.protect is")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __enter__(self) -> Self:
         return self

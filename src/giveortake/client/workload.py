@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Unpack, final
 
+from giveortake.answers import Answer, documents
 from giveortake.answers.caps import Caps
 from giveortake.answers.confidence import Confidence
 from giveortake.client.query import new_key, said_terms
@@ -12,11 +14,12 @@ from giveortake.session.workload_quotes import WorkloadQuote
 from giveortake.wire.quote_documents import cost_of, share_of
 from giveortake.wire.standing_documents import amount_of
 from giveortake.wire.workload_documents import workload_document
+from giveortake.workload.stacked_faces import StackedFaces
+from giveortake.workload.stacked_tables import stacked_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from giveortake.answers import Answer
     from giveortake.answers.cap_terms import AskTerms
     from giveortake.client.session import RemoteSession
     from giveortake.exact import Number
@@ -70,7 +73,7 @@ class RemoteWorkload:
 
 
 @final
-class RemoteWorkloadAnswer:
+class RemoteWorkloadAnswer(StackedFaces):
     """The tables that were asked for, by the names of their columns: `r["age", "sex"]`, and `r[()]` for the total."""
 
     def __init__(self, session: RemoteSession, document: dict[str, Any]) -> None:
@@ -80,6 +83,14 @@ class RemoteWorkloadAnswer:
             tuple(each["columns"]): session.answered({**each["answer"], "release_id": None})
             for each in document["tables"]
         }
+        self._stacking: list[str] = document["stacking"]
+        self._first: dict[str, Any] = document["tables"][0]["answer"]
+
+    def stacked(self) -> Answer:
+        """All tables as one; see `gt.workload.WorkloadAnswer.stacked`."""
+        tables = [(_grouping(names, answer), answer) for names, answer in self._tables.items()]
+        _, provenance = documents.from_json(json.dumps(self._first), "answer")
+        return Answer(stacked_columns(tables, self._stacking), **provenance)
 
     @property
     def tables(self) -> tuple[tuple[str, ...], ...]:
@@ -102,3 +113,9 @@ class RemoteWorkloadAnswer:
 
     def __repr__(self) -> str:
         return f"<RemoteWorkloadAnswer {self.release_id}: {len(self)} tables>"
+
+
+def _grouping(names: tuple[str, ...], answer: Answer) -> str:
+    """What names a table among others: its columns, of ranges as they are there."""
+    there = {column.name for column in answer.columns}
+    return " × ".join(name if name in there else f"{name}_below" for name in names) or "total"

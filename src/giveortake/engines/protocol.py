@@ -101,8 +101,12 @@ class Engine(Protocol):
     def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
         """The keys that occur and the number of units of each: some at a time, each once, in whatever order."""
 
-    def vectors(self, asked: VectorSum) -> Sensitive[npt.NDArray[Any]]:
-        """An array of all cells, in their order."""
+    def vectors(self, asked: VectorSum, *, remember: bool = True) -> Sensitive[npt.NDArray[Any]]:
+        """An array of all cells, in their order.
+
+        Without `remember` the statement is executed, whatever was asked before, and not kept for the next time: where
+        a question depends on rows, what an engine remembers of it would, too.
+        """
 
     def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
         """What `tally`, `bins` or `distinct` give, for so many keys at a time, in the order of the keys."""

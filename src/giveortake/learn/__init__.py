@@ -17,6 +17,7 @@ from giveortake.learn.linear_model import LinearModel
 from giveortake.learn.logistic import LogisticRegression
 from giveortake.learn.moments import Moments, moments
 from giveortake.learn.naive_bayes import ClassMeans, NaiveBayes
+from giveortake.learn.output_perturbation import PerturbedModel, output_perturbation
 from giveortake.learn.pca import PCA
 from giveortake.learn.principal_components import PrincipalComponents
 from giveortake.learn.selection import Score, Selection, select
@@ -38,6 +39,7 @@ __all__ = [
     "LogisticRegression",
     "Moments",
     "NaiveBayes",
+    "PerturbedModel",
     "PrincipalComponents",
     "Ridge",
     "Score",
@@ -50,6 +52,7 @@ __all__ = [
     "goodness_of_fit",
     "independence",
     "moments",
+    "output_perturbation",
     "select",
     "sgd",
     "statistical_query",

@@ -24,7 +24,7 @@ from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter
 from giveortake.learn.bins import Binned, BinnedNumber
 from giveortake.learn.features import Category, ScaledNumber, added
-from giveortake.learn.lattice import one, steps_for, value, vector_sum
+from giveortake.learn.lattice import GRAIN, one, steps_for, value, vector_sum
 from giveortake.learn.logistic import GAINS, logistic
 from giveortake.learn.noise_aware import Curvature
 from giveortake.learn.shapes import AdditiveModel, Shape
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 MOST_CELLS = 2_000  # bins of all features: their curvature has the square of it
 MOST_BINS = 16  # of a number, after merging
 _PRIOR = 0.1  # how large the square of a bin's number is thought to be
-_GRAIN = 1 << 20
 _FEWEST = 20.0
 _WANTED, _FITTED = "wanted number", "fitted number"
 _LEAST_MISFIT = Fraction(1, 16)
@@ -184,7 +183,7 @@ class AdditiveTask(Task):
                 variance = min(max(mean, 2 * noise * float(most) / n, 1e-4), 1.0)
                 most = _as_small(variance, most)
             inverse = curvature.inverse(noise**2 / variance, _PRIOR / variance, weight * doubt, scale=weight)
-            total = np.round((total + gain * (inverse @ sums)) * _GRAIN) / _GRAIN
+            total = np.round((total + gain * (inverse @ sums)) * GRAIN) / GRAIN
         weight = 0.16 if self.is_classifier else 1.0
         steady = sum(gain == 1 for gain in GAINS) - 1  # the last step that is taken in full, and those after it
         spread = noise**2 / (len(GAINS) - steady) * np.eye(size) + variance * weight * curvature.positive()

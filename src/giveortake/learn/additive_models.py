@@ -10,7 +10,7 @@ from giveortake.learn.additive import AdditiveTask
 from giveortake.learn.bins import binned, is_stated
 from giveortake.learn.classifier import Classifier, planned, required_target
 from giveortake.learn.estimator import Learner, Regressor
-from giveortake.learn.features import ScaledNumber, feature_of, features_of
+from giveortake.learn.features import ScaledNumber, complete, feature_of, features_of
 from giveortake.learn.shapes import AdditiveModel
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class AdditiveRegressor(_Additive, Regressor):
         wanted = feature_of(data.schema, target)
         if not isinstance(wanted, ScaledNumber):
             raise InvalidParameter("target", target, "is no bounded number", hint="AdditiveClassifier learns classes")
-        ground = self._ground(data, [target, *(each.name for each in features)])
+        ground = self._ground(data, complete(data.schema, [target, *(each.name for each in features)]))
         return self._additive(ground, features, wanted)
 
     def predict(self, rows: Any) -> Reals:

@@ -9,10 +9,18 @@ import numpy as np
 
 from giveortake.errors import InvalidParameter
 from giveortake.learn.estimator import Learner
-from giveortake.learn.features import Category, Feature, classes_of, complete, feature_from_json, features_of
+from giveortake.learn.features import (
+    Category,
+    Feature,
+    classes_of,
+    complete,
+    feature_from_json,
+    features_of,
+    is_declared,
+    joined,
+)
 from giveortake.learn.model import Model
 from giveortake.learn.task import Ground
-from giveortake.plan import Call, Column, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +28,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
-    from giveortake.plan import Domain, Expression
     from giveortake.privacy import Guarantee
     from giveortake.session.vector_run import LearningData
 
@@ -140,18 +147,7 @@ def planned(
             hint='gt.learn.NaiveBayes tells many apart; or derive one against the rest: gt.col("…") == "…"',
         )
     said = {name: getattr(learner, name) for name in ("epsilon", "delta", "rho", "mu")}
-    condition = of_a_class(classes, data.schema)
-    there = complete(data.schema, [each.name for each in features])
-    ground = Ground.of(data, said, learner.clip, condition if there is None else Call("and", (there, condition)))
+    parts = (complete(data.schema, [each.name for each in features]), is_declared(classes, data.schema))
+    there = [each for each in parts if each is not None]
+    ground = Ground.of(data, said, learner.clip, joined("and", there) if there else None)
     return ground, features, classes
-
-
-def of_a_class(classes: Category, schema: Mapping[str, Domain]) -> Expression:
-    """The condition that a row is of a declared class: others are not learned from."""
-    column = Column(classes.name)
-    values = [each for each in classes.values if each is not None]
-    if schema[classes.name].kind.name == "BOOLEAN":
-        found: Expression = Call("not", (Call("is_null", (column,)),))
-    else:
-        found = Call("in", (column, *(Literal(each) for each in values)))
-    return Call("or", (Call("is_null", (column,)), found)) if None in classes.values else found

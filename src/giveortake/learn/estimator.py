@@ -10,7 +10,7 @@ from giveortake.errors import InvalidParameter
 from giveortake.exact import whole
 from giveortake.learn.arrays import Held, not_fitted
 from giveortake.learn.card import Card, FitQuote
-from giveortake.learn.features import complete, encoded, public_columns
+from giveortake.learn.features import encoded, public_columns
 from giveortake.learn.model import Model, Pass, Provenance, read, written
 from giveortake.learn.passes import noise_of, passes
 from giveortake.learn.task import Ground
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from giveortake import frame
     from giveortake.learn.features import Feature
     from giveortake.learn.task import Task
+    from giveortake.plan import Expression
     from giveortake.session import Session
 
 MOST_NOISE = 2.0  # of a sum, as a part of all rows: more than that is no model
@@ -58,10 +59,10 @@ class Learner(ABC):
     def _task(self, data: LearningData) -> Task:
         """The fit that the parameters describe, checked: what cannot be learned is refused here, at no cost."""
 
-    def _ground(self, data: LearningData, names: Sequence[str]) -> Ground:
-        """The rows in which no number of some columns is missing, with what the parameters say of spend and clip."""
+    def _ground(self, data: LearningData, condition: Expression | None) -> Ground:
+        """The rows that fulfil a condition, with what the parameters say of spend and clip."""
         said = {name: getattr(self, name, None) for name in ("epsilon", "delta", "rho", "mu")}
-        return Ground.of(data, said, getattr(self, "clip", None), complete(data.schema, names))
+        return Ground.of(data, said, getattr(self, "clip", None), condition)
 
     # -- parameters ---------------------------------------------------------------------------------------------
 
@@ -241,7 +242,7 @@ def _is_behind_session(source: object) -> bool:
     from giveortake import frame  # noqa: PLC0415 (as above)
     from giveortake.session import Session  # noqa: PLC0415 (as above)
 
-    return isinstance(source, Session | frame.Table | LearningData)
+    return isinstance(source, Session | frame.Table | LearningData) or getattr(source, "is_remote", False)
 
 
 def _differs(learner: Learner, name: str, defaults: Any) -> bool:

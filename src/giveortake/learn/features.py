@@ -206,6 +206,25 @@ def complete(schema: Mapping[str, Domain], names: Iterable[str]) -> Expression |
     return joined("and", there) if there else None
 
 
+def is_declared(category: Category, schema: Mapping[str, Domain]) -> Expression | None:
+    """The condition that a column has one of its declared values; None if it can have no other."""
+    column, domain = Column(category.name), schema[category.name]
+    if domain.kind is Kind.BOOLEAN:
+        return Call("not", (Call("is_null", (column,)),)) if domain.nullable and None not in category.values else None
+    found = Call("in", (column, *(Literal(each) for each in category.values if each is not None)))
+    return Call("or", (Call("is_null", (column,)), found)) if None in category.values else found
+
+
+def complete_and_declared(schema: Mapping[str, Domain], features: Sequence[Feature]) -> Expression | None:
+    """The condition that no number is missing, and that categories are declared ones.
+
+    Where the first category is what others are measured from, rows of no declared one would count as rows of the first.
+    """
+    found = [is_declared(each, schema) for each in features if isinstance(each, Category)]
+    parts = [each for each in (complete(schema, [each.name for each in features]), *found) if each is not None]
+    return joined("and", parts) if parts else None
+
+
 def joined(name: str, parts: Sequence[Expression]) -> Expression:
     """An operation of two on all of some parts, nested as little as can be: what nests too deep is refused."""
     if len(parts) == 1:

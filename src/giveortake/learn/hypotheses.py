@@ -109,7 +109,8 @@ def difference_of_means(moments: Moments, value: str, by: str) -> HypothesisTest
 def anova(moments: Moments, value: str, by: str) -> HypothesisTest:
     """That the mean of a number is the same in all groups, whose variances are taken to be equal.
 
-    Rows without a declared category count with the first. Means and variance are estimated: it holds for large n·μ.
+    Rows without a declared category are in no group, and in no moments. Means and variance are estimated: it holds for
+    large n·μ.
     """
     _require_one_row_each(moments)
     found = _Groups.of(moments, value, by).statistics(np.random.default_rng(_SEED))

@@ -22,12 +22,13 @@ from giveortake.learn.estimator import Learner
 from giveortake.learn.features import (
     Feature,
     ScaledNumber,
+    complete,
     encoded,
     feature_from_json,
     features_of,
     weighted,
 )
-from giveortake.learn.lattice import one, steps_for, value, vector_sum
+from giveortake.learn.lattice import GRAIN, one, steps_for, value, vector_sum
 from giveortake.learn.model import Model
 from giveortake.learn.standardisation import standardisation_of, standardisation_sum
 from giveortake.learn.task import Task
@@ -53,7 +54,6 @@ STEPS = 5
 MOST_CLUSTERS = 50
 _SPREAD = 1.5  # deviations from the mean between which centres start
 _SEEN = 3.0  # deviations of the noise that a cluster's number of rows has to exceed
-_GRAIN = 1 << 20
 
 
 @final
@@ -141,7 +141,7 @@ def _start(usual: Standardisation, place: int) -> Reals:
 
 
 def _short(numbers: Reals) -> Reals:
-    return np.asarray(np.round(numbers * _GRAIN) / _GRAIN)
+    return np.asarray(np.round(numbers * GRAIN) / GRAIN)
 
 
 @final
@@ -214,7 +214,9 @@ class KMeans(Learner):
         if not 1 <= whole("n_clusters", self.n_clusters) <= MOST_CLUSTERS:
             raise InvalidParameter("n_clusters", self.n_clusters, f"is no number up to {MOST_CLUSTERS}")
         features = features_of(data.schema, self.features)
-        return KMeansTask(self._ground(data, [each.name for each in features]), features, self.n_clusters)
+        return KMeansTask(
+            self._ground(data, complete(data.schema, [each.name for each in features])), features, self.n_clusters
+        )
 
     def predict(self, rows: Any) -> npt.NDArray[np.int64]:
         """The place of the nearest centre, of public rows."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from giveortake.plan import Expression, Relation
 
 STEPS = 1 << 10  # of 1
+GRAIN = 1 << 20  # parts of 1 to which released numbers are rounded before the next pass is made of them
 _FEWEST_STEPS = 1 << 6  # of 1, where vectors are long
 
 

@@ -14,8 +14,8 @@ from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import non_negative, open_probability, positive, shown
 from giveortake.learn.coefficient_intervals import Evidence
 from giveortake.learn.estimator import Regressor
-from giveortake.learn.features import ScaledNumber, added, feature_of, features_of
-from giveortake.learn.lattice import gram_sum
+from giveortake.learn.features import ScaledNumber, added, complete_and_declared, feature_of, features_of
+from giveortake.learn.lattice import GRAIN, gram_sum
 from giveortake.learn.linear_model import LinearModel, affine
 from giveortake.learn.noise_aware import followed, wiener
 from giveortake.learn.noise_aware import positive as positive_part
@@ -42,7 +42,6 @@ _PRIOR = 8.0  # the sum of squares that standard coefficients are thought to hav
 _EDGE = 0.35  # of the largest eigenvalue that noise alone would have
 _ERRORS = 2.5  # deviations of an error that count whole in a row of the farthest columns, and more in nearer ones
 _MARK = 0.3  # what marks a row that is made shorter, as a part of the longest
-_GRAIN = 1 << 20
 
 
 @final
@@ -100,7 +99,7 @@ class LinearTask(Task):
         size = len(products)
         floor = _EDGE * noise * math.sqrt(2 * size)
         theta = wiener(gram, 0.75 * noise**2, _PRIOR / max(size, 4), floor, self.penalty) @ products
-        theta = np.round(theta * _GRAIN) / _GRAIN
+        theta = np.round(theta * GRAIN) / GRAIN
         own, shift = self._own_units(standard)
         evidence = None
         if self.intervals:
@@ -191,7 +190,7 @@ class _Linear(Regressor):
             raise InvalidParameter(
                 "target", self.target, "is no number with declared bounds", hint="LogisticRegression learns classes"
             )
-        ground = self._ground(data, [*(each.name for each in features), target.name])
+        ground = self._ground(data, complete_and_declared(data.schema, (*features, target)))
         return LinearTask(ground, features, target, penalty=penalty, reach=reach, intervals=intervals)
 
     def predict(self, rows: Any) -> Reals:

@@ -1,4 +1,4 @@
-"""Linear models of one score: what descent makes, and what it says of public rows."""
+"""Linear models of one score: what descents make, and what they say of public rows."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from giveortake.engines import Component
 from giveortake.errors import InvalidParameter
 from giveortake.learn.classifier import Classifier, ClassModel, features_and_classes, planned
 from giveortake.learn.features import Category, Feature, encoded, weighted
-from giveortake.learn.lattice import gram_sum, one, steps_for, value, vector_sum
+from giveortake.learn.lattice import GRAIN, gram_sum, one, steps_for, value, vector_sum
 from giveortake.learn.noise_aware import Curvature
 from giveortake.learn.scores import STEEPEST
 from giveortake.learn.standardisation import FARTHEST, Standardisation, standardisation_of, standardisation_sum
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 GAINS = (1.0, 1.0, 1 / 2, 1 / 3)
 MOST_COLUMNS = 100  # of a Gram matrix that an engine plans in seconds
 _PRIOR = 0.3  # how large the square of a coefficient of a standardised column is thought to be
-_GRAIN = 1 << 20
 
 
 def logistic(slope: Expression) -> Expression:
@@ -123,7 +122,7 @@ class LogisticTask(Task):
             slope = np.array([made.cells(each)[0] for each in range(self._count)])
             steepness = 0.25 if place == 0 else 0.16  # of the logistic function: at the middle, and where rows are
             inverse = curvature.inverse(made.deviation() ** 2, _PRIOR, steepness * doubt / 2, scale=steepness)
-            theta = np.round((theta + GAINS[place] * (inverse @ slope)) * _GRAIN) / _GRAIN
+            theta = np.round((theta + GAINS[place] * (inverse @ slope)) * GRAIN) / GRAIN
         return LogisticModel(self.features, self.target, plain(usual, theta))
 
 
@@ -131,7 +130,7 @@ def plain(usual: Standardisation, theta: Reals) -> Reals:
     """Coefficients of standardised columns as those of the columns between -1 and 1, in 20 binary digits."""
     each = theta[1:] / usual.deviation
     whole = np.concatenate([[theta[0] - each @ usual.mean], each])
-    return np.asarray(np.round(whole * _GRAIN) / _GRAIN)
+    return np.asarray(np.round(whole * GRAIN) / GRAIN)
 
 
 @final

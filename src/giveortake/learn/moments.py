@@ -13,7 +13,7 @@ import numpy as np
 from giveortake.answers import html
 from giveortake.errors import InvalidParameter
 from giveortake.exact import non_negative
-from giveortake.learn.features import Feature, ScaledNumber, complete, feature_from_json, features_of
+from giveortake.learn.features import Feature, ScaledNumber, complete_and_declared, feature_from_json, features_of
 from giveortake.learn.lattice import gram_sum
 from giveortake.learn.linear_model import LinearModel, affine
 from giveortake.learn.noise_aware import followed, positive, wiener
@@ -61,7 +61,7 @@ def moments(
     data = LearningData.of(s)
     features = features_of(data.schema, columns)
     said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    ground = Ground.of(data, said, clip, complete(data.schema, [each.name for each in features]))
+    ground = Ground.of(data, said, clip, complete_and_declared(data.schema, features))
     task = MomentsTask(ground, features)
     request = task.request()
     with passes(request, key) as made:

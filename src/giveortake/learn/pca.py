@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 from giveortake.errors import InvalidParameter
 from giveortake.exact import whole
 from giveortake.learn.estimator import Learner
-from giveortake.learn.features import features_of
+from giveortake.learn.features import complete_and_declared, features_of
 from giveortake.learn.moments import MomentsTask
 from giveortake.learn.principal_components import PrincipalComponents
 from giveortake.learn.task import Task
@@ -82,7 +82,7 @@ class PCA(Learner):
         if self.target is not None:
             raise InvalidParameter("target", self.target, "has no meaning here", hint="features=[…] names columns")
         features = features_of(data.schema, self.features)
-        task = MomentsTask(self._ground(data, [each.name for each in features]), features)
+        task = MomentsTask(self._ground(data, complete_and_declared(data.schema, features)), features)
         if whole("n_components", self.n_components) > len(task.columns):
             raise InvalidParameter("n_components", self.n_components, f"is more than the {len(task.columns)} columns")
         return ComponentsTask(task, self.n_components)

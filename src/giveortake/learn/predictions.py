@@ -10,6 +10,7 @@ import numpy as np
 
 from giveortake.errors import QueryRefused
 from giveortake.learn.features import ScaledNumber, added
+from giveortake.learn.lattice import GRAIN
 from giveortake.learn.linear_model import LinearModel
 from giveortake.learn.linear_scores import LinearScores
 from giveortake.learn.logistic import LogisticModel
@@ -19,8 +20,6 @@ from giveortake.plan import Call, Column, Expression, Literal
 
 if TYPE_CHECKING:
     from giveortake.learn.features import Feature
-
-_GRAIN = 1 << 20  # numbers of models are rounded to so many parts of 1
 
 
 @singledispatch
@@ -87,4 +86,4 @@ def right(score: Expression, truth: Expression) -> Expression:
 
 def _score(features: tuple[Feature, ...], weights: Any) -> Expression:
     columns = [column for feature in features for column in feature.design()]
-    return score_of(columns, [round(float(each) * _GRAIN) / _GRAIN for each in weights])
+    return score_of(columns, [round(float(each) * GRAIN) / GRAIN for each in weights])

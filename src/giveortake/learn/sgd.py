@@ -24,11 +24,11 @@ from giveortake.accounting.calibration import calibrate
 from giveortake.engines import Component, Sample, VectorSum
 from giveortake.errors import InvalidParameter, LedgerDamaged, Unprovable
 from giveortake.exact import positive, whole
-from giveortake.learn.features import complete, features_of
-from giveortake.learn.lattice import STEPS, lattice_of, one, value
+from giveortake.learn.features import features_of
+from giveortake.learn.lattice import GRAIN, STEPS, lattice_of, one, value
 from giveortake.learn.linear_scores import LinearScores
 from giveortake.learn.model import Pass, Provenance
-from giveortake.learn.scores import filled, score_of, slope_of, target_of
+from giveortake.learn.scores import filled, score_of, slope_of, target_of, with_target
 from giveortake.learn.task import Ground
 from giveortake.privacy import ApproxDP, events
 from giveortake.session.run_steps import NoisyVector
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from giveortake.session import Session
 
     Reals: TypeAlias = npt.NDArray[np.float64]
-
-_GRAIN = 1 << 20
 
 
 def sgd(
@@ -133,7 +131,7 @@ class _Descent:
                 "sampling of persons has no price where a person is changed",
                 hint='neighbours="add-remove" in gt.protect',
             )
-        condition = complete(data.schema, [each.name for each in (*used, wanted)])
+        condition = with_target(data.schema, used, wanted)
         most = None if data.relation.most_rows else 1
         named = loss if isinstance(loss, str) else "chosen"
         return cls(Ground.of(data, ground, most, condition), used, wanted, slope, named)
@@ -169,7 +167,7 @@ class _Descent:
                 else:
                     drawn = run.add_up_sample(f"step {place + 1}", self.gradient(theta, bound), multiplier * bound)
                 far = said.learning_rate / math.sqrt(1 + place / 10)
-                theta = np.round((theta - far * said.mean(drawn.steps)) * _GRAIN) / _GRAIN
+                theta = np.round((theta - far * said.mean(drawn.steps)) * GRAIN) / GRAIN
                 path.append(theta)
             run.settle()
         made = Provenance(
@@ -199,6 +197,7 @@ class _Descent:
             "features": [each.to_json() for each in self.features],
             "filter": self.ground.relation.to_json(),
             "schedule": schedule.to_json(),
+            "grain": GRAIN,
         }
 
 

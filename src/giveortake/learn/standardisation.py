@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.engines import Component
-from giveortake.learn.lattice import one, value, vector_sum
+from giveortake.learn.lattice import GRAIN, one, value, vector_sum
 from giveortake.plan import Call, Literal
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 FEWEST = 10.0  # rows that a released number of rows is taken to be, at least
 FARTHEST = 16  # deviations from the mean; what is farther is moved there
-_GRAIN = 1 << 20
 
 
 @final
@@ -93,4 +92,4 @@ def standardisation_of(released: Released, columns: Sequence[DesignColumn]) -> S
 
 
 def _short(numbers: Reals) -> Reals:
-    return np.asarray(np.round(numbers * _GRAIN) / _GRAIN)
+    return np.asarray(np.round(numbers * GRAIN) / GRAIN)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.compile.spends import spend_of
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import whole
-from giveortake.learn.lattice import lattice_of
+from giveortake.learn.lattice import GRAIN, lattice_of
 from giveortake.plan import Filter
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ class Task(ABC):
             "filter": self.ground.relation.to_json(),
             "shares": {name: str(each) for name, each in self.shares.items()},
             "lattice": [lattice_of(each) for each in known],
+            "grain": GRAIN,
         }
         return self.ground.data.request([], self.ground.spend, said, f"{self.words()} of {self.ground.data.name}")
 

@@ -30,7 +30,8 @@ class ReleaseRecord:
 
     `asked` says the question in words, without its constants; `record` says it exactly, constants included: what the
     front end wrote down of the question, its plan and its terms, or None if a version before 0.2 was paid for it.
-    `request` is what names it. `settled` says whether its answer is there, `failed` whether a failure was observed.
+    `request` is what names it. `settled` says whether its answer is there, `failed` whether a failure was observed,
+    and `free` whether it was asked before at this price, so that nobody was charged.
     """
 
     id: str
@@ -45,6 +46,12 @@ class ReleaseRecord:
     key: str | None
     settled: bool
     failed: bool
+    free: bool = False
+
+    @property
+    def readable(self) -> bool:
+        """Whether its answer can be read by its id. Workloads, counters and runs are asked again instead, for free."""
+        return self.settled and isinstance(self.record, dict) and "questions" in self.record
 
     @property
     def reference(self) -> str:
@@ -150,4 +157,5 @@ def record_of(draft: Draft, reserved: Reserved) -> ReleaseRecord:
         content["key"],
         settled=reserved.answer is not None,
         failed=reserved.failed,
+        free=not content["levels"],
     )

@@ -41,7 +41,7 @@ async def quote(call: Call) -> Result:
 
 async def curve(call: Call) -> Result:
     """What it would cost at nine spends."""
-    return await call.service.ask(call, "curve", **_question(call))
+    return await call.service.ask(call, "curve", currency=call.body.get("currency"), **_question(call))
 
 
 async def answer(call: Call) -> Result:
@@ -187,7 +187,7 @@ ROUTES = (
     ),
     Route(
         *("POST", f"{_AT}/curve", "analyst", "margins at nine spends; free", curve),
-        body=of(**_ASKED),
+        body=of(currency=shapes.CURRENCY, **_ASKED),
         result=shapes.CURVE,
     ),
     Route(

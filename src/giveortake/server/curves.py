@@ -6,9 +6,12 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from giveortake.exact import rational
+from giveortake.exact import rational, sqrt_down
+from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
+from giveortake.privacy.gaussian import gaussian_mu
 
 if TYPE_CHECKING:
+    from giveortake.privacy import Guarantee
     from giveortake.session import Query, Session
 
 POINTS = 9
@@ -17,14 +20,14 @@ _CURRENCIES = ("epsilon", "rho", "mu", "share")
 _DIGITS = 3
 
 
-def curve_of(session: Session, query: Query, terms: dict[str, Any]) -> dict[str, Any]:
+def curve_of(session: Session, query: Query, terms: dict[str, Any], wanted: str | None = None) -> dict[str, Any]:
     """Nine quotes in the currency of the terms, from a hundredth of a whole budget up to all of it.
 
-    The greatest spend is what `terms` state, or the whole budget if they state none; what is too dear is told as such,
-    so that it can be shaded.
+    The greatest spend is what `terms` state, or the whole budget if they state none, in the currency that is `wanted`;
+    what is too dear is told as such, so that it can be shaded.
     """
-    currency = next((name for name in _CURRENCIES if name in terms), "epsilon")
-    greatest = rational(currency, terms[currency]) if currency in terms else _whole(session)
+    currency = next((name for name in _CURRENCIES if name in terms), wanted or "epsilon")
+    greatest = rational(currency, terms[currency]) if currency in terms else _whole(session, currency, terms)
     points, sure = [], ""
     for place in range(POINTS):
         spend = _rounded(float(greatest) * _DOWN_TO ** (place / (POINTS - 1) - 1))
@@ -43,12 +46,32 @@ def curve_of(session: Session, query: Query, terms: dict[str, Any]) -> dict[str,
     return {"currency": currency, "confidence": sure, "points": points}
 
 
-def _whole(session: Session) -> Fraction:
-    """The ε of the whole budget; where it is stated otherwise, the greatest pure ε that fits now."""
-    stated = getattr(session.budget, "epsilon", None)
-    if isinstance(stated, Fraction):
-        return stated
-    return session.affordable or Fraction(1)
+def _whole(session: Session, currency: str, terms: dict[str, Any]) -> Fraction:
+    """About what the whole budget is in a currency: where a curve ends, and no promise."""
+    budget = session.budget
+    if currency == "share":
+        return Fraction(1)
+    if currency == "epsilon" and isinstance(budget, PureDP | ApproxDP):
+        return budget.epsilon
+    if currency == "epsilon" and "delta" not in terms:
+        return session.affordable or Fraction(1)
+    mu = _mu(budget)
+    if currency == "epsilon":
+        return GaussianDP(mu).epsilon_at(rational("delta", terms["delta"]))
+    return mu**2 / 2 if currency == "rho" else mu
+
+
+def _mu(budget: Guarantee) -> Fraction:
+    """The μ of Gaussian noise that would use a whole budget up, about."""
+    match budget:
+        case ApproxDP():
+            return gaussian_mu(budget.epsilon, budget.delta)
+        case ZCDP():
+            return sqrt_down(2 * budget.rho)
+        case GaussianDP():
+            return budget.mu
+    stated = getattr(budget, "epsilon", None)  # of a pure one, in which Gaussian noise has no price
+    return stated if isinstance(stated, Fraction) else Fraction(1)
 
 
 def _rounded(spend: float) -> str:

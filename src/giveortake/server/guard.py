@@ -207,7 +207,7 @@ def _json(content: bytes) -> Any:
 
 def _form(content: bytes) -> dict[str, str]:
     try:
-        pairs = parse_qsl(content.decode("ascii"), keep_blank_values=True, max_num_fields=100, errors="strict")
+        pairs = parse_qsl(content.decode("ascii"), keep_blank_values=True, max_num_fields=2000, errors="strict")
     except ValueError:
         raise malformed("the form cannot be read") from None
     found = dict(pairs)

@@ -106,9 +106,9 @@ class Pool:
     def __post_init__(self) -> None:
         self._slow = asyncio.Semaphore(max(1, self.workers - 1))
 
-    async def open(self) -> None:
-        """Start the first worker, whose refusal is told, and then the others, meanwhile."""
-        self._add(await Worker.start(self.task))
+    async def open(self, first: Worker | None = None) -> None:
+        """Start the first worker, whose refusal is told, unless it is there, and then the others, meanwhile."""
+        self._add(await Worker.start(self.task) if first is None else first)
         for _ in range(self.workers - 1 + self.spares):
             self._start_one()
 

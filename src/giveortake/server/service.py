@@ -14,6 +14,7 @@ from giveortake.server.refusals import Refused
 from giveortake.server.routes import Principal
 
 if TYPE_CHECKING:
+    from giveortake.server.pool import Worker
     from giveortake.server.routes import Call
     from giveortake.server.settings import Settings
 
@@ -34,6 +35,7 @@ class Service:
     pools: dict[str, Pool]
     metrics: Metrics = field(default_factory=Metrics)
     draining: bool = False
+    adding: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)  # of whoever adds a data set
     _believed: dict[str, tuple[Principal, float]] = field(default_factory=dict, repr=False)
     _looking: dict[str, asyncio.Future[Principal | None]] = field(default_factory=dict, repr=False)
 
@@ -42,25 +44,20 @@ class Service:
         """A service as it is configured; nothing is started yet."""
         metrics = Metrics()
         clerks = Pool("ledger", settings.ledger_task, settings.clerks, 0, settings.seconds, on_loss=metrics.lose)
-        pools = {
-            name: Pool(
-                name,
-                settings.session_task(name),
-                settings.workers,
-                settings.spares,
-                settings.seconds,
-                settings.waiting,
-                on_loss=metrics.lose,
-            )
-            for name in settings.datasets
-        }
-        return cls(settings, clerks, pools, metrics)
+        return cls(settings, clerks, {name: _pool(settings, name, metrics) for name in settings.datasets}, metrics)
 
     async def open(self) -> None:
         """Start the workers, which register the data sets, and then the clerks, whose ledger is there then."""
         for pool in self.pools.values():  # one after the other: who is first registers
             await pool.open()
         await self.clerks.open()
+
+    async def add(self, name: str, first: Worker) -> None:
+        """Serve one more data set, which the configuration has by now, beginning with a worker that has opened it."""
+        pool = _pool(self.settings, name, self.metrics)
+        await pool.open(first)
+        self.pools[name] = pool
+        self.doubt()  # custodians may ask it at once
 
     async def close(self) -> None:
         """End all of them."""
@@ -156,3 +153,16 @@ class Service:
             operation, slow=slow, by=f"token {call.who.token}", analyst=call.who.analyst, **arguments
         )
         return document
+
+
+def _pool(settings: Settings, name: str, metrics: Metrics) -> Pool:
+    """Workers of one data set."""
+    return Pool(
+        name,
+        settings.session_task(name),
+        settings.workers,
+        settings.spares,
+        settings.seconds,
+        settings.waiting,
+        on_loss=metrics.lose,
+    )

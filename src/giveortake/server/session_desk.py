@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import NotFound, QueryRefused
+from giveortake.server import strict_json
 from giveortake.server.curves import curve_of
 from giveortake.server.results import formatted
 from giveortake.session.configuration import chosen, configurations
@@ -29,13 +30,14 @@ if TYPE_CHECKING:
 
 Request: TypeAlias = "dict[str, Any]"
 _DESCRIBED = 64  # sessions of analysts that are kept
+_DEEPEST_PLAN = 500  # levels of JSON: more than any plan that the session reads
 
 
 def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
     """Open the session that the task describes, and say what can be asked of it."""
     configured = chosen(configurations(task["toml"]), task["name"])
     instead = {} if "seconds" in configured.said else {"seconds": task.get("seconds")}
-    desk = SessionDesk(configured.open(**instead))
+    desk = SessionDesk(configured.open(**instead, by=task.get("by")))
     import_module("giveortake.sql.reading")  # which the first question would have to wait for
     return {name: partial(desk.do, operation) for name, operation in OPERATIONS.items()}
 
@@ -84,7 +86,7 @@ def quote(session: Session, request: Request) -> Result:
 
 def curve(session: Session, request: Request) -> Result:
     """What it would cost at nine spends."""
-    return curve_of(session, _query(session, request["question"]), request["terms"])
+    return curve_of(session, _query(session, request["question"]), request["terms"], request.get("currency"))
 
 
 # -- asking -----------------------------------------------------------------------------------------------------------
@@ -139,8 +141,8 @@ def profile(session: Session, request: Request) -> Result:
 
 def history(session: Session, request: Request) -> Result:
     """What the ledger says, from one number on."""
-    after, limit = request["after"], request["limit"]
-    entries = [each for each in session.history() if each.number > after]
+    limit = request["limit"]
+    entries = session.history(request["after"], limit + 1)
     return {"entries": [entry_document(each) for each in entries[:limit]], "more": len(entries) > limit}
 
 
@@ -165,9 +167,22 @@ def refine(session: Session, request: Request) -> Result:
 def _query(session: Session, question: dict[str, Any]) -> Query:
     """A question: SQL, or the plan of a frame."""
     try:
-        return session.sql(question["sql"]) if "sql" in question else session.from_plan(question["plan"])
+        return session.sql(question["sql"]) if "sql" in question else session.from_plan(_plan(question["plan"]))
     except RecursionError:
         raise QueryRefused("the question nests too deeply", hint="say it in fewer steps") from None
+
+
+def _plan(said: dict[str, Any] | str) -> dict[str, Any]:
+    """A plan, or the text of one: that may nest as deeply as plans do."""
+    if isinstance(said, dict):
+        return said
+    try:
+        found = strict_json.read(said.encode(), _DEEPEST_PLAN)
+    except strict_json.NotStrict:
+        found = None
+    if not isinstance(found, dict):
+        raise QueryRefused("the text is no plan", hint="a plan is what Query.plan writes, in strict JSON")
+    return found
 
 
 OPERATIONS: dict[str, Callable[[Session, Request], Result]] = {

@@ -18,7 +18,7 @@ _BYTES = {"MB": 1 << 20, "GB": 1 << 30}
 _OF_A_QUESTION = 0.8  # of the deadline of a request: a question that is too slow fails before its worker is killed
 _KNOWN = (
     *("host", "port", "workers", "spares", "clerks", "address_space", "seconds", "patience", "waiting", "latency"),
-    *("requests_per_second", "burst", "in_flight", "proxies", "log", "secure_cookies"),
+    *("requests_per_second", "burst", "in_flight", "proxies", "log", "secure_cookies", "folders"),
 )
 
 
@@ -47,6 +47,7 @@ class Settings:
     proxies: tuple[str, ...] = ()
     log: Path | None = None
     secure_cookies: bool = True
+    folders: tuple[Path, ...] = ()  # below which tables may be added by a form
 
     @classmethod
     def read(cls, path: str | Path, **instead: Any) -> Self:
@@ -77,6 +78,12 @@ class Settings:
         """What a clerk is told."""
         return {"kind": "ledger", "ledger": self.ledger, "mark": self.mark, "address_space": self.address_space}
 
+    @property
+    def table_task(self) -> dict[str, Any]:
+        """What the process is told that reads headers of files."""
+        folders = [str(each) for each in self.folders]
+        return {"kind": "tables", "toml": str(self.toml), "folders": folders, "address_space": self.address_space}
+
     def session_task(self, name: str) -> dict[str, Any]:
         """What a worker of a data set is told."""
         return {
@@ -105,12 +112,25 @@ def _checked(file: Path, said: dict[str, Any], datasets: Any) -> dict[str, Any]:
         found["address_space"] = _size(said["address_space"])
     if "log" in said:
         found["log"] = Path(beside(file, str(said["log"])))
+    if "folders" in said:
+        found["folders"] = _folders(file, said["folders"])
     if "proxies" in said:
         found["proxies"] = tuple(map(str, said["proxies"]))
     for name in said.get("latency", {}):
         if name not in datasets:
             raise InvalidParameter("[server.latency]", name, "is no data set", hint=f"known: {', '.join(datasets)}")
     found["latency"] = {name: float(_number("latency", each)) for name, each in said.get("latency", {}).items()}
+    return found
+
+
+def _folders(file: Path, said: Any) -> tuple[Path, ...]:
+    listed = said if isinstance(said, list) else [said]
+    if not all(isinstance(each, str) and each for each in listed):
+        raise InvalidParameter("[server] folders", said, "are no folders", hint='folders = ["incoming"]')
+    found = tuple(Path(beside(file, each)) for each in listed)
+    for each in found:
+        if not each.is_dir():
+            raise InvalidParameter("[server] folders", str(each), "is no folder", hint="make it, or leave it out")
     return found
 
 

@@ -35,7 +35,16 @@ TERMS: Schema = {
 }
 QUESTION: Schema = {
     "sql": {**SQL, "description": "the question in SQL; or `plan`"},
-    "plan": {**OBJECT, "description": "a question as Query.plan writes it; or `sql`"},
+    "plan": {
+        "type": ["object", "string"],
+        "maxLength": 60_000,
+        "description": "a question as Query.plan writes it, or that as a text, which may nest deeper; or `sql`",
+    },
+}
+CURRENCY: Schema = {
+    "type": "string",
+    "enum": ["epsilon", "rho", "mu", "share"],
+    "description": "in what a curve is drawn if the terms state no spend; epsilon unless said",
 }
 BUDGET: Schema = {
     **of(epsilon=NUMBER, delta=NUMBER, rho=NUMBER, mu=NUMBER),
@@ -93,7 +102,7 @@ ANSWER: Schema = {
 }
 RELEASED: Schema = {
     "type": "object",
-    "required": ["id", "at", "dataset", "asked", "settled", "failed", "questions"],
+    "required": ["id", "at", "dataset", "asked", "settled", "failed", "free", "questions"],
     "properties": {"id": TEXT, "at": TEXT, "asked": maybe(TEXT), "settled": TRUTH, "failed": TRUTH},
 }
 APPROVAL: Schema = {

@@ -14,7 +14,7 @@ class NotStrict(ValueError):
     """The text is not JSON, or could be read in two ways. Says nothing about what it holds."""
 
 
-def read(body: bytes) -> Any:
+def read(body: bytes, deepest: int = DEEPEST) -> Any:
     """The value of a text in UTF-8.
 
     Names that occur twice in an object, NaN and infinities, halves of characters, numbers of very many digits and deep
@@ -36,7 +36,7 @@ def read(body: bytes) -> Any:
         )
     except (ValueError, RecursionError):
         raise NotStrict from None
-    _require_plain(value)
+    _require_plain(value, deepest)
     return value
 
 
@@ -64,12 +64,12 @@ def _finite(text: str) -> float:
     return number
 
 
-def _require_plain(value: Any) -> None:
+def _require_plain(value: Any, deepest: int) -> None:
     """Refuse deep nesting and halves of characters, wherever they are."""
     level, depth = [value], 0
     while level:
         depth += 1
-        if depth > DEEPEST:
+        if depth > deepest:
             raise NotStrict
         below: list[Any] = []
         for each in level:

@@ -1,4 +1,4 @@
-"""A worker: a process that can be killed at any moment, and holds either a session with its engine, or the ledger.
+"""A worker: a process that can be killed at any moment, and holds a session with its engine, or the ledger.
 
 It reads one request after the other from the socket that is its standard input, and ends when the front process does.
 What was begun is finished first: the charge stands, and the answer is kept for whoever asks again with the same key.
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
     Operation: TypeAlias = "Callable[[dict[str, Any]], dict[str, Any] | tuple[dict[str, Any], bytes]]"
 
-_DESKS = {"session": "giveortake.server.session_desk", "ledger": "giveortake.server.ledger_desk"}
+_DESKS = {
+    "session": "giveortake.server.session_desk",
+    "ledger": "giveortake.server.ledger_desk",
+    "tables": "giveortake.server.table_desk",
+}
 _LOST = 70  # the exit code of a worker whose state cannot be trusted any more
 
 

@@ -15,7 +15,7 @@ import secrets
 import threading
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
 
 import numpy as np
 
@@ -30,7 +30,9 @@ from giveortake.errors import BudgetExceeded, LedgerDamaged, MechanismSpent, Que
 from giveortake.mechanisms import AboveThreshold, Gaussian
 from giveortake.mechanisms.interactions import Interactions
 from giveortake.mechanisms.linear_queries import NoisyCount, Surprise
+from giveortake.mechanisms.mechanism import Sensitive
 from giveortake.mechanisms.misfits import Misfits
+from giveortake.mechanisms.perturbed_descent import PerturbedDescent, Slopes
 from giveortake.mechanisms.vector_noise import VectorNoise
 from giveortake.privacy import ZCDP, GaussianDP, events
 from giveortake.session.run_steps import Choice, Compared, Counted, NoisyTable, NoisyVector, Step, event_of, step_of
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
     from giveortake.engines import KeyColumn, VectorSum
     from giveortake.ledger import Reservation
     from giveortake.mechanisms.linear_queries import Chosen
-    from giveortake.mechanisms.mechanism import Sensitive
     from giveortake.mechanisms.misfits import Candidate
     from giveortake.privacy.events import Event
     from giveortake.privacy.units import Neighbours
@@ -53,6 +54,23 @@ if TYPE_CHECKING:
     Integers: TypeAlias = npt.NDArray[Any]
 
 FORMAT = 1
+
+
+class Descended(Protocol):
+    """What a descent is on: rows of a unit that count, and sums of gradients, in two parts, at any point."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows of a unit count, at most."""
+
+    def counted(self) -> VectorSum:
+        """The number of rows."""
+
+    def asked(self, point: tuple[int, ...]) -> VectorSum:
+        """The sum of gradients, uncut."""
+
+    def joined(self, drawn: Integers) -> Integers:
+        """The parts of such a sum as one."""
 
 
 @final
@@ -234,6 +252,27 @@ class AdaptiveRun:
         said = {"do": "sum", "name": name}
         step = self._draw(mechanism.event(moved), said, lambda: self._noisy_sum(mechanism, asked))
         assert isinstance(step, NoisyVector)  # noqa: S101 (it was added up)
+        return step
+
+    def descend(self, mechanism: PerturbedDescent, risk: Descended) -> NoisyVector:
+        """Where a descent leads, with noise. Nothing of the way is told, and every pass is executed by the engine."""
+        engine = self._request._mechanism.engine  # noqa: SLF001 (the run is the other half of its request)
+        moved = mechanism.moved(risk.rows, changed=self.neighbours == "change-one")
+
+        def summed(asked: VectorSum) -> Sensitive[Integers]:
+            return engine.vectors(replace(asked, sample=self._request.persons), remember=False)
+
+        def gradient(point: tuple[int, ...]) -> Sensitive[Integers]:
+            return Sensitive(risk.joined(summed(risk.asked(point)).open(mechanism)))
+
+        def draw() -> dict[str, Any]:
+            drawn = mechanism.release(Slopes(summed(risk.counted()), gradient))
+            if not engine.unchanged():
+                raise failure("changed")
+            return {"sigma": str(mechanism.sigma), "steps": packed(drawn)}
+
+        step = self._draw(mechanism.event(moved), {"do": "sum", "name": "descent"}, draw)
+        assert isinstance(step, NoisyVector)  # noqa: S101 (it was drawn as one)
         return step
 
     def settle(self) -> None:

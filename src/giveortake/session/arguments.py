@@ -44,3 +44,14 @@ def told_by_name(
         return called
 
     return decorated
+
+
+def require_here(source: object) -> None:
+    """Refuse the session, or the question, of a service where rows have to be at hand."""
+    if getattr(source, "is_remote", False):
+        raise InvalidParameter(
+            "session",
+            type(source).__name__,
+            "is answered elsewhere, and this needs the rows at hand",
+            hint="whoever keeps the data runs it on gt.protect(…); s.sql(…), s.batch(…) and s.workload(…) can be asked",
+        )

@@ -9,6 +9,7 @@ from giveortake.answers import Stream
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.compile import Terms
 from giveortake.plan.documents import question_to_json
+from giveortake.session.arguments import require_here
 from giveortake.session.known_keys import known_answer, known_quote
 from giveortake.session.quote import quote_of
 
@@ -116,4 +117,5 @@ class Query:
 
 def mechanism_of_query(query: Query) -> InteractiveMechanism:
     """What stands behind a question. As `mechanism_of`, it is no part of the public face."""
+    require_here(query)
     return query._mechanism  # noqa: SLF001 (the one way in)

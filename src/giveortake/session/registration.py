@@ -78,6 +78,7 @@ def protect(
     threads: int | None = None,
     seconds: float | None = None,
     cache: str | Path | None = None,
+    by: str | None = None,
 ) -> Session:
     """Put a table, or several tables about the same people, behind a privacy budget.
 
@@ -103,7 +104,8 @@ def protect(
     `owner_confirms`, which is recorded, that it is meant. `mark` says where its
     high-water mark is kept, if not in the state folder (`$GIVEORTAKE_STATE`, or the user's own). On a ledger that knows
     people already, `population` says that this table is about them, or `new_population` that it is about others.
-    `failures` is how many questions may run out of memory or time before the owner has to look, 3 unless stated.
+    `failures` is how many questions may run out of memory or time before the owner has to look, 3 unless stated. `by`
+    names whoever puts the table here, in the ledger.
     """
     whom = _unit(unit)
     checked_neighbours(neighbours)
@@ -152,6 +154,7 @@ def protect(
             owner_confirms=owner_confirms,
             failures=failures,
             declared=bool(said),
+            by=by,
             owned=book is not ledger,
         )
     except BaseException:

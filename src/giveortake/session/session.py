@@ -13,7 +13,7 @@ from giveortake.errors import InvalidParameter, LedgerUnavailable
 from giveortake.exact import open_probability, shown, spendable
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.document_reader import question_from_json
-from giveortake.session.arguments import told_by_name
+from giveortake.session.arguments import require_here, told_by_name
 from giveortake.session.batches import share_of_each
 from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, suggestion_of, table_before_caps
 from giveortake.session.pages import session_page
@@ -347,17 +347,20 @@ class Session:
         """Whether every level would admit an event now."""
         return self._mechanism.admits(event)
 
-    def history(self) -> list[Entry]:
+    def history(self, after: int | None = None, limit: int | None = None) -> list[Entry]:
         """What the ledger says about these people, in order, without fingerprints of the data and what is made of them.
 
         An analyst sees their own entries, numbered among themselves. The custodian, who opens the ledger with
-        `gt.ledger.open`, reads everything there.
+        `gt.ledger.open`, reads everything there. `after` is the number of the last entry that was seen; `limit` is how
+        many are read at most, all unless stated.
         """
-        if self._mechanism.analyst is not None:
-            return self._mechanism.ledger.entries(analyst=self._mechanism.analyst, limit=sys.maxsize)
+        mechanism, most = self._mechanism, sys.maxsize if limit is None else limit
+        entries = mechanism.ledger.entries(analyst=mechanism.analyst, after=after, limit=most)
+        if mechanism.analyst is not None:
+            return entries
         return [
             replace(entry, content=_without_fingerprint(entry.content), body="", hash="", previous="")
-            for entry in self._mechanism.ledger.history()
+            for entry in entries
         ]
 
     # -- what was released ----------------------------------------------------------------------------------------
@@ -460,4 +463,5 @@ def mechanism_of(session: Session) -> InteractiveMechanism:
 
     This is the one way in, and no part of the public face: audits of generated tables take it, analysts never do.
     """
+    require_here(session)
     return session._mechanism  # noqa: SLF001 (the one way in)

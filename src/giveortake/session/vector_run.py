@@ -12,6 +12,7 @@ from giveortake.engines.vector_sums import SAMPLED_OF
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan import Aggregate, AggregateKind, Measured, Question
 from giveortake.session.adaptive_run import AdaptiveRun
+from giveortake.session.arguments import require_here
 from giveortake.session.best_caps import paid_profiles, profiled_table
 from giveortake.session.query import mechanism_of_query
 from giveortake.session.run_requests import RunRequest
@@ -53,6 +54,7 @@ class LearningData:
         """Of a session, or of a table of one."""
         if isinstance(source, LearningData):
             return source
+        require_here(source)
         if isinstance(source, Session):
             found = source.table(table)
             return cls(mechanism_of(source), found.relation)

@@ -24,6 +24,8 @@ def release_document(record: ReleaseRecord) -> dict[str, Any]:
         "key": record.key,
         "settled": record.settled,
         "failed": record.failed,
+        "free": record.free,
+        "readable": record.readable,
         "event": record.event.to_dict(),
         "questions": _questions(record.record),
         "request": record.request,
@@ -34,7 +36,8 @@ def release_document(record: ReleaseRecord) -> dict[str, Any]:
 def release_of(document: dict[str, Any]) -> ReleaseRecord:
     """The record that a document speaks of."""
     names = ("id", "at", "analyst", "dataset", "version", "asked", "record", "request", "key", "settled", "failed")
-    return ReleaseRecord(event=event_from_dict(document["event"]), **{name: document[name] for name in names})
+    event, free = event_from_dict(document["event"]), document.get("free", False)
+    return ReleaseRecord(event=event, free=free, **{name: document[name] for name in names})
 
 
 def asked_document(approval: Approval) -> dict[str, Any]:

@@ -61,5 +61,6 @@ def answer_document(answer: WorkloadAnswer) -> dict[str, Any]:
     return {
         "release_id": answer.release_id,
         "notes": list(answer.notes),
+        "stacking": answer.stacking,
         "tables": [{"columns": list(names), "answer": json.loads(answer[names].to_json())} for names in answer.tables],
     }

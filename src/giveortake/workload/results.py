@@ -21,11 +21,11 @@ from giveortake.exact import counted, shown
 from giveortake.plan import Column as Attribute
 from giveortake.workload.consistency import MOST_CELLS, consistent_tables, rising
 from giveortake.workload.errors_of_tables import lines_of
+from giveortake.workload.stacked_faces import StackedFaces
 from giveortake.workload.stacked_tables import stacked_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     import numpy.typing as npt
 
@@ -41,7 +41,7 @@ POST_PROCESSED = "_consistent is post-processing: not negative, and sums agree; 
 
 
 @final
-class WorkloadAnswer:
+class WorkloadAnswer(StackedFaces):
     """Tables by the names of their columns: `r["age", "sex"]`, `r["age"]`, and `r[()]` for the total.
 
     Each is an `Answer`: `n` is unbiased, with an interval from the known covariance of the noise; `n_consistent` is
@@ -233,41 +233,16 @@ class WorkloadAnswer:
         for place in range(len(self._asked.ranges)):
             column, *by = self._names_of_range(place)
             tables.append((" × ".join([_below(column), *by]), self._range(place)))
+        return Answer(stacked_columns(tables, self.stacking), **self._provenance, confidence=self.confidence)
+
+    @property
+    def stacking(self) -> list[str]:
+        """The columns of all tables stacked, in order."""
         order = [*self._labels, *(_below(each.column) for each in self._asked.ranges)]
         for layer in self._asked.layers:
             order += [layer.name, *([f"{layer.name}_consistent"] if layer.of is None else [])]
         order += ["n", "n_consistent"] if self._asked.ranges else []
-        return Answer(
-            stacked_columns(tables, list(dict.fromkeys(order))), **self._provenance, confidence=self.confidence
-        )
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        """All tables stacked, as lists by column."""
-        return self.stacked().to_dict()
-
-    def to_json(self) -> str:
-        """All tables stacked, and where they came from, as JSON; `gt.answers.Answer.from_json` reads it."""
-        return self.stacked().to_json()
-
-    def to_csv(self, path: str | Path | None = None) -> str | None:
-        """All tables stacked, as CSV: written to `path`, or returned if there is none."""
-        return self.stacked().to_csv(path)
-
-    def to_arrow(self) -> Any:
-        """All tables stacked, as a pyarrow Table."""
-        return self.stacked().to_arrow()
-
-    def to_polars(self) -> Any:
-        """All tables stacked, as a polars DataFrame."""
-        return self.stacked().to_polars()
-
-    def to_pandas(self) -> Any:
-        """All tables stacked, as a pandas DataFrame."""
-        return self.stacked().to_pandas()
-
-    def to_parquet(self, path: str | Path) -> None:
-        """All tables stacked, as a Parquet file."""
-        self.stacked().to_parquet(path)
+        return list(dict.fromkeys(order))
 
     # -- all together -------------------------------------------------------------------------------------------
 

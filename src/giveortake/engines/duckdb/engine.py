@@ -277,10 +277,10 @@ class DuckDBEngine(SQLEngine):
             self._bounded.remove(table)
         self._make_wide_relations(relation)
 
-    def _remembered(self, asked: Asked, compute: Callable[[], Any]) -> Any:
+    def _remembered(self, asked: Asked, compute: Callable[[], Any], *, remember: bool = True) -> Any:
         with self._lock:
             try:
-                return super()._remembered(asked, compute)
+                return super()._remembered(asked, compute, remember=remember)
             finally:
                 for relation in self._made:
                     self._forget(self._sources.pop(relation))

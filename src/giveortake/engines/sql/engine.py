@@ -141,8 +141,8 @@ class SQLEngine(ABC):
     def distinct(self, distinct: Distinct) -> Sensitive[npt.NDArray[np.int64]]:
         return Sensitive(self._remembered(distinct, lambda: self._distinct(distinct)))
 
-    def vectors(self, asked: VectorSum) -> Sensitive[npt.NDArray[Any]]:
-        return Sensitive(self._remembered(asked, lambda: self._vectors(asked)))
+    def vectors(self, asked: VectorSum, *, remember: bool = True) -> Sensitive[npt.NDArray[Any]]:
+        return Sensitive(self._remembered(asked, lambda: self._vectors(asked), remember=remember))
 
     def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
         keys, counts = self._remembered(persons, lambda: self._persons(persons))
@@ -208,14 +208,14 @@ class SQLEngine(ABC):
             self._printer, persons, self._declared(persons), self._weights(persons.weights)
         )
 
-    def _remembered(self, asked: Asked, compute: Callable[[], Any]) -> Any:
+    def _remembered(self, asked: Asked, compute: Callable[[], Any], *, remember: bool = True) -> Any:
         with self._lock, self._time.counted():
-            if asked in self._results:
+            if remember and asked in self._results:
                 self._results.move_to_end(asked)
                 return self._results[asked]
             self._prepare(asked.relation)
             found = compute()
-            if _count(found) <= _MOST_REMEMBERED:
+            if remember and _count(found) <= _MOST_REMEMBERED:
                 self._results[asked] = found
             if len(self._results) > _REMEMBERED:
                 self._results.popitem(last=False)

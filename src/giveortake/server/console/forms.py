@@ -9,22 +9,28 @@ import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
+from giveortake.server.console.spends import CURRENCIES, converted, terms_of
 from giveortake.server.schemas import of, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TERMS = ("epsilon", "confidence", "rows_per_person", "groups_per_person", "rows_per_group")
+    from giveortake.server.schemas import Schema
+
+_OTHERS = ("confidence", "rows_per_person", "groups_per_person", "rows_per_group")
+_FIELDS = ("spend", "delta", *_OTHERS)
 _NONCE = re.compile(r"[0-9a-f]{32}")
 _SPEND = "0.1"
-FIELDS = {name: text(40, 0) for name in TERMS}
 NONCE = text(64, 0)
+CURRENCY: Schema = {"type": "string", "enum": list(CURRENCIES)}
 ASKED = of(
     "do",
     do={"type": "string", "enum": ["price", "exact", "ask"]},
     sql=text(20_000, 0),
     nonce=NONCE,
-    **FIELDS,
+    currency=CURRENCY,
+    before=CURRENCY,
+    **{name: text(40, 0) for name in _FIELDS},
 )
 
 
@@ -38,7 +44,9 @@ class Form:
     """
 
     sql: str = ""
-    epsilon: str = _SPEND
+    currency: str = "epsilon"
+    spend: str = _SPEND
+    delta: str = ""
     confidence: str = ""
     rows_per_person: str = ""
     groups_per_person: str = ""
@@ -47,12 +55,23 @@ class Form:
 
     @classmethod
     def of(cls, body: Mapping[str, str]) -> Form:
-        """What was sent, with blanks taken off."""
-        said = {name: body.get(name, "").strip() for name in TERMS}
-        nonce = body.get("nonce", "")
-        if not _NONCE.fullmatch(nonce):
-            nonce = secrets.token_hex(16)
-        return cls(sql=body.get("sql", "").strip(), nonce=nonce, **{**said, "epsilon": said["epsilon"] or _SPEND})
+        """What was sent, with blanks taken off. Whoever changes the currency gets about the same noise in it."""
+        said = {name: body.get(name, "").strip() for name in _FIELDS}
+        currency = body.get("currency", "epsilon")
+        spend = converted(said["spend"] or _SPEND, body.get("before", currency), currency)
+        return cls(
+            sql=body.get("sql", "").strip(), nonce=kept_nonce(body), **{**said, "spend": spend, "currency": currency}
+        )
+
+    @property
+    def sign(self) -> str:
+        """Of the currency."""
+        return CURRENCIES[self.currency]
+
+    @property
+    def price(self) -> str:
+        """What is spent, as people write it."""
+        return f"{self.sign} = {self.spend}" + (f", δ = {self.delta}" if self.currency == "approximate" else "")
 
     @property
     def capped(self) -> bool:
@@ -60,9 +79,14 @@ class Form:
         return bool(self.rows_per_person or self.groups_per_person or self.rows_per_group)
 
     @property
+    def others(self) -> dict[str, str]:
+        """The terms that are stated beside the spend."""
+        return {name: value for name in _OTHERS if (value := getattr(self, name))}
+
+    @property
     def terms(self) -> dict[str, str]:
-        """The terms that are stated."""
-        return {name: value for name in TERMS if (value := getattr(self, name))}
+        """All terms that are stated."""
+        return terms_of(self.currency, self.spend, self.delta) | self.others
 
     def key(self, *place: str) -> str:
         """The idempotency key of asking this at a place."""

@@ -64,7 +64,8 @@ async def _charges(call: Call) -> list[Any] | None:
         if there["more"]:
             return None
         found += there["releases"]
-    return [event_from_dict(each["event"]) for each in sorted(found, key=lambda each: str(each["at"]))]
+    paid = (each for each in found if not each["free"])
+    return [event_from_dict(each["event"]) for each in sorted(paid, key=lambda each: str(each["at"]))]
 
 
 def _burned(card: dict[str, Any], charges: list[Any] | None) -> Markup | None:

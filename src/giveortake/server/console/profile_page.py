@@ -38,6 +38,7 @@ async def made(call: Call) -> Result:
 
 async def _shown(call: Call, *, profile: Any = None, said: Told | None = None, epsilon: str = _SPEND) -> Result:
     it: Any = await patiently(asking.dataset, at(call))
+    standing = standing_view(it["standing"])
     lines = [] if profile is None else profile["lines"]
     best = min(lines, key=lambda line: line["error"]) if lines else None
     return page(
@@ -48,7 +49,7 @@ async def _shown(call: Call, *, profile: Any = None, said: Told | None = None, e
         tables=[table["name"] for table in it["tables"]],
         nonce=kept_nonce(call.body),
         epsilon=epsilon,
-        left=f"ε = {standing_view(it['standing'])['left']}",
+        left=f"{standing['left']} of {standing['whole']}",
         profile=None if profile is None else {**profile, "epsilon": shown(Fraction(profile["epsilon"]))},
         chart=profile_chart(lines),
         lines=[_line(line, best) for line in lines],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote as in_address
 
@@ -10,9 +11,10 @@ from giveortake.exact import shown as shown_fraction
 from giveortake.server import asking
 from giveortake.server.console.approvals_page import approval_view
 from giveortake.server.console.differences import Difference, difference
-from giveortake.server.console.forms import NONCE, Form, kept_nonce, key_of
+from giveortake.server.console.forms import CURRENCY, NONCE, Form, kept_nonce, key_of
 from giveortake.server.console.pages import asking_for, at, page, patiently, see
 from giveortake.server.console.snippets import snippets
+from giveortake.server.console.spends import currency_of, terms_of
 from giveortake.server.console.states import NOTHING, Told, told
 from giveortake.server.console.views import answer_of, answer_view, decimal, minute, price, short, table_view
 from giveortake.server.refusals import Refused
@@ -63,10 +65,9 @@ async def _one(call: Call, said: Told | None) -> Result:
         "release.html",
         here="releases",
         dataset=name,
-        answer=answer_view(answer_of(document), epsilon=form.epsilon),
+        answer=answer_view(answer_of(document), form),
         record={"asked": _asked(record), "sql": form.sql},
-        epsilon=form.epsilon,
-        nonce=kept_nonce(call.body),
+        form=replace(form, nonce=kept_nonce(call.body)),
         snippets=snippets(name, form.sql, form.terms) if form.sql else [],
         told=said,
     )
@@ -75,10 +76,11 @@ async def _one(call: Call, said: Told | None) -> Result:
 async def refined(call: Call) -> Result:
     """Spend more on it, and keep what was paid."""
     name, release = call.path["dataset"], call.path["release"]
-    epsilon = call.body["epsilon"].strip()
-    key = key_of(kept_nonce(call.body), "refine", name, release, epsilon)
+    said = {each: call.body.get(each, "").strip() for each in ("spend", "delta")}
+    terms = terms_of(call.body.get("currency", "epsilon"), **said)
+    key = key_of(kept_nonce(call.body), "refine", name, release, terms)
     try:
-        found: Any = await asking.refine(at(call, terms={"epsilon": epsilon}, key=key))
+        found: Any = await asking.refine(at(call, terms=terms, key=key))
     except Refused as refused:
         return await _one(call, told(refused))
     return see(f"/releases/{in_address(name, safe='')}/{in_address(str(found['release_id']), safe='')}")
@@ -161,8 +163,12 @@ def asked_again(record: dict[str, Any]) -> Form:
     caps = said.get("caps") or {}
     plain = {name: str(value) for name, value in caps.items() if isinstance(value, int | str)}
     known = {name: plain[name] for name in ("rows_per_person", "groups_per_person", "rows_per_group") if name in plain}
-    epsilon = spend.get("epsilon") if isinstance(spend, dict) else None
-    return Form(sql=said.get("sql") or "", **({} if epsilon is None else {"epsilon": decimal(epsilon)}), **known)
+    if not isinstance(spend, dict) or not spend:
+        return Form(sql=said.get("sql") or "", **known)
+    currency = currency_of(spend)
+    amount = spend.get({"rho": "rho", "mu": "mu"}.get(currency, "epsilon"))
+    delta = "" if spend.get("delta") is None else decimal(spend["delta"])
+    return Form(sql=said.get("sql") or "", currency=currency, spend=decimal(amount), delta=delta, **known)
 
 
 def _row(record: dict[str, Any]) -> dict[str, Any]:
@@ -172,9 +178,9 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
         "short": short(record["id"]),
         "asked": " ".join(_asked(record).split()),
         "at": minute(record["at"]),
-        "price": price(questions[0].get("spend")),
-        "settled": record["settled"],
-        "failed": record["failed"],
+        "price": "free: read again" if record["free"] else price(questions[0].get("spend")),
+        "readable": record["readable"],
+        "state": "failed" if record["failed"] else "ask again, free" if record["settled"] else "unfinished",
     }
 
 
@@ -194,7 +200,7 @@ ROUTES = (
     Route("GET", _RELEASE, "analyst", "one release", one, page=True),
     Route(
         *("POST", f"{_RELEASE}/refine", "analyst", "refine a release", refined),
-        body=of("epsilon", epsilon=text(40), nonce=NONCE),
+        body=of("spend", spend=text(40), delta=text(40, 0), currency=CURRENCY, nonce=NONCE),
         page=True,
         touches=True,
     ),

@@ -9,6 +9,7 @@ from giveortake.server.console import (
     overview,
     profile_page,
     release_pages,
+    tables_page,
     workbench,
 )
 
@@ -20,4 +21,5 @@ ROUTES = (
     *profile_page.ROUTES,
     *approvals_page.ROUTES,
     *custodian.ROUTES,
+    *tables_page.ROUTES,
 )

@@ -18,11 +18,13 @@ from giveortake.plot.svg.scales import brief
 from giveortake.server.console.burn_chart import meter
 from giveortake.server.console.curve_chart import coefficient
 from giveortake.server.console.pages import sentence
+from giveortake.server.console.spends import halving
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from giveortake.answers.column import Column
+    from giveortake.server.console.forms import Form
 
 _WITH_BARS = 2  # estimates that get bars beside their numbers
 _UNCERTAIN = 3  # cells that are told
@@ -39,7 +41,7 @@ def short(release: str) -> str:
     return printable(release if len(release) <= 12 else f"{release[:4]}·{release[-4:]}")
 
 
-def answer_view(answer: Answer, *, epsilon: str | None = None) -> dict[str, Any]:
+def answer_view(answer: Answer, form: Form) -> dict[str, Any]:
     """Everything that a page shows of an answer."""
     percent = shown_fraction(100 * Fraction(answer.confidence))
     together = "each" if answer.confidence.over == "cell" else "all together"
@@ -56,7 +58,7 @@ def answer_view(answer: Answer, *, epsilon: str | None = None) -> dict[str, Any]
         "notes": list(dict.fromkeys(answer.notes)),
         "promise": "" if answer.guarantee is None else str(answer.guarantee),
         "citations": list(answer.citations),
-        "uncertain": uncertain(answer, epsilon),
+        "uncertain": uncertain(answer, halving(form.spend, form.currency)),
         "cite": _citation(answer),
     }
 
@@ -105,7 +107,7 @@ def _cells(column: Column, drawn: Any, *, first: bool) -> list[dict[str, Any]]:
     return found
 
 
-def uncertain(answer: Answer, epsilon: str | None) -> list[str]:
+def uncertain(answer: Answer, spend: str | None) -> list[str]:
     """Cells whose margin is as large as half of the number, or has no end, and what would make them surer."""
     found = []
     keys = list(zip(*answer.keys, strict=True)) if answer.keys else [()] * len(answer)
@@ -114,10 +116,9 @@ def uncertain(answer: Answer, epsilon: str | None) -> list[str]:
             if not _is_uncertain(value, low, high):
                 continue
             where = " · ".join(map(shown, key))
-            spend = _twice(epsilon)
             found.append(
                 f"{f'{where}: ' if where else ''}{printable(column.name)} lies between {_end(low)} and {_end(high)}."
-                f"{f' A spend of ε = {spend} would about halve that.' if spend else ''}"
+                f"{f' A spend of {spend} would about halve that.' if spend else ''}"
             )
     return found[:_UNCERTAIN] + [f"… and {len(found) - _UNCERTAIN:,} more."] * (len(found) > _UNCERTAIN)
 
@@ -133,13 +134,6 @@ def _is_uncertain(value: Any, low: Any, high: Any) -> bool:
     return math.isinf(numbers[2] - numbers[1]) or numbers[2] - numbers[1] > abs(numbers[0])
 
 
-def _twice(epsilon: str | None) -> str | None:
-    try:
-        return None if not epsilon else shown_fraction(2 * Fraction(epsilon), 4)
-    except (ValueError, ZeroDivisionError):
-        return None
-
-
 def _citation(answer: Answer) -> str:
     percent = shown_fraction(100 * Fraction(answer.confidence))
     caps = "" if answer.caps is None else f" {sentence(str(answer.caps))}"
@@ -147,7 +141,7 @@ def _citation(answer: Answer) -> str:
     return f"Release {answer.release_id}, made with giveortake; intervals of {percent} %.{promise}{caps}"
 
 
-def quote_view(quote: Mapping[str, Any], spend: str, *, paid: bool = False) -> dict[str, Any]:
+def quote_view(quote: Mapping[str, Any], form: Form, *, paid: bool = False) -> dict[str, Any]:
     """A quote beside its curve."""
     return {
         "admitted": quote["admitted"],
@@ -158,40 +152,57 @@ def quote_view(quote: Mapping[str, Any], spend: str, *, paid: bool = False) -> d
         "keyed": quote["keys"],
         "worthless": quote.get("worthless") or "",
         "notes": [*quote.get("notes", ()), *(f"cheaper: {each}" for each in quote.get("advice", ()))],
-        "leaves": _leaves(quote, spend, paid=paid),
+        "leaves": _leaves(quote, form, paid=paid),
     }
 
 
-def _leaves(quote: Mapping[str, Any], spend: str, *, paid: bool) -> str:
+def _leaves(quote: Mapping[str, Any], form: Form, *, paid: bool) -> str:
     """What asking would leave; of a question whose answer is there, that it is free."""
     if paid:
         return "this answer is paid for: asking for it again is free"
-    left = quote["standing"].get("affordable")
-    after = None if left is None else max(0.0, left - float(Fraction(spend)))
-    about = "" if _is_pure(quote["standing"]) else "about "
-    told = "" if after is None else f"leaves {about}ε = {amount(after)} of {whole(quote['standing'])} · "
-    return f"{told}the same question again is free"
+    standing, again = quote["standing"], "the same question again is free"
+    left, used, share = standing.get("affordable"), standing.get("share"), quote.get("share")
+    if form.currency == "epsilon" and left is not None and _symbol(standing) == "ε":
+        after, about = max(0.0, left - float(Fraction(form.spend))), "" if _is_pure(standing) else "about "
+        return f"leaves {about}ε = {amount(after)} of {whole(standing)} · {again}"
+    if used is None or share is None:
+        return again
+    return f"leaves about {_percent(max(0.0, 1 - used - share))} of {whole(standing)} · {again}"
 
 
 def standing_view(
-    standing: Mapping[str, Any], quote: Mapping[str, Any] | None = None, spend: str = ""
+    standing: Mapping[str, Any], quote: Mapping[str, Any] | None = None, price: str = ""
 ) -> dict[str, Any]:
     """A budget: what is used, what a question would use, and what is left."""
     used = float(standing.get("share") or 0.0)
     share = 0.0 if quote is None or not quote.get("admitted") else float(quote.get("share") or 0.0)
-    left = standing.get("affordable")
     return {
         "promise": standing.get("budget"),
         "words": str((standing.get("remaining") or {}).get("words", "")),
-        "left": "–" if left is None else amount(left),
+        "left": left_of(standing),
         "whole": whole(standing),
         "meter": meter(used, share),
         "used": _percent(used),
-        "asked": f"ε = {spend}" if share else "",
+        "asked": price if share else "",
         "free": _percent(max(0.0, 1 - used)),
         "after": _percent(max(0.0, 1 - used - share)) if share else "",
         "closed": bool(standing.get("closed")),
     }
+
+
+def left_of(standing: Mapping[str, Any]) -> str:
+    """What is left of a budget, in its own currency where one number says it; else the greatest pure ε that fits."""
+    exactly, symbol = (standing.get("remaining") or {}).get("exactly"), _symbol(standing)
+    if exactly is not None and symbol in {"ρ", "μ"}:
+        rest = float(Fraction(exactly))
+        return amount(rest if symbol == "ρ" else math.sqrt(rest))  # μ² is what adds up
+    left = standing.get("affordable")
+    return "–" if left is None else amount(left)
+
+
+def _symbol(standing: Mapping[str, Any]) -> str:
+    """The sign of a budget's currency: ε, ρ or μ."""
+    return whole(standing)[:1]
 
 
 def minute(moment: str) -> str:
@@ -207,7 +218,7 @@ def price(spend: Any) -> str:
     """A spend as it was stated, in signs.
 
     >>> price({"epsilon": "1/10", "delta": "1/1000000"}), price(None)
-    ('ε = 0.1, δ = 1e-6', '–')
+    ('ε = 0.1, δ = 0.000001', '–')
     """
     if not isinstance(spend, dict):
         return "–" if spend is None else str(spend)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 from urllib.parse import quote as in_address
 
+from giveortake.privacy import ZCDP, GaussianDP
+from giveortake.privacy.documents import promise_from_json
 from giveortake.server import asking
 from giveortake.server.console.curve_chart import curve_chart, curve_table
 from giveortake.server.console.examples import examples, words
@@ -14,6 +18,7 @@ from giveortake.server.console.forms import ASKED, Form
 from giveortake.server.console.pages import at, page, patiently, see
 from giveortake.server.console.release_pages import asked_again, record_of
 from giveortake.server.console.snippets import snippets
+from giveortake.server.console.spends import offered, usual_delta
 from giveortake.server.console.states import told
 from giveortake.server.console.views import answer_of, answer_view, quote_view, standing_view
 from giveortake.server.refusals import Refused
@@ -28,7 +33,7 @@ async def opened(call: Call) -> Result:
     it: Any = await patiently(asking.dataset, at(call))
     release = call.query.get("release")
     if release is None:
-        return _shown(call, it, Form(epsilon=_first_spend(it)))
+        return _shown(call, it, _first(it))
     document: Any = await patiently(asking.release, at(call, path={"release": release}))
     record = await record_of(call, release)
     form = asked_again(record)
@@ -42,6 +47,9 @@ async def pressed(call: Call) -> Result:
     form, do = Form.of(call.body), call.body["do"]
     name = call.path["dataset"]
     refusal = None
+    if form.currency == "approximate" and not form.delta:
+        described: Any = await patiently(asking.dataset, at(call))
+        form = replace(form, delta=usual_delta(described["promise"]))
     if do == "ask":
         try:
             found: Any = await asking.answer(at(call, sql=form.sql, terms=form.terms, key=form.key("answer", name)))
@@ -59,11 +67,12 @@ async def _price(call: Call, form: Form, *, with_curve: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if not form.sql:
         return found
-    others = {name: value for name, value in form.terms.items() if name != "epsilon"}
+    others = {name: value for name, value in form.terms.items() if name not in {"epsilon", "rho", "mu"}}
+    currency = form.currency if form.currency in {"rho", "mu"} else "epsilon"
     try:
         found["quote"] = await patiently(asking.quote, at(call, sql=form.sql, terms=form.terms))
         if with_curve:
-            found["curve"] = await patiently(asking.curve, at(call, sql=form.sql, terms=others))
+            found["curve"] = await patiently(asking.curve, at(call, sql=form.sql, terms=others, currency=currency))
     except Refused as refused:
         it: Any = await patiently(asking.dataset, at(call))
         found["said"] = _told(refused, it)
@@ -74,6 +83,7 @@ def _shown(call: Call, it: Any, form: Form, **found: Any) -> Result:
     quote, curve, document = found.get("quote"), found.get("curve"), found.get("answer")
     standing = it["standing"] if quote is None else quote["standing"]
     said = found.get("said")
+    affordable = standing["affordable"] if form.currency == "epsilon" else None
     return page(
         call,
         "workbench.html",
@@ -81,13 +91,14 @@ def _shown(call: Call, it: Any, form: Form, **found: Any) -> Result:
         dataset=call.path["dataset"],
         it={**it, "name": call.path["dataset"]},
         form=form,
+        currencies=offered(it["promise"]),
         words=json.dumps(words(it)),
         examples=examples(it),
-        quote=None if quote is None else quote_view(quote, form.epsilon, paid=document is not None),
-        curve=None if curve is None else curve_chart({**curve, "affordable": standing["affordable"]}, _number(form)),
+        quote=None if quote is None else quote_view(quote, form, paid=document is not None),
+        curve=None if curve is None else curve_chart({**curve, "affordable": affordable}, _number(form)),
         curve_table=None if curve is None else curve_table(curve),
-        standing=standing_view(standing, None if document is not None else quote, form.epsilon),
-        answer=None if document is None else answer_view(answer_of(document), epsilon=form.epsilon),
+        standing=standing_view(standing, None if document is not None else quote, form.price),
+        answer=None if document is None else answer_view(answer_of(document), form),
         snippets=snippets(call.path["dataset"], form.sql, form.terms),
         told=said,
     )
@@ -98,17 +109,20 @@ def _told(refused: Refused, it: Any) -> Any:
     return told(refused, exhausted=left is not None and left < _EXHAUSTED)
 
 
-def _first_spend(it: Any) -> str:
-    """A tenth of what is left, as a number that people say."""
-    left = it["standing"].get("affordable")
-    if not left or left < _EXHAUSTED:
-        return "0.1"
-    return f"{left / 8:.1g}"
+def _first(it: Any) -> Form:
+    """An empty form in the budget's own currency, with about an eighth of what is left, as a number that people say."""
+    left, exactly = it["standing"].get("affordable"), (it["standing"].get("remaining") or {}).get("exactly")
+    promise = None if it["promise"] is None else promise_from_json(it["promise"])
+    if isinstance(promise, ZCDP) and exactly is not None and Fraction(exactly) > 0:
+        return Form(currency="rho", spend=f"{float(Fraction(exactly)) / 64:.1g}")
+    if isinstance(promise, GaussianDP) and exactly is not None and Fraction(exactly) > 0:
+        return Form(currency="mu", spend=f"{math.sqrt(Fraction(exactly)) / 8:.1g}")
+    return Form() if not left or left < _EXHAUSTED else Form(spend=f"{left / 8:.1g}")
 
 
 def _number(form: Form) -> str | None:
     try:
-        return form.epsilon if float(form.epsilon) > 0 else None
+        return form.spend if float(form.spend) > 0 else None
     except ValueError:
         return None
 

@@ -15,7 +15,7 @@ function say(words) { const place = id("live"); if (place) place.textContent = w
 function start() {
   const form = id("question");
   if (!form) return;
-  const area = id("sql"), spend = id("epsilon"), slider = id("slider"), place = location.pathname;
+  const area = id("sql"), spend = id("spend"), sign = spend.dataset.sign, slider = id("slider"), place = location.pathname;
   // the nonce makes the key of a question: kept for the tab, so that the same question after a reload, or after a kill,
   // is the same request, is charged once, and gives one answer
   const nonce = recall(`nonce ${place}`) || form.elements.nonce.value;
@@ -45,13 +45,14 @@ function start() {
   function moved() {
     const margin = move(Number(spend.value));
     const about = id("about");
-    if (about && margin) about.textContent = `about ± ${Number(margin.toPrecision(2)).toLocaleString("en")} at ε = ${spend.value}`;
-    slider.setAttribute("aria-valuetext", `ε = ${spend.value}, ${about ? about.textContent : ""}`);
+    if (about && margin) about.textContent = `about ± ${Number(margin.toPrecision(2)).toLocaleString("en")} at ${sign} = ${spend.value}`;
+    slider.setAttribute("aria-valuetext", `${sign} = ${spend.value}, ${about ? about.textContent : ""}`);
     const ask = id("ask");
-    if (ask) { ask.textContent = `Ask for ε = ${spend.value}`; ask.disabled = true; } // until the exact quote is there
+    if (ask) { ask.textContent = `Ask for ${sign} = ${spend.value}`; ask.disabled = true; } // until the exact quote is there
     clearTimeout(waiting);
     waiting = setTimeout(() => quote(form, ["exact", "act", "allot"]), SETTLE);
   }
+  if (id("currency")) id("currency").addEventListener("change", () => quote(form, null)); // about the same noise in it
   form.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { // quotes, never asks
       event.preventDefault();

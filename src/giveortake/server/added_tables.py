@@ -1,0 +1,163 @@
+"""Routes by which a custodian adds a table: names of files, header and types, and then a data set that is served."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from giveortake.errors import GiveOrTakeError, InvalidParameter, SameTable
+from giveortake.server import shapes
+from giveortake.server.pool import Worker, WorkerFailed
+from giveortake.server.refusals import Refused
+from giveortake.server.routes import Call, Result, Route
+from giveortake.server.schemas import NUMBER, TEXT, TRUTH, listed, maybe, of, text
+from giveortake.server.settings import Settings
+from giveortake.wire.causes import refusal_of
+
+if TYPE_CHECKING:
+    from giveortake.server.service import Service
+
+_OFF = "no folder is allowed to be looked into"
+_HINT = 'folders = ["incoming"] in [server] of the configuration, and a restart'
+
+
+async def files(call: Call) -> Result:
+    """Files that may be added, by their names."""
+    return await _looked(call, "files")
+
+
+async def columns(call: Call) -> Result:
+    """The columns of one of them, by header and types."""
+    return await _looked(call, "columns", **call.body)
+
+
+async def add(call: Call) -> Result:
+    """A table behind a budget, from now on.
+
+    The section is written beside the configuration and opened by a worker of its own, which registers the table in the
+    ledger with who added it; only if that succeeds does the section become part of the configuration, in one step.
+    """
+    async with call.service.adding:
+        name: str = call.body["name"]
+        if name in call.service.pools:
+            raise refusal(InvalidParameter("name", name, "is taken", hint="choose another"))
+        made = await _looked(call, "section", **call.body)
+        by = f"token {call.who.token}"
+        try:
+            await _served(call.service, name, made["toml"], by)
+        except GiveOrTakeError as error:
+            raise refusal(error) from None
+        return {"name": name, "toml": made["shown"], "served": True}
+
+
+async def _served(service: Service, name: str, section: str, by: str) -> None:
+    toml = service.settings.toml
+    before = toml.read_text(encoding="utf-8")
+    stamp = f"# added on {datetime.now(UTC):%Y-%m-%d} by {by}"
+    whole = f"{before.rstrip()}\n\n{stamp}\n{section}"
+    draft = _written_beside(toml, whole)
+    try:
+        Settings.read(draft)  # the same ledger, and everything known
+        first = await _opened({**service.settings.session_task(name), "toml": str(draft), "by": by}, name)
+        if toml.read_text(encoding="utf-8") != before:
+            await first.end()
+            raise SameTable("the configuration was changed meanwhile", hint="look at it, and add the table once more")
+        draft.replace(toml)
+    finally:
+        with suppress(FileNotFoundError):
+            draft.unlink()
+    await service.add(name, first)
+
+
+async def _opened(task: dict[str, Any], name: str) -> Worker:
+    """A worker that holds the table; what it could not open is the custodian's to mend, and told to them."""
+    try:
+        return await Worker.start(task)
+    except WorkerFailed as failed:
+        said = failed.message.replace(task["toml"], "the configuration")
+        raise InvalidParameter("table", name, f"cannot be opened: {said}", hint=failed.hint) from None
+
+
+def _written_beside(toml: Path, content: str) -> Path:
+    """A file in the same folder, for nobody else's eyes, with the owner and the mode of the configuration."""
+    handle, path = tempfile.mkstemp(prefix=".giveortake-", suffix=".toml", dir=toml.parent)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(path).chmod(toml.stat().st_mode & 0o777)
+    return Path(path)
+
+
+async def _looked(call: Call, operation: str, **arguments: Any) -> dict[str, Any]:
+    """What a process of its own finds in the folders; it is gone afterwards."""
+    if not call.service.settings.folders:
+        raise refusal(InvalidParameter("folders", None, _OFF, hint=_HINT))
+    try:
+        worker = await Worker.start(call.service.settings.table_task)
+    except WorkerFailed as failed:
+        raise refusal(failed) from None
+    try:
+        async with asyncio.timeout(call.service.settings.seconds):
+            document, _ = await worker.ask({"operation": operation, **arguments})
+    except TimeoutError:
+        raise Refused("deadline") from None
+    except (EOFError, OSError):
+        raise Refused("worker_lost") from None
+    finally:
+        await worker.end()
+    if "refused" in document:
+        raise Refused(document["refused"], document["document"])
+    found: dict[str, Any] = document["result"]
+    return found
+
+
+def refusal(error: GiveOrTakeError) -> Refused:
+    """An error of ours, as it leaves."""
+    return Refused(*refusal_of(error))
+
+
+_FILE = text(1000)
+_DOMAIN = of(
+    kind={"type": "string", "enum": ["text", "integer", "real", "date"]},
+    low=NUMBER,
+    high=NUMBER,
+    values=listed(NUMBER, 10_000),
+    longest=shapes.COUNT,
+)
+_DOMAINS = {"type": "object", "additionalProperties": _DOMAIN, "maxProperties": 1000}
+TABLE = of(
+    *("file", "name", "unit", "budget"),
+    file=_FILE,
+    table=text(200),
+    name=text(63),
+    unit=text(200),
+    budget=shapes.BUDGET,
+    population=text(200),
+    new_population=text(200),
+    rows_per_person=shapes.COUNT,
+    domains=_DOMAINS,
+)
+_COLUMN = of("name", "kind", name=TEXT, kind=maybe(TEXT))
+
+ROUTES = (
+    Route(
+        *("GET", "/v1/tables", "custodian", "files that may be added, by their names", files),
+        result=of("folders", "files", folders=listed(TEXT), files=listed(TEXT)),
+    ),
+    Route(
+        *("POST", "/v1/tables/columns", "custodian", "header and types of a file; no row is looked at", columns),
+        body=of("file", file=_FILE, table=text(200)),
+        result=of("columns", columns=listed(_COLUMN)),
+    ),
+    Route(
+        *("POST", "/v1/tables", "custodian", "put a file behind a budget, and serve it", add),
+        body=TABLE,
+        result=of("name", "toml", "served", name=TEXT, toml=TEXT, served=TRUTH),
+    ),
+)

@@ -1,0 +1,130 @@
+"""Adding a table by a form: a file, its columns by header and types, what is known of them, and a budget."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from giveortake.server import added_tables, administration
+from giveortake.server.console.pages import at, page
+from giveortake.server.console.states import Told, told
+from giveortake.server.guard import shaped
+from giveortake.server.refusals import Refused
+from giveortake.server.routes import Call, Result, Route
+from giveortake.server.schemas import of, text
+
+_FIELD = re.compile(r"c(\d{1,4})-(kind|low|high|values|longest)")
+_MOST_COLUMNS = 300
+_PROMISE = ("epsilon", "delta", "rho", "mu")
+_KINDS = {"text": "text", "integer": "whole numbers", "real": "numbers", "date": "dates"}
+
+
+async def chosen(call: Call) -> Result:
+    """Which file."""
+    try:
+        found: Any = await added_tables.files(at(call))
+    except Refused as refused:
+        return await _shown(call, said=told(refused))
+    return await _shown(call, files=found["files"])
+
+
+async def filled_in(call: Call) -> Result:
+    """A file was chosen, or everything is said and the table is to be added."""
+    body = {name: value.strip() for name, value in call.body.items()}
+    file = {"file": body["file"], **({"table": body["table"]} if body.get("table") else {})}
+    if body["do"] == "columns":
+        try:
+            found: Any = await added_tables.columns(replace(at(call), body=file))
+        except Refused as refused:
+            return await _shown(call, said=told(refused))
+        return await _shown(call, body=body, columns=found["columns"])
+    columns = _columns(body)
+    try:
+        said = _said(body, [each["name"] for each in columns]) | file
+        shaped(said, added_tables.TABLE)
+        made: Any = await added_tables.add(replace(at(call), body=said))
+    except Refused as refused:
+        return await _shown(call, body=body, columns=columns, said=told(refused))
+    written = "Written to the ledger, with your token's name."
+    done = Told("done", f"{made['name']} is behind its budget, and served", "", "", written, calm=True)
+    return await _shown(call, said=done, made=made)
+
+
+def _columns(body: dict[str, str]) -> list[dict[str, Any]]:
+    """The columns as the form had them; which there are is checked again before anything is added."""
+    names = [name for place in range(_MOST_COLUMNS) if (name := body.get(f"c{place}-name"))]
+    return [{"name": name, "kind": body.get(f"c{place}-type") or None} for place, name in enumerate(names)]
+
+
+def _said(body: dict[str, str], names: list[str]) -> dict[str, Any]:
+    """What the form says, in the words of the route."""
+    found: dict[str, Any] = {
+        "name": body.get("name", ""),
+        "unit": body.get("unit", ""),
+        "budget": {name: body[name] for name in _PROMISE if body.get(name)},
+        "domains": _domains(body, names),
+    }
+    if body.get("people"):
+        found["population"] = body["people"]
+    elif body.get("name"):
+        found["new_population"] = f"people of {body['name']}"
+    if body.get("rows_per_person", "").isdigit():
+        found["rows_per_person"] = int(body["rows_per_person"][:9])
+    return found
+
+
+def _domains(body: dict[str, str], names: list[str]) -> dict[str, dict[str, Any]]:
+    """Columns of which something is known; those without a word stay out."""
+    said: dict[str, dict[str, Any]] = {}
+    for field, value in body.items():
+        match = _FIELD.fullmatch(field)
+        if match is not None and value and int(match[1]) < len(names):
+            said.setdefault(names[int(match[1])], {})[match[2]] = _value(match[2], value)
+    return {name: each for name, each in said.items() if set(each) - {"kind"}}
+
+
+def _value(field: str, said: str) -> Any:
+    if field == "values":
+        return [each for part in said.splitlines() for each in map(str.strip, part.split(",")) if each]
+    return int(said) if field == "longest" and said.isascii() and said.isdigit() and len(said) < 10 else said
+
+
+async def _shown(
+    call: Call,
+    *,
+    said: Told | None = None,
+    files: list[str] | None = None,
+    body: dict[str, str] | None = None,
+    columns: list[dict[str, Any]] | None = None,
+    made: Any = None,
+) -> Result:
+    people: list[str] = []
+    if columns is not None:
+        found: Any = await administration.levels(at(call))
+        people = [each["name"] for each in found["levels"] if each["level"] == "population"]
+    return page(
+        call,
+        "tables.html",
+        here="custodian",
+        dataset=None,
+        told=said,
+        files=files,
+        body=body or {},
+        columns=columns,
+        untyped=bool(columns) and all(each["kind"] is None for each in columns or ()),
+        kinds=_KINDS,
+        people=people,
+        made=made,
+    )
+
+
+_FORM = {
+    **of("do", "file", do={"type": "string", "enum": ["columns", "add"]}, file=text(1000)),
+    "additionalProperties": text(20_000, 0),
+    "maxProperties": 2000,
+}
+ROUTES = (
+    Route("GET", "/tables", "custodian", "files that may become data sets", chosen, page=True),
+    Route("POST", "/tables", "custodian", "add a table by a form", filled_in, body=_FORM, page=True),
+)

@@ -1,0 +1,192 @@
+"""What the process is asked that looks at files: which there are, what their columns are called, and a section for one.
+
+It reads names and types. No row is looked at, and nothing outside the folders that the configuration allows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import re
+import stat
+import tomllib
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+from giveortake.engines.duckdb.headers import columns_of
+from giveortake.engines.registry import is_address
+from giveortake.errors import InvalidParameter, NotFound
+from giveortake.plan import Kind
+from giveortake.session.configuration import SERVER, configurations
+from giveortake.session.configuration_text import section_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from giveortake.server.worker import Operation
+
+    Request: TypeAlias = dict[str, Any]
+
+SUFFIXES = (".csv", ".tsv", ".parquet", ".duckdb", ".csv.gz")
+_MOST_FILES = 500
+_DEEPEST = 4  # folders below a folder
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
+_LARGEST_EXPONENT = 300  # of a bound
+_NUMBERS = frozenset({"integer", "real", "decimal"})
+_KINDS = frozenset({"text", "integer", "real", "date"})  # that cells of a CSV file may be read as
+_NOT_THERE = "list them with GET /v1/tables; a link that leads out of the folder counts as not there"
+
+
+def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
+    """The folders that may be looked into, and nothing else."""
+    desk = TableDesk(Path(task["toml"]), tuple(Path(each).resolve(strict=True) for each in task["folders"]))
+    return {name: partial(operation, desk) for name, operation in OPERATIONS.items()}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TableDesk:
+    """A configuration, and the folders below which tables may be added to it."""
+
+    toml: Path
+    folders: tuple[Path, ...]
+
+    def found(self, said: str) -> Path:
+        """The file that a path means, below one of the folders.
+
+        Guarantee: whatever is said, the path that is given back lies below an allowed folder after every link was
+        followed, and is a regular file. What is elsewhere and what is not there are refused alike.
+        """
+        for folder in self.folders:
+            place = _resolved(folder, said)
+            if place is not None and place.is_relative_to(folder) and stat.S_ISREG(place.stat().st_mode):
+                return place
+        raise NotFound("there is no such file below the folders of [server]", hint=_NOT_THERE)
+
+
+def _resolved(folder: Path, said: str) -> Path | None:
+    path = Path(said)
+    if path.is_absolute() or ".." in path.parts or not said.isprintable() or not said.lower().endswith(SUFFIXES):
+        return None
+    try:
+        return (folder / path).resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):
+        return None
+
+
+def files(desk: TableDesk, _request: Request) -> dict[str, Any]:
+    """Which files there are: their names, and nothing that is in them."""
+    found: dict[str, None] = {}
+    for folder in desk.folders:
+        for where, inside, names in os.walk(folder):  # which follows no links
+            here = Path(where).relative_to(folder)
+            inside[:] = sorted(each for each in inside if len(here.parts) < _DEEPEST and not each.startswith("."))
+            for name in sorted(names):
+                said = (here / name).as_posix()
+                if not name.startswith(".") and _is_there(desk, said):
+                    found[said] = None
+            if len(found) > _MOST_FILES:
+                break
+    return {"folders": [each.name for each in desk.folders], "files": list(found)[:_MOST_FILES]}
+
+
+def _is_there(desk: TableDesk, said: str) -> bool:
+    try:
+        desk.found(said)
+    except (NotFound, OSError):
+        return False
+    return True
+
+
+def columns(desk: TableDesk, request: Request) -> dict[str, Any]:
+    """What the columns are called and what they hold, by header and types alone; null where cells are text."""
+    found = columns_of(desk.found(request["file"]), request.get("table"))
+    return {"columns": [{"name": name, "kind": None if kind is None else str(kind)} for name, kind in found.items()]}
+
+
+def section(desk: TableDesk, request: Request) -> dict[str, Any]:
+    """The section of a configuration that describes a table as it was said; it is checked, and kept nowhere yet."""
+    name, file = request["name"], desk.found(request["file"])
+    if not _NAME.fullmatch(name) or name.casefold() == SERVER:
+        raise InvalidParameter("name", name, "is no name for a table", hint="letters, digits and _: trips_2024")
+    known = configurations(desk.toml)
+    if name.casefold() in {each.casefold() for each in known}:
+        raise InvalidParameter("name", name, "is taken", hint="choose another")
+    kinds = columns_of(file, request.get("table"))
+    if request["unit"] not in {*kinds, "row"}:
+        raise InvalidParameter("unit", request["unit"], "is no column", hint=f"one of {', '.join(kinds)}; or row")
+    said: dict[str, Any] = {"source": _source(desk.toml, file)}
+    if request.get("table"):
+        said["table"] = request["table"]
+    said |= {"unit": request["unit"], "budget": request["budget"]}
+    for each in ("population", "new_population", "rows_per_person"):
+        if request.get(each):
+            said[each] = request[each]
+    first = tomllib.loads(desk.toml.read_text(encoding="utf-8"))[next(iter(known))]
+    said |= {each: first[each] for each in ("ledger", "mark") if each in first}
+    domains = {column: _domain(column, each, kinds) for column, each in request.get("domains", {}).items()}
+    told = {key: "…" if key in {"ledger", "mark"} and is_address(value) else value for key, value in said.items()}
+    return {"toml": section_text(name, said, domains), "shown": section_text(name, told, domains)}
+
+
+def _source(toml: Path, file: Path) -> str:
+    """The path of a file as the configuration says it: relative to itself where the file lies below it."""
+    folder = toml.parent.resolve()
+    return file.relative_to(folder).as_posix() if file.is_relative_to(folder) else str(file)
+
+
+def _domain(column: str, said: dict[str, Any], kinds: dict[str, Kind | None]) -> dict[str, Any]:
+    """What a column may hold, in the words of a configuration."""
+    if column not in kinds:
+        raise InvalidParameter("domains", column, "is no column", hint=f"one of {', '.join(kinds)}")
+    kind = str(kinds[column] or said.get("kind") or Kind.TEXT)
+    if kinds[column] is None and kind not in _KINDS:
+        raise InvalidParameter(f"domains.{column}", kind, "is no kind of cell", hint=", ".join(sorted(_KINDS)))
+    values, low, high = said.get("values"), said.get("low"), said.get("high")
+    if values:
+        return {"categories": [_plain(column, each, kind) for each in values]}
+    if low is not None and high is not None:
+        whole = {"integer": True} if kind == "integer" else {}
+        return {"bounds": [_plain(column, low, kind), _plain(column, high, kind)], **whole}
+    if kind == "text" and said.get("longest") is not None:
+        return {"max_length": said["longest"]}
+    raise InvalidParameter(
+        f"domains.{column}",
+        kind,
+        "needs values, or both bounds",
+        hint="what is known without looking at the table; else leave the column out",
+    )
+
+
+def _plain(column: str, said: Any, kind: str) -> Any:
+    """A value of a column, as a configuration holds it."""
+    if kind in _NUMBERS:
+        return _number(column, said, kind)
+    if kind not in {"date", "timestamp"}:
+        return str(said)
+    try:
+        return dt.date.fromisoformat(str(said).strip())
+    except ValueError:
+        raise _misfit(column, said, kind) from None
+
+
+def _number(column: str, said: Any, kind: str) -> int | float:
+    try:
+        number = Decimal(str(said).strip())
+    except InvalidOperation:
+        raise _misfit(column, said, kind) from None
+    if not number.is_finite() or abs(number.adjusted()) > _LARGEST_EXPONENT:
+        raise _misfit(column, said, kind)
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+def _misfit(column: str, said: Any, kind: str) -> InvalidParameter:
+    return InvalidParameter(f"domains.{column}", said, f"is no {kind}", hint="0, 500, 2024-12-31")
+
+
+OPERATIONS: dict[str, Callable[[TableDesk, Request], dict[str, Any]]] = {
+    each.__name__: each for each in (files, columns, section)
+}

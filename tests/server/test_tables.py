@@ -1,0 +1,143 @@
+"""Adding a table: nothing outside the folders is found, no row is looked at, and a section says what was said."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
+from giveortake.server import table_desk
+from giveortake.server.settings import Settings
+from giveortake.server.table_desk import TableDesk
+from giveortake.session.configuration import configurations
+
+HIDDEN = "a row that nobody may see"
+TOML = """\
+[visits]
+source = "visits.csv"
+unit = "person_id"
+budget = { epsilon = "1" }
+ledger = "visits.ledger"
+mark = "visits.mark"
+
+[server]
+folders = ["incoming"]
+"""
+SAID: dict[str, Any] = {"name": "trips", "file": "trips.csv", "unit": "person", "budget": {"epsilon": "1"}}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> TableDesk:
+    folder = tmp_path / "incoming"
+    (folder / "deep" / "deeper").mkdir(parents=True)
+    (folder / "trips.csv").write_text(f"person,day,fare,note\n1,2024-01-01,{HIDDEN},x\n")
+    (folder / "deep" / "deeper" / "more.csv").write_text("a,b\n")
+    (folder / ".hidden.csv").write_text("a,b\n")
+    (folder / "folder.csv").mkdir()
+    (folder / "notes.txt").write_text(HIDDEN)
+    (tmp_path / "outside.csv").write_text(f"{HIDDEN}\n")
+    (folder / "link.csv").symlink_to(tmp_path / "outside.csv")
+    (folder / "inner.csv").symlink_to(folder / "trips.csv")
+    (folder / "loop.csv").symlink_to(folder / "loop.csv")
+    (folder / "way").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "giveortake.toml").write_text(TOML)
+    return TableDesk(tmp_path / "giveortake.toml", (folder.resolve(),))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("../outside.csv", "deep/../../outside.csv", "/etc/passwd", "/etc/hosts.csv", "link.csv", "way/outside.csv"),
+        *(
+            "loop.csv",
+            "folder.csv",
+            "notes.txt",
+            "nothing.csv",
+            "",
+            ".",
+            "trips.csv\0.csv",
+            "trips\n.csv",
+            "\ud800.csv",
+        ),
+    ],
+)
+def test_what_is_not_below_the_folders_is_as_absent_as_what_never_was(desk: TableDesk, said: str) -> None:
+    with pytest.raises(NotFound) as told:
+        desk.found(said)
+    with pytest.raises(NotFound) as never:
+        desk.found("never.csv")
+    assert str(told.value) == str(never.value)
+
+
+def test_files_are_listed_by_name_and_links_that_lead_out_are_not(desk: TableDesk) -> None:
+    assert table_desk.files(desk, {}) == {
+        "folders": ["incoming"],
+        "files": ["inner.csv", "trips.csv", "deep/deeper/more.csv"],
+    }
+    assert desk.found("inner.csv").name == "trips.csv"
+
+
+def test_no_row_is_looked_at(desk: TableDesk) -> None:
+    found = table_desk.columns(desk, {"file": "trips.csv"})
+    assert found == {"columns": [{"name": name, "kind": None} for name in ("person", "day", "fare", "note")]}
+    assert HIDDEN not in str(found)
+
+
+def test_a_section_says_what_was_said_and_nothing_else(desk: TableDesk) -> None:
+    domains: dict[str, Any] = {
+        "day": {"kind": "date", "low": "2024-01-01", "high": "2024-12-31"},
+        "fare": {"kind": "real", "low": "0", "high": "99.5"},
+        "note": {"values": ["a", 'b "c" \n[evil]\n', "\u202e"]},
+    }
+    said = {**SAID, "domains": domains, "new_population": "people of trips", "rows_per_person": 3}
+    text = table_desk.section(desk, said)["toml"]
+    whole = tomllib.loads(text)
+    assert set(whole) == {"trips"}
+    found = whole["trips"]
+    assert (found["source"], found["ledger"], found["mark"]) == ("incoming/trips.csv", "visits.ledger", "visits.mark")
+    assert found["domains"]["fare"] == {"bounds": [0, 99.5]}
+    assert str(found["domains"]["day"]["bounds"][1]) == "2024-12-31"
+    assert found["domains"]["note"]["categories"] == domains["note"]["values"]
+    desk.toml.write_text(TOML + text)
+    assert list(configurations(desk.toml)) == ["visits", "trips"]
+    assert Settings.read(desk.toml).folders == (desk.toml.parent / "incoming",)
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ({"name": "visits"}, "is taken"),
+        ({"name": "SERVER"}, "no name"),
+        ({"name": "x]\n[y"}, "no name"),
+        ({"unit": "nobody"}, "no column"),
+        ({"domains": {"nothing": {"low": 0, "high": 1}}}, "no column"),
+        ({"domains": {"fare": {"kind": "real", "low": "0"}}}, "both bounds"),
+        ({"domains": {"fare": {"kind": "real", "low": "0", "high": "nan"}}}, "is no real"),
+        ({"domains": {"fare": {"kind": "integer", "low": "0", "high": "1e99999999"}}}, "is no integer"),
+        ({"domains": {"day": {"kind": "date", "low": "1", "high": "2"}}}, "is no date"),
+        ({"file": "../outside.csv"}, "no such file"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name_and_without_a_row(
+    desk: TableDesk, more: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(GiveOrTakeError, match=problem) as told:
+        table_desk.section(desk, SAID | more)
+    assert HIDDEN not in str(told.value)
+
+
+def test_an_address_of_a_ledger_is_not_shown(desk: TableDesk) -> None:
+    address = "postgresql://owner:secret@db/ledger"
+    desk.toml.write_text(TOML.replace('"visits.ledger"\nmark = "visits.mark"', f'"{address}"'))
+    made = table_desk.section(desk, SAID)
+    assert address in made["toml"]
+    assert "secret" not in made["shown"]
+
+
+def test_folders_that_are_not_there_are_refused_at_the_start(desk: TableDesk) -> None:
+    desk.toml.write_text(TOML.replace("incoming", "nowhere"))
+    with pytest.raises(InvalidParameter, match="is no folder"):
+        Settings.read(desk.toml)
