@@ -121,7 +121,8 @@ def _of_peer(python: str, arguments: list[str], made: Path, table: Places, sizes
     if ended.returncode < 0:
         return f"stopped after {PEER_SECONDS} s of CPU"
     if ended.returncode:
-        return f"failed: {(ended.stderr.strip().splitlines() or ['without a word'])[-1][:100]}"
+        told = [line.strip() for line in ended.stderr.splitlines() if any(each.isalpha() for each in line)]
+        return f"failed: {(told or ['without a word'])[-1][:100]}"
     seconds, megabytes = json.loads(ended.stdout.strip().splitlines()[-1])
     pairs, triples = _distances(table, np.load(made), sizes)
     return f"{pairs:.4f}, {triples:.4f}; {seconds:.0f} s, {megabytes:,} MB"

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         local,
         mechanisms,
         plot,
+        publication,
         session,
         synth,
         verify,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
         when,
     )
     from giveortake.mechanisms.releases import exponential, gaussian, histogram, laplace, margin, randomized_response
+    from giveortake.publication import publish, report
     from giveortake.session import protect
 
 __version__ = "0.1.0"
@@ -114,10 +116,13 @@ __all__ = [
     "plot",
     "privacy",
     "protect",
+    "publication",
+    "publish",
     "quantile",
     "randomized_response",
     "regr_intercept",
     "regr_slope",
+    "report",
     "sample_stddev",
     "sample_variance",
     "session",
@@ -144,6 +149,7 @@ _ROOMS = frozenset(
         "local",
         "mechanisms",
         "plot",
+        "publication",
         "session",
         "synth",
         "verify",
@@ -159,6 +165,8 @@ _ROOM_OF = {
     "laplace": "mechanisms",
     "margin": "mechanisms",
     "protect": "session",
+    "publish": "publication",
+    "report": "publication",
     "randomized_response": "mechanisms",
 }
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import giveortake as gt
 from giveortake import cli
 
 ROWS = "user_id,region,amount\n" + "".join(
@@ -19,6 +20,7 @@ ROWS = "user_id,region,amount\n" + "".join(
 )
 COUNT = "SELECT region, COUNT(*) AS n FROM trips GROUP BY region"
 PROTECTED = ["--unit", "user_id", "--budget", "1,1e-8", "--domain", "region=north,south", "--domain", "amount=0:50"]
+WHOM = list(PROTECTED)
 PROTECTED += ["--rows-per-person", "4"]
 TOML = """
 [trips]
@@ -392,3 +394,29 @@ def test_a_first_call_without_domains_freezes_nothing(folder: Path, capsys: pyte
     assert cli.main(["ledger", "verify", "trips.csv.ledger"]) == 0
     assert cli.main(["ledger", "show", "trips.csv.ledger"]) == 0
     assert "trips: domains declared, version 2" in capsys.readouterr().out
+
+
+def test_releases_are_published_from_the_command_line_and_one_as_a_page(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert query(COUNT, "--epsilon", "0.1") == 0
+    capsys.readouterr()
+    assert cli.main(["publish", "trips.csv", "--to", "answers.duckdb", *WHOM]) == 0
+    told = capsys.readouterr().out
+    assert "1 table and a catalogue, releases, are published" in told
+    with gt.ledger.open("trips.csv.ledger") as book:
+        (record,) = book.releases()
+    page = ["--release", record.id, "--report", "release.html"]
+    assert cli.main(["publish", "trips.csv", *page, "--to", "one.parquet", *WHOM]) == 0
+    assert "What is promised" in (folder / "release.html").read_text()
+    assert (folder / "one.parquet").exists()
+    for arguments, words in (
+        ([], "--to answers.duckdb, or --report release.html"),
+        (["--report", "all.html"], "is about one release"),
+        (["--to", "answers.txt"], "does not say what to write"),
+        (["--to", "x.duckdb", "--release", "unknown"], "there is no release 'unknown'"),
+    ):
+        assert cli.main(["publish", "trips.csv", *arguments, *WHOM]) == 2
+        assert words in capsys.readouterr().err
+    assert cli.main(["publish", "trips.csv.ledger", "--to", "x.duckdb"]) == 2
+    assert "is a ledger" in capsys.readouterr().err

@@ -53,15 +53,6 @@ def waits(service: Any) -> None:
     service.answer("gus", BY_REGION, "second", epsilon="0.05")
 
 
-def _service(folder: Path) -> Any:
-    """The demonstration, with a file that may be added."""
-    from demo_service import running_demo  # noqa: PLC0415 (heavy)
-
-    (folder / "incoming").mkdir()
-    (folder / "incoming" / "trips.csv").write_text("rider,day,fare,zone\n")
-    return running_demo(folder, folders=(folder / "incoming",))
-
-
 def _form(page: Any) -> None:
     """The form of a table, half filled in."""
     page.set_default_timeout(120_000)
@@ -81,8 +72,9 @@ def _form(page: Any) -> None:
 def main() -> None:
     """Every screen once, on the service of the demonstration."""
     from browser_window import opened_browser  # noqa: PLC0415 (heavy)
+    from demo_service import running_demo  # noqa: PLC0415 (heavy)
 
-    with tempfile.TemporaryDirectory() as folder, _service(Path(folder)) as service, opened_browser() as browser:
+    with tempfile.TemporaryDirectory() as folder, running_demo(Path(folder)) as service, opened_browser() as browser:
         page = logged_in(browser, service.address, service.tokens["ann"])
         asked(page, BY_REGION, "0.25")
         page.wait_for_selector("#slide:not([hidden])")

@@ -58,11 +58,7 @@ class Desk:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A service of this module's own: workers are killed, budgets used up and analysts revoked."""
-    folder = tmp_path_factory.mktemp("console")
-    rows = "".join(f"{number},{number % 50},a\n" for number in range(300))
-    (folder / "incoming").mkdir()
-    (folder / "incoming" / "trips.csv").write_text(f"person,fare,kind\n{rows}")
-    with running_demo(folder, spares=1, folders=(folder / "incoming",)) as found:
+    with running_demo(tmp_path_factory.mktemp("console"), spares=1) as found:
         yield found
 
 
@@ -299,7 +295,7 @@ def test_refining_citing_downloading_and_the_same_elsewhere(desk: Desk, bob: Any
     bob.click("tbody tr:first-child a")
     assert "Cite" in bob.text_content("main")
     code = bob.locator("details pre.code").all_text_contents()
-    assert sum("GIVEORTAKE_TOKEN" in each for each in code) == 3
+    assert sum("GIVEORTAKE_TOKEN" in each for each in code) == 4
     assert "got_" not in "".join(code)
     bob.fill("input[name=spend]", "0.02")
     bob.click("button:has-text('Refine')")
@@ -437,18 +433,18 @@ def test_a_table_is_added_by_a_form_that_reads_its_header_and_is_served_at_once(
     owner.set_default_timeout(90_000)  # workers are started
     owner.goto("/tables")
     owner.click("button[value=columns]")
-    assert owner.locator("tbody tr").count() == 3
+    assert owner.locator("tbody tr").count() == 4
     owner.fill("input[name=name]", "trips")
-    owner.select_option("select[name=unit]", "person")
+    owner.select_option("select[name=unit]", "rider")
     owner.fill("input[name=epsilon]", "1")
-    owner.select_option("select[name=c1-kind]", "real")
-    owner.fill("input[name=c1-low]", "0")
+    owner.select_option("select[name=c2-kind]", "real")
+    owner.fill("input[name=c2-low]", "0")
     owner.click("button[value=add]")
     assert "both bounds" in owner.text_content(".state[data-cause=invalid]")
-    assert owner.input_value("input[name=c1-low]") == "0"  # nothing is lost
+    assert owner.input_value("input[name=c2-low]") == "0"  # nothing is lost
     assert Axe().run(owner).violations_count == 0
-    owner.fill("input[name=c1-high]", "50")
-    owner.fill("input[name=c2-values]", "a, b")
+    owner.fill("input[name=c2-high]", "90")
+    owner.fill("input[name=c3-values]", "inner, outer")
     owner.fill("input[name=rows_per_person]", "1")
     owner.click("button[value=add]")
     owner.wait_for_selector(".state:has-text('trips is behind its budget')")
@@ -459,9 +455,9 @@ def test_a_table_is_added_by_a_form_that_reads_its_header_and_is_served_at_once(
         (added,) = (entry for entry in book.history() if entry.kind == "dataset" and entry.content["name"] == "trips")
         book.verify()
     assert added.content["by"].startswith("token ")
-    asked = {"sql": "SELECT kind, AVG(fare) AS fare FROM trips GROUP BY kind", "terms": {"epsilon": "0.5"}, "key": "k"}
+    asked = {"sql": "SELECT zone, AVG(fare) AS fare FROM trips GROUP BY zone", "terms": {"epsilon": "0.5"}, "key": "k"}
     answered = service.call("custodian", "POST", "/v1/datasets/trips/answer", asked)
-    assert answered.json()["columns"]["kind"] == ["a", "b"]
+    assert answered.json()["columns"]["zone"] == ["inner", "outer"]
     assert service.call("bob", "GET", "/v1/datasets/trips").status_code == 404
     assert service.call("bob", "GET", "/v1/tables").status_code == 403
 

@@ -24,6 +24,7 @@ COMMANDS = Commands(
         "query",
         "quote",
         "profile",
+        "publish",
         "ledger",
         "admin",
         "serve",

@@ -12,12 +12,12 @@ from giveortake.answers.caps import Caps
 from giveortake.client.connection import Connection
 from giveortake.client.query import RemoteQuery, answer_of, new_key, said_terms
 from giveortake.client.workload import RemoteWorkload
-from giveortake.errors import InvalidParameter
+from giveortake.errors import InvalidParameter, NotFound
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.documents import question_to_json
 from giveortake.privacy.documents import fraction, promise_from_json
 from giveortake.wire.profile_documents import profile_of
-from giveortake.wire.release_documents import entry_of, release_of
+from giveortake.wire.release_documents import entry_of, places_of, release_of
 from giveortake.wire.schema_documents import origin_of
 from giveortake.wire.standing_documents import amount_of
 
@@ -218,6 +218,22 @@ class RemoteSession:
     def release(self, release_id: str, *, place: int | None = None) -> Answer:
         """The answer that was released under an id, as it was; free however often. It can be refined."""
         return self.answered(self.get("releases", release_id, place=place), place)
+
+    def release_record(self, release_id: str) -> ReleaseRecord:
+        """What the ledger keeps of one release, as `releases` lists it."""
+        after = None
+        while found := self.releases(after, _PAGE, newest_first=True):
+            for each in found:
+                if each.id == release_id:
+                    return each
+            after = found[-1].id
+        raise NotFound(f"there is no release {release_id!r}", hint="session.releases() lists them")
+
+    def release_tables(self, release_id: str) -> list[Answer]:
+        """Every table that was released under an id: one of a question, all of a batch or a workload, in order."""
+        count = places_of(self.release_record(release_id))
+        places = [None] if count == 1 else range(count)
+        return [self.release(release_id, place=place) for place in places]
 
     def refine(
         self, release_id: str, *, place: int | None = None, key: str | None = None, **terms: Unpack[SpendTerms]

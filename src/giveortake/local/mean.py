@@ -21,7 +21,7 @@ from giveortake.mechanisms.categories import elements
 from giveortake.randomness import bernoulli, uniform_integers
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     from giveortake.randomness import Entropy
 
@@ -195,7 +195,8 @@ class Mean(Oracle):
         return 1 / (self._unit * (self.ratio - 1) * (2 * self.reach + 1) * self.levels)
 
     def _law_of_level(self, level: int) -> list[Fraction]:
-        return _law_of_level(self.ratio, self.outcomes, self.reach, level)
+        unit, window = _unit(self.ratio, self.outcomes, self.reach), range(level, level + 2 * self.reach + 1)
+        return [unit * (self.ratio if j in window else 1) for j in range(self.outcomes)]
 
     def _number(self, mean_report: float) -> float:
         least = self._unit * (
@@ -243,17 +244,18 @@ def _unit(ratio: Fraction, outcomes: int, reach: int) -> Fraction:
     return 1 / ((2 * reach + 1) * (ratio - 1) + outcomes)
 
 
-def _law_of_level(ratio: Fraction, outcomes: int, reach: int, level: int) -> list[Fraction]:
-    unit = _unit(ratio, outcomes, reach)
-    return [unit * (ratio if level <= j <= level + 2 * reach else 1) for j in range(outcomes)]
-
-
 def _spread(ratio: Fraction, outcomes: int, reach: int, levels: tuple[int, int]) -> Fraction:
     """The variance of a report at one of two levels, either of them with probability ½."""
-    ends = [_law_of_level(ratio, outcomes, reach, level) for level in levels]
-    chances = [(first + last) / 2 for first, last in zip(*ends, strict=True)]
-    mean = sum((j * p for j, p in enumerate(chances)), Fraction(0))
-    return sum((j * j * p for j, p in enumerate(chances)), Fraction(0)) - mean**2
+    unit = _unit(ratio, outcomes, reach)
+    windows = [range(level, level + 2 * reach + 1) for level in levels]
+
+    def mean(of: Callable[[int], int]) -> Fraction:
+        """Weight 1 everywhere, and r − 1 more in either window: whole numbers are summed, fractions once."""
+        everywhere = sum(of(j) for j in range(outcomes))
+        inside = sum(of(j) for window in windows for j in window)
+        return unit * (everywhere + (ratio - 1) * Fraction(inside, 2))
+
+    return mean(lambda j: j * j) - mean(lambda j: j) ** 2
 
 
 def _worst_spread(ratio: Fraction, outcomes: int, reach: int) -> Fraction:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import tempfile
 from contextlib import suppress
@@ -95,26 +94,13 @@ def _written_beside(toml: Path, content: str) -> Path:
 
 
 async def _looked(call: Call, operation: str, **arguments: Any) -> dict[str, Any]:
-    """What a process of its own finds in the folders; it is gone afterwards."""
+    """What a process of its own finds in the folders."""
     if not call.service.settings.folders:
         raise refusal(InvalidParameter("folders", None, _OFF, hint=_HINT))
     try:
-        worker = await Worker.start(call.service.settings.table_task)
+        return await call.service.ask_tables(operation, **arguments)
     except WorkerFailed as failed:
         raise refusal(failed) from None
-    try:
-        async with asyncio.timeout(call.service.settings.seconds):
-            document, _ = await worker.ask({"operation": operation, **arguments})
-    except TimeoutError:
-        raise Refused("deadline") from None
-    except (EOFError, OSError):
-        raise Refused("worker_lost") from None
-    finally:
-        await worker.end()
-    if "refused" in document:
-        raise Refused(document["refused"], document["document"])
-    found: dict[str, Any] = document["result"]
-    return found
 
 
 def refusal(error: GiveOrTakeError) -> Refused:

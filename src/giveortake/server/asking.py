@@ -109,6 +109,15 @@ async def release(call: Call) -> Result:
     return await _file(call, "release", release=call.path["release"], place=call.query.get("place"))
 
 
+async def report(call: Call) -> Result:
+    """One of those as a page that stands alone. It is handed over as a file: nothing of it is shown from here."""
+    where = {"release": call.path["release"], "place": call.query.get("place")}
+    document, content = await call.service.ask_for_bytes(call, "report", slow=True, format="html", **where)
+    name = f'attachment; filename="{document["release_id"]}.html"'.replace("/", "-")
+    headers = [(b"content-disposition", name.encode("latin-1", "replace"))]
+    return Reply(content, _PAGE_MEDIA, headers=headers)
+
+
 async def refine(call: Call) -> Result:
     """The same, asked once more."""
     return await _file(
@@ -161,6 +170,7 @@ _PAID = {"key": shapes.KEY, "terms": shapes.TERMS}
 _FORMATS = {"format": shapes.FORMAT}
 _PLACE = {"place": shapes.PLACE}
 _FILES = tuple(MEDIA.values())
+_PAGE_MEDIA = "text/html; charset=utf-8"
 _ME = of("role", role=TEXT, analyst=maybe(TEXT), token=TEXT, datasets=listed(TEXT))
 _ALL = of("datasets", datasets=listed(shapes.DATASET))
 _QUESTIONS = listed(of(**shapes.QUESTION), 100)
@@ -248,6 +258,17 @@ ROUTES = (
         query=_FORMATS | _PLACE,
         result=shapes.ANSWER,
         media=_FILES,
+    ),
+    Route(
+        *(
+            "GET",
+            f"{_RELEASE}/report",
+            "analyst",
+            "the same as a page for people: a file in HTML without script",
+            report,
+        ),
+        query=_PLACE,
+        media=(_PAGE_MEDIA,),
     ),
     Route(
         *("POST", f"{_RELEASE}/refine", "analyst", "the same asked once more, and combined", refine),

@@ -27,7 +27,14 @@ rows_per_person = 4
 [visits.domains]
 region = ["north", "east", "south", "west", "coast", "islands"]
 amount = {{ bounds = [0, 500] }}
+
+[server]
+folders = ["incoming"]
 """
+_TRIPS = "rider,day,fare,zone\n" + "".join(
+    f"{trip % 211},2024-{trip % 12 + 1:02}-{trip % 28 + 1:02},{trip * 7 % 90},{('inner', 'outer')[trip % 2]}\n"
+    for trip in range(600)
+)
 ANALYST = "ann"
 
 
@@ -46,6 +53,8 @@ def prepared(folder: Path, *, port: int = 0) -> Demo:
     with as_file(files("giveortake").joinpath("data", "visits.csv")) as path:
         table = folder / "visits.csv"
         table.write_bytes(path.read_bytes())
+    (folder / "incoming").mkdir()
+    (folder / "incoming" / "trips.csv").write_text(_TRIPS, encoding="utf-8")  # to be added in the console
     toml = folder / "giveortake.toml"
     toml.write_text(_TOML.format(source=json.dumps(table.name)), encoding="utf-8")
     with from_toml(toml):

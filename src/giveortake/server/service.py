@@ -36,6 +36,8 @@ class Service:
     metrics: Metrics = field(default_factory=Metrics)
     draining: bool = False
     adding: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)  # of whoever adds a data set
+    _tables: Pool | None = None  # who reads headers of files, once somebody wants to know
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
     _believed: dict[str, tuple[Principal, float]] = field(default_factory=dict, repr=False)
     _looking: dict[str, asyncio.Future[Principal | None]] = field(default_factory=dict, repr=False)
 
@@ -61,7 +63,8 @@ class Service:
 
     async def close(self) -> None:
         """End all of them."""
-        await asyncio.gather(*(pool.close() for pool in (self.clerks, *self.pools.values())))
+        tables = () if self._tables is None else (self._tables,)
+        await asyncio.gather(*(pool.close() for pool in (self.clerks, *self.pools.values(), *tables)))
 
     @property
     def is_ready(self) -> bool:
@@ -152,6 +155,17 @@ class Service:
         document, _ = await self.clerks.ask(
             operation, slow=slow, by=f"token {call.who.token}", analyst=call.who.analyst, **arguments
         )
+        return document
+
+    async def ask_tables(self, operation: str, **arguments: Any) -> dict[str, Any]:
+        """What the process replies that looks at files; it is started when it is first asked."""
+        async with self._opening:
+            if self._tables is None:
+                settings = self.settings
+                pool = Pool("tables", settings.table_task, 1, 0, settings.seconds, on_loss=self.metrics.lose)
+                await pool.open()
+                self._tables = pool
+        document, _ = await self._tables.ask(operation, **arguments)
         return document
 
 

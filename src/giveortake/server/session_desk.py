@@ -158,6 +158,14 @@ def release(session: Session, request: Request) -> Result:
     return formatted(session.release(request["release"], place=request["place"]), request["format"])
 
 
+def report(session: Session, request: Request) -> Result:
+    """A release as a page that stands alone."""
+    from giveortake.publication import report as page_of  # noqa: PLC0415 (few ask for one)
+
+    page = page_of(session, request["release"], place=request["place"])
+    return {"release_id": request["release"]}, page.encode()
+
+
 def refine(session: Session, request: Request) -> Result:
     """The same asked once more, and combined."""
     found = session.refine(request["release"], place=request["place"], key=request["key"], **request["terms"])
@@ -189,6 +197,6 @@ OPERATIONS: dict[str, Callable[[Session, Request], Result]] = {
     each.__name__: each
     for each in (
         *(describe, budget, quote, curve, answer, stream, batch, quote_workload, workload, profile),
-        *(history, releases, release, refine),
+        *(history, releases, release, report, refine),
     )
 }

@@ -36,6 +36,7 @@ from giveortake.session.counter_quotes import CounterQuote
 from giveortake.session.margins import share_of_budget
 from giveortake.session.mechanism import Charge
 from giveortake.session.refusals import OTHER_BUDGET, rounded_gaussian_event, too_dear
+from giveortake.session.released_tables import counter_record
 from giveortake.session.sealed_draws import sealed_question
 from giveortake.workload.designs import normal_margin
 
@@ -59,7 +60,7 @@ _LATE = "rows that come after their period was answered never count: give them t
 class AskedCounter:
     """The periods of a column from a first one on, and how many rows of a unit count in all of them together."""
 
-    relation: Relation
+    relation: Scan
     column: str
     first: Fraction
     horizon: int
@@ -219,7 +220,7 @@ class Counter:
 
     def next(self) -> Answer:
         """The count up to the next period, that one included. The first time this charges, for the whole horizon."""
-        mechanism, charge = self._mechanism, self._charge()
+        mechanism, charge = self._mechanism, self.charge()
         with mechanism.ledger.turn(charge.question, dataset=mechanism.dataset, analyst=mechanism.analyst):
             kept, reservation = self._opened(charge)
             place = len(kept)
@@ -253,11 +254,12 @@ class Counter:
     def answers(self) -> Answer:
         """Everything that was told so far, as one table of all periods, once more and for free."""
         kept, reservation = self._told()
-        return self._table(kept, range(len(kept)), reservation)
+        return self.table(kept, range(len(kept)), reservation)
 
     # -- inside -------------------------------------------------------------------------------------------------
 
-    def _charge(self) -> Charge:
+    def charge(self) -> Charge:
+        """What all periods are charged as, under the name by which they are found again."""
         mechanism = self._mechanism
         named = {
             "counter": self._asked.to_json(),
@@ -265,7 +267,15 @@ class Counter:
             "spend": self.spend.to_json(),
         }
         words = f"running count by {self._asked.column}, {self.horizon:,} periods, in {mechanism.dataset}"
-        return Charge(self._event, named, words)
+        record = counter_record(
+            mechanism,
+            self._asked.relation.table.name,
+            self._asked.column,
+            self.horizon,
+            spend=self.spend,
+            terms=self._terms,
+        )
+        return Charge(self._event, named, words, record)
 
     def _opened(self, charge: Charge) -> tuple[list[Any], Reservation]:
         """What is kept so far, and the one charge for it; a counter that was begun before is found whatever changed."""
@@ -286,11 +296,11 @@ class Counter:
 
     def _told(self) -> tuple[list[Any], Reservation | None]:
         """The same, where nothing is charged: nothing before the first step."""
-        return self._opened(self._charge()) if self._is_charged else ([], None)
+        return self._opened(self.charge()) if self._is_charged else ([], None)
 
     @property
     def _is_charged(self) -> bool:
-        mechanism, charge = self._mechanism, self._charge()
+        mechanism, charge = self._mechanism, self.charge()
         return mechanism.ledger.knows(
             charge.event,
             dataset=mechanism.dataset,
@@ -316,11 +326,11 @@ class Counter:
 
     def _read(self, kept: list[Any], place: int, reservation: Reservation) -> Answer:
         """The answer of one period."""
-        return self._table(
+        return self.table(
             kept, range(place, place + 1), reservation, f"period {place + 1:,} of {self.horizon:,}, under one charge"
         )
 
-    def _table(self, kept: list[Any], places: range, reservation: Reservation | None, *notes: str) -> Answer:
+    def table(self, kept: list[Any], places: range, reservation: Reservation | None, *notes: str) -> Answer:
         """The running counts after some periods."""
         if any(each["format"] != _FORMAT for each in kept):
             raise LedgerMismatch("a step of this counter was kept by a later version")

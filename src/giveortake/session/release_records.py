@@ -79,10 +79,16 @@ def paid_release(mechanism: InteractiveMechanism, release_id: str, place: int | 
     the charge and with the event that was charged, and refused where they differ, so that noisy integers are never read
     by other bounds than those they were drawn by. This is post-processing, and free.
     """
+    record = release_of(mechanism, release_id)
+    return _Reading(mechanism, record).paid(_place(record, place))
+
+
+def release_of(mechanism: InteractiveMechanism, release_id: str) -> ReleaseRecord:
+    """What the ledger says of a release of these tables; another's is as unknown as one that never was."""
     record = mechanism.ledger.release_record(release_id, analyst=mechanism.analyst)
     if record.dataset != mechanism.dataset:
         raise NotFound(f"there is no release {release_id!r}", hint="session.releases() lists them")
-    return _Reading(mechanism, record).paid(_place(record, place))
+    return record
 
 
 def _place(record: ReleaseRecord, place: int | None) -> int:
@@ -97,8 +103,13 @@ def _place(record: ReleaseRecord, place: int | None) -> int:
 def _content(record: ReleaseRecord) -> dict[str, Any]:
     found = record.record
     if not isinstance(found, dict) or found.get("format") != FORMAT or "questions" not in found:
-        what = "was paid for by an earlier version, which kept no question" if found is None else "is no question's"
-        raise Unprovable(f"the release {record.id!r} {what}", hint=_AGAIN)
+        if found is not None:
+            raise Unprovable(
+                f"the release {record.id!r} is no question's: it is not refined", hint="ask anew, for more"
+            )
+        raise Unprovable(
+            f"the release {record.id!r} was paid for by an earlier version, which kept no question", hint=_AGAIN
+        )
     return found
 
 
@@ -112,7 +123,7 @@ class _Reading:
                 f"the release {record.id!r} was measured when other domains were declared", hint="ask the question anew"
             )
         if "part" in content:
-            mechanism = mechanism.in_part(_part(mechanism, content["part"]))
+            mechanism = mechanism.in_part(part_of(mechanism, content["part"]))
         self._mechanism = mechanism
         self._record = record
         self._content = content
@@ -207,7 +218,8 @@ class _Reading:
         return mechanism.ledger.release_record(name, analyst=mechanism.analyst)
 
 
-def _part(mechanism: InteractiveMechanism, content: list[Any]) -> Part:
+def part_of(mechanism: InteractiveMechanism, content: list[Any]) -> Part:
+    """The part of a partition that a record names."""
     column, value, touched = content
     tables = list(mechanism.origin.relations.values())
     if mechanism.part is not None:

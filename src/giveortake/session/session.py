@@ -20,7 +20,8 @@ from giveortake.session.pages import session_page
 from giveortake.session.partitions import Partition, key_of, parts_of
 from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.query import Query
-from giveortake.session.release_records import paid_release
+from giveortake.session.release_records import paid_release, release_of
+from giveortake.session.released_tables import released_table, released_tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -381,12 +382,21 @@ class Session:
             newest_first=newest_first,
         )
 
+    def release_record(self, release_id: str) -> ReleaseRecord:
+        """What the ledger keeps of one release of these tables, as `releases` lists it."""
+        return release_of(self._mechanism, release_id)
+
     def release(self, release_id: str, *, place: int | None = None) -> Answer:
         """The answer that was released under an id, as it was, with its promise, notes and caps; free however often.
 
-        It can be refined. `place` says which answer of a batch is meant, counted from 0.
+        It can be refined. `place` says which answer of a batch, or table of a workload, is meant, counted from 0; a
+        counter's is what it told so far.
         """
-        return paid_release(self._mechanism, release_id, place).read()
+        return released_table(self._mechanism, release_id, place)
+
+    def release_tables(self, release_id: str) -> list[Answer]:
+        """Every table that was released under an id: one of a question, all of a batch or a workload, in order."""
+        return list(released_tables(self._mechanism, release_of(self._mechanism, release_id)))
 
     def refine(
         self, release_id: str, *, place: int | None = None, key: str | None = None, **terms: Unpack[SpendTerms]

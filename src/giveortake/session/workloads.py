@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, final, get_args
 
 from giveortake.compile import Terms
@@ -10,9 +11,10 @@ from giveortake.engines.failures import failure
 from giveortake.errors import BudgetExceeded, InvalidParameter
 from giveortake.session.margins import share_of_budget
 from giveortake.session.refusals import no_share, too_dear
+from giveortake.session.released_tables import workload_record
 from giveortake.session.sealed_draws import sealed_question
 from giveortake.session.stored_answers import MANY
-from giveortake.session.workload_prices import WorkloadPricing
+from giveortake.session.workload_prices import PricedWorkload, WorkloadPricing
 from giveortake.session.workload_quotes import WorkloadQuote
 from giveortake.workload.asked import AskedWorkload, norm_of
 from giveortake.workload.errors_of_tables import lines_of
@@ -22,11 +24,12 @@ from giveortake.workload.results import POST_PROCESSED, WorkloadAnswer
 
 if TYPE_CHECKING:
     from giveortake.answers.cap_terms import AskTerms
+    from giveortake.answers.confidence import Confidence
+    from giveortake.compile import Caps, Spend
     from giveortake.exact import Number
     from giveortake.ledger import Reservation
     from giveortake.plan import Relation
-    from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.session.workload_prices import PricedWorkload
+    from giveortake.session.mechanism import Charge, InteractiveMechanism
     from giveortake.workload.declared import Workload
     from giveortake.workload.measurement import WorkloadMeasurement
 
@@ -97,7 +100,7 @@ class WorkloadQuery:
         said = _terms(terms)
         mechanism, pricing = self._mechanism, self._pricing(said)
         priced = pricing.price(said)
-        made, charge = priced.made, pricing.charge(priced.made.spend)
+        made, charge = priced.made, self._charge(pricing, priced.made.spend, said.confidence)
         mechanism.engine.require_runnable(made.questions())
 
         def reserve() -> Reservation:
@@ -113,13 +116,35 @@ class WorkloadQuery:
             return sealed_question(lambda: mechanism.ledger.settle(reservation, self._drawn(made)))
 
         reservation, content = mechanism.draw_once(charge, reserve, draw)
-        return self._read(priced, said, reservation, reservation.answer if content is None else content)
+        return self.read(priced, said.confidence, reservation, reservation.answer if content is None else content)
+
+    def paid(self, spend: Spend, caps: Caps) -> tuple[PricedWorkload, Charge]:
+        """What was bought by a spend, and what was charged for it, made anew from what the ledger keeps."""
+        pricing = self._asked_with(caps)
+        return PricedWorkload(pricing.at(spend)), pricing.charge(spend)
 
     # -- the way there ------------------------------------------------------------------------------------------
 
+    def _charge(self, pricing: WorkloadPricing, spend: Spend, confidence: Confidence) -> Charge:
+        """What is charged, with what it takes to read the tables by the id of the release."""
+        record = workload_record(
+            self._mechanism,
+            self.workload,
+            self._relation,
+            count=pricing.asked.count,
+            minimise=self.minimise,
+            norm=self.norm,
+            spend=spend,
+            caps=pricing.asked.caps,
+            confidence=confidence,
+        )
+        return replace(pricing.charge(spend), record=record)
+
     def _pricing(self, said: Terms) -> WorkloadPricing:
+        return self._asked_with(self._mechanism.resolve_caps(said))
+
+    def _asked_with(self, caps: Caps) -> WorkloadPricing:
         mechanism = self._mechanism
-        caps = mechanism.resolve_caps(said)
         asked = AskedWorkload.of(self.workload, self._relation, caps, mechanism.budget.neighbours, self.norm)
         mechanism.origin.require(asked.attributes.question(self._relation, self._sums(asked)))
         return WorkloadPricing(mechanism, asked, self.minimise)
@@ -136,13 +161,22 @@ class WorkloadQuery:
             return {"spool": mechanism.spool.write([content])}
         return content
 
-    def _read(self, priced: PricedWorkload, said: Terms, reservation: Reservation, content: Any) -> WorkloadAnswer:
+    def read(
+        self,
+        priced: PricedWorkload,
+        confidence: Confidence,
+        reservation: Reservation,
+        content: Any,
+        *,
+        looked_up: bool = False,
+    ) -> WorkloadAnswer:
+        """The tables that follow from what is stored; `looked_up` by an id, and not by asking."""
         mechanism, made = self._mechanism, priced.made
         if "spool" in content:
             (content,) = mechanism.spool.read(content["spool"])
         release = made.read(content)
         promise = made.event.guarantee(unit=mechanism.budget.unit, neighbours=mechanism.budget.neighbours)
-        notes = [] if reservation.charged else ["asked before at this price: nothing was charged"]
+        notes = [] if reservation.charged or looked_up else ["asked before at this price: nothing was charged"]
         notes += [] if priced.why is None else [priced.why]
         notes.append(f"rows with an undeclared value of {', '.join(made.asked.attributes.names)} are left out of all")
         notes += ["; ".join(told)] if (told := made.asked.counted_in_words()) else []
@@ -160,7 +194,7 @@ class WorkloadQuery:
             "notes": tuple(notes),
             "caps": made.asked.counted,
         }
-        return WorkloadAnswer(release, said.confidence, provenance)
+        return WorkloadAnswer(release, confidence, provenance)
 
     def __repr__(self) -> str:
         return f"<WorkloadQuery of {self._mechanism.dataset}: {self.workload!r}>"

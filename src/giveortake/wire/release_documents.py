@@ -40,6 +40,14 @@ def release_of(document: dict[str, Any]) -> ReleaseRecord:
     return ReleaseRecord(event=event, free=free, **{name: document[name] for name in names})
 
 
+def places_of(record: ReleaseRecord) -> int:
+    """How many tables a release holds, as far as its record says; the service refuses what holds none."""
+    said = record.record if isinstance(record.record, dict) else {}
+    if "workload" in said:
+        return int(said["workload"]["count"])
+    return max(1, len(said.get("questions", ())))
+
+
 def asked_document(approval: Approval) -> dict[str, Any]:
     """A large spend that needs approval: who asks, what, at what price, and what was decided."""
     names = ("request", "state", "at", "analyst", "dataset", "version", "asked", "reason", "by", "decided", "expires")

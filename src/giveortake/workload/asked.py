@@ -211,6 +211,12 @@ class AskedWorkload:
         made.require_few_cells()
         return made
 
+    @property
+    def count(self) -> int:
+        """How many tables there are, each once."""
+        marginals = {each for layer in self.layers for each in layer.layout.marginals}
+        return len(marginals) + len(self.ranges)
+
     def require_few_cells(self) -> None:
         """Refuse what would be too large, by the declared values alone."""
         if not self.layers and not self.ranges:

@@ -7,7 +7,7 @@ letters keep their size. No number stands in a chart alone: a table with the sam
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers.numbers import shown
@@ -56,7 +56,7 @@ def figure(answer: Released) -> Markup | None:
 
     Other keys tell panels apart. Of very many rows or panels the first are drawn, and how many is said.
     """
-    keys = [column for column in answer.columns if not column.has_interval]
+    keys = list(takewhile(lambda column: not column.has_interval, answer.columns))  # what is made of estimates follows
     estimate = next((column for column in answer.columns if column.has_interval), None)
     along = next((key for key in keys if key.kind in _ORDERED and None not in tuple(key)), None)
     if estimate is None or along is None or len(answer) < 3:

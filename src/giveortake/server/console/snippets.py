@@ -1,4 +1,4 @@
-"""The same question in Python, R and curl, to be taken along. No token is in them: they read it where it is kept."""
+"""The same question in Python, R, JavaScript and curl, to be taken along; the token is read where it is kept."""
 
 from __future__ import annotations
 
@@ -50,8 +50,17 @@ def snippets(dataset: str, sql: str, terms: Mapping[str, Any]) -> list[tuple[str
         '    key = "a key of your own")) |>\n  req_perform() |> resp_body_json(simplifyVector = TRUE)\n'
         "as.data.frame(answer$columns)\n"
     )
+    javascript = (
+        "const { GIVEORTAKE_URL: url, GIVEORTAKE_TOKEN: token } = process.env;\n"
+        f"const reply = await fetch(`${{url}}{place}`, {{\n"
+        '  method: "POST",\n'
+        '  headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },\n'
+        f"  body: JSON.stringify({body.replace(chr(10), chr(10) + '  ')}),\n"
+        "});\nconst answer = await reply.json();\n"
+        "if (!reply.ok) throw new Error(answer.error.message);\nconsole.table(answer.columns);\n"
+    )
     curl = (
         f'curl -s "$GIVEORTAKE_URL{place}" \\\n  -H "Authorization: Bearer $GIVEORTAKE_TOKEN" \\\n'
         f"  -H 'Content-Type: application/json' --data @- <<'JSON'\n{body}\nJSON\n"
     )
-    return [("Python", python), ("R", r), ("curl", curl)]
+    return [("Python", python), ("R", r), ("JavaScript", javascript), ("curl", curl)]

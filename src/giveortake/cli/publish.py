@@ -1,0 +1,78 @@
+"""`giveortake publish`: settled releases as Parquet, DuckDB or PostgreSQL, and one of them as a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from giveortake.answers.printable import printable
+from giveortake.cli import session_options
+from giveortake.cli.command import Command, terminal
+from giveortake.cli.wording import in_options
+from giveortake.errors import GiveOrTakeError, InvalidParameter
+from giveortake.publication import publish, report
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Publish, and say what was written and what was not."""
+    if arguments.to is None and arguments.report is None:
+        raise GiveOrTakeError("nothing says where to publish", hint="--to answers.duckdb, or --report release.html")
+    if arguments.file.endswith(".ledger"):
+        raise InvalidParameter(
+            "file",
+            arguments.file,
+            "is a ledger: what it keeps is read by what is declared about the table",
+            hint="name the TOML file, or the table with --unit and --budget, as `giveortake query` takes it",
+        )
+    if arguments.report is not None and len(arguments.release) != 1:
+        raise InvalidParameter(
+            "--report", arguments.report, "is about one release", hint="--release ID; the table `releases` lists them"
+        )
+    with in_options(arguments):
+        session, _ = session_options.open_session(arguments)
+        with session:
+            if arguments.to is not None:
+                found = publish(session, arguments.to, release=arguments.release or None, schema=arguments.schema)
+                for line in str(found).splitlines():
+                    terminal().print(Text(printable(line)))
+            if arguments.report is not None:
+                report(session, arguments.release[0], arguments.report)
+                terminal().print(Text(f"{printable(arguments.report)} is a page of release {arguments.release[0]}"))
+    return 0
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    session_options.add_file(parser)
+    where = parser.add_argument_group("what, and where to")
+    where.add_argument(
+        "--to",
+        metavar="PLACE",
+        help="one table: FILE.parquet; all: a folder/, FILE.duckdb, or postgresql://…/database",
+    )
+    where.add_argument(
+        "--release", action="append", default=[], metavar="ID", help="this one alone; several if said several times"
+    )
+    where.add_argument("--schema", metavar="NAME", default="giveortake", help="of a database; giveortake unless stated")
+    where.add_argument("--report", metavar="FILE.html", help="a page of the one release: no script, nothing loaded")
+    session_options.add_people(parser)
+
+
+COMMAND = Command(
+    summary="releases as Parquet, DuckDB or PostgreSQL for other programs, or as a page",
+    description=(
+        "Write settled releases where psql, Metabase, Superset or Excel read them: each with the ends of intervals,\n"
+        "margins, promise and caps as columns and comments, and a catalogue, `releases`. Publishing again replaces\n"
+        "them in one transaction. Nothing is charged."
+    ),
+    examples=(
+        "giveortake publish trips.toml --to answers.duckdb",
+        "giveortake publish trips.toml --to postgresql://me@host/reports --analyst ann",
+        "giveortake publish trips.toml --release 8a7afee9774886ca498d9cb1 --report release.html",
+    ),
+    add_arguments=_add_arguments,
+    run=run,
+)

@@ -1,0 +1,253 @@
+"""`report`: one release as a page that stands alone, for people: no script, nothing loaded from anywhere."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from giveortake.answers.column import NUMBERS
+from giveortake.answers.numbers import shown, shown_with_margin
+from giveortake.answers.printable import printable
+from giveortake.errors import GiveOrTakeError, InvalidParameter
+from giveortake.exact import counted
+from giveortake.exact import shown as shown_fraction
+from giveortake.plot.svg.intervals import MOST_ROWS, bars, figure
+from giveortake.plot.svg.markup import Markup, joined, tag, text
+from giveortake.publication.page_style import STYLE
+from giveortake.publication.tables import caps_of, collected, moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from giveortake.answers import Answer
+    from giveortake.answers.column import Column
+    from giveortake.publication.tables import PublishedTable, Releasing
+
+_LONGEST = 120  # letters of a title
+_SELDOM = Fraction(1, 1_000_000)  # how often a belief may move farther than is said, where no bound holds always
+
+
+def report(session: Releasing, release_id: str, path: str | Path | None = None, *, place: int | None = None) -> str:
+    """One release as a page of HTML: what was asked, the promise in words, intervals, caps, a chart, how to cite it.
+
+    It is written to `path`, if there is one. `place` says which table of a batch or a workload is meant; without it the
+    page shows all of them, one after the other. The page runs no script and loads nothing; every text is escaped.
+    """
+    tables, _ = collected(session, release_id)
+    if place is not None:
+        if type(place) is not int or not 0 <= place < len(tables):
+            raise InvalidParameter(
+                "place", place, f"says no table of {len(tables)}", hint=f"place=0 to place={len(tables) - 1}"
+            )
+        tables = [tables[place]]
+    written = page_of(tables)
+    if path is not None:
+        try:
+            Path(path).write_text(written, encoding="utf-8")
+        except OSError:
+            raise InvalidParameter("path", str(path), "cannot be written", hint="does its folder exist?") from None
+    return written
+
+
+def page_of(tables: list[PublishedTable]) -> str:
+    """The page of the tables of one release."""
+    first = tables[0]
+    title = f"Release {first.record.id}"
+    promise = _promised(tables)
+    body = tag(
+        "main",
+        tag(
+            "header",
+            tag("p", "A number, give or take", class_="over"),
+            tag("h1", _title(first)),
+            _facts(first, promise),
+        ),
+        *(part for table in tables for part in _sections(table, several=len(tables) > 1)),
+        *_how_sure(first.answer),
+        *(_section("What counts", *_counts(each)) for each in _different(tables)),
+        _section("What is promised", *_promise(promise)),
+        _section("How to cite it", *_citation(first, promise)),
+        tag("footer", tag("p", "Made by giveortake. This page runs no script and loads nothing.")),
+    )
+    head = joined(
+        tag("meta", charset="utf-8"),
+        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", http_equiv="Content-Security-Policy", content="default-src 'none'; style-src 'unsafe-inline'"),
+        tag("title", title),
+        tag("style", Markup(STYLE)),
+    )
+    return f"<!doctype html>\n{_unclosed(tag('html', tag('head', head), tag('body', body), lang='en'))}\n"
+
+
+def _unclosed(page: Markup) -> str:
+    return str(page).replace("></meta>", ">")
+
+
+def _title(table: PublishedTable) -> str:
+    """What was asked, in words and without its constants."""
+    said = printable(table.record.asked or f"a release of {table.record.dataset}")
+    return _sentence(said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…").removesuffix(".")
+
+
+def _facts(table: PublishedTable, promise: Any) -> Markup:
+    record = table.record
+    rows = [
+        ("Release", record.id),
+        ("Made", f"{moment(record.at):%Y-%m-%d %H:%M} UTC"),
+        ("Data set", f"{record.dataset}, version {record.version}"),
+        ("Promise", "–" if promise is None else str(promise).partition(":")[0]),
+    ]
+    return tag("dl", *(joined(tag("dt", name), tag("dd", said)) for name, said in rows), class_="facts")
+
+
+def _sections(table: PublishedTable, *, several: bool) -> Iterator[Markup]:
+    answer = table.answer
+    number = f" {(table.place or 0) + 1}" if several else ""
+    yield _section(f"Question{number}", tag("pre", Markup("\n".join(map(text, table.asked.split("\n"))))))
+    drawn = figure(answer)
+    yield _section(
+        f"Answer{number}",
+        *([] if drawn is None else [drawn]),
+        _table(answer),
+    )
+
+
+def _different(tables: list[PublishedTable]) -> list[PublishedTable]:
+    """The first table, and every other of which something else is said."""
+    return list({(each.answer.caps, each.answer.notes): each for each in reversed(tables)}.values())[::-1]
+
+
+def _counts(table: PublishedTable) -> list[Markup]:
+    """How much of a person counts, and what else has to be said, each once."""
+    caps, notes = caps_of(table.answer), list(dict.fromkeys(table.answer.notes))
+    said = notes if any(caps in note for note in notes) else [caps, *notes]
+    return [tag("p", _sentence(each)) for each in said]
+
+
+def _section(title: str, *content: Markup) -> Markup:
+    return tag("section", tag("h2", title), *content)
+
+
+def _how_sure(answer: Answer) -> list[Markup]:
+    percent = shown_fraction(100 * Fraction(answer.confidence))
+    each = "" if answer.confidence.over == "cell" else ", and so do all of them together"
+    return [
+        tag(
+            "p",
+            "A number is a mark, its interval the bar around it. It holds the number without noise with "
+            f"{percent}\u00a0% probability{each}. Intervals cover the noise that protects people. They do not cover "
+            "that a table is a sample, nor what the caps leave out.",
+            class_="note",
+        )
+    ]
+
+
+def _table(answer: Answer) -> Markup:
+    heads, cells = [], []
+    for column in answer.columns:
+        head, some = _column(column)
+        heads += head
+        cells += some
+    rows = [tag("tr", *row) for row in zip(*cells, strict=True)]
+    more = len(answer) - MOST_ROWS
+    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows))
+    return joined(
+        tag("div", table, class_="scroll"),
+        *([tag("p", f"{counted(more, 'more row')} are in the table itself.")] if more > 0 else []),
+    )
+
+
+def _column(column: Column) -> tuple[list[Markup], list[list[Markup]]]:
+    number = "n" if column.kind in NUMBERS else None
+    triples = list(islice(column.triples(), MOST_ROWS))
+    if not column.has_interval:
+        return [tag("th", column.name, scope="col", class_=number)], [
+            [tag("td", _plain(value), class_=number) for value, _, _ in triples]
+        ]
+    drawn = bars(column)
+    texts = [shown_with_margin(*row) for row in triples]
+    head = [
+        tag("th", column.name, scope="col", class_="n"),
+        tag("th", tag("span", drawn.left), tag("span", drawn.right), scope="col", class_="bars"),
+    ]
+    return head, [
+        [tag("td", value, " ", tag("small", margin), class_="n") for value, margin in texts],
+        [tag("td", bar, class_="bars") for bar in drawn.rows],
+    ]
+
+
+def _plain(value: Any) -> str:
+    """A key as it is: a year has no comma in it."""
+    return str(value) if type(value) is int else shown(value)
+
+
+def _promised(tables: list[PublishedTable]) -> Any:
+    """What all tables together promise: of one its own, of several that of what was charged for all."""
+    own = tables[0].answer.guarantee
+    if len(tables) > 1 and own is not None:
+        with suppress(GiveOrTakeError):
+            return tables[0].record.event.guarantee(unit=own.unit, neighbours=own.neighbours)
+    return own
+
+
+def _promise(promise: Any) -> list[Markup]:
+    if promise is None:
+        return [tag("p", "No promise is stated for these numbers.")]
+    found = [tag("p", _sentence(str(promise)))]
+    belief = _belief(promise)
+    if belief:
+        found.append(tag("p", belief))
+    found.append(
+        tag(
+            "p",
+            "That holds whatever anybody knows besides, now or later, and however this page is used: nothing that is "
+            "computed from these numbers tells more. Releases about the same people add up; the ledger of the data set "
+            "keeps their sum below its budget.",
+        )
+    )
+    return found
+
+
+def _belief(promise: Any) -> str:
+    """What the promise does to a belief, in a sentence; nothing where it says nothing."""
+    for failure in (None, _SELDOM):
+        with suppress(GiveOrTakeError, ArithmeticError):
+            low, high = promise.posterior(Fraction(1, 2), failure=failure)
+            if high < 1:
+                seldom = "" if failure is None else ", but for one release in a million"
+                return (
+                    f"Somebody who holds it for as likely as not (50\u00a0%) that one {promise.unit} {_known(promise)} "
+                    f"can hold it, after seeing these numbers, for {_percent(low)} to {_percent(high)} likely{seldom}."
+                )
+    return ""
+
+
+def _known(promise: Any) -> str:
+    return "is in the data" if promise.neighbours == "add-remove" else "has these values and not those"
+
+
+def _percent(share: Fraction) -> str:
+    return f"{float(100 * share):.3g}\u00a0%"
+
+
+def _citation(table: PublishedTable, guarantee: Any) -> list[Markup]:
+    answer, record = table.answer, table.record
+    percent = shown_fraction(100 * Fraction(answer.confidence))
+    promise = "" if guarantee is None else f" {str(guarantee).partition(':')[0]}."
+    said = (
+        f"{record.dataset}, release {record.id}, {moment(record.at):%Y-%m-%d}; made with giveortake, intervals of "
+        f"{percent} %.{promise} {_sentence(caps_of(answer))}"
+    )
+    found = [tag("p", said, class_="cite")]
+    if answer.citations:
+        found += [tag("p", "The noise follows:"), tag("ul", *(tag("li", each) for each in answer.citations))]
+    return found
+
+
+def _sentence(words: str) -> str:
+    said = words.strip()
+    first = said[:1].upper() if said[:1].isascii() else said[:1]  # an ε stays one
+    return said and f"{first}{said[1:]}{'' if said[-1] in '.!?' else '.'}"

@@ -1,0 +1,136 @@
+"""`publish`: settled releases, with margins, promises and caps, where other programs read them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+from uuid import uuid4
+
+from giveortake.engines.duckdb.parquet import without_metadata, write_parquets
+from giveortake.engines.registry import is_address
+from giveortake.errors import HIDDEN, InvalidParameter, NotFound
+from giveortake.exact import counted
+from giveortake.publication.duckdb_file import duckdb_schema
+from giveortake.publication.names import LONGEST
+from giveortake.publication.postgres_schema import postgres_schema
+from giveortake.publication.tables import CATALOGUE, catalogue, collected
+from giveortake.publication.targets import ABOUT, write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from giveortake.answers import Answer
+    from giveortake.publication.tables import LeftOut, PublishedTable, Releasing
+
+_SCHEMA = "giveortake"
+_SERVERS = ("postgresql://", "postgres://")
+_DATABASES = frozenset({".duckdb", ".ddb", ".db"})
+_WHERE = "answers.parquet for one table, answers/ for a folder of them, answers.duckdb, or postgresql://…/database"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What was written: the names of the tables by what was asked, and what was left out and why."""
+
+    tables: tuple[tuple[str, str], ...]
+    left_out: tuple[LeftOut, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{counted(len(self.tables), 'table')} and a catalogue, {CATALOGUE}, are published"]
+        lines += [f"  {name}: {' '.join(asked.split())}" for name, asked in self.tables]
+        lines += [f"  not {each.release_id}: {each.why}" for each in self.left_out]
+        return "\n".join(lines)
+
+
+def publish(
+    session: Releasing,
+    to: str | Path,
+    *,
+    release: str | Sequence[str] | None = None,
+    schema: str = _SCHEMA,
+) -> Publication:
+    """Write the releases of a session where other programs read them: an analyst's own, or all of the custodian's.
+
+    `to` is a Parquet file for one table, a folder for one file each, a DuckDB file, or the URL of a PostgreSQL
+    database; of the latter two, `schema` is what they are written into. `release` names one release, or some. Each
+    table has the ends of intervals, margins, promise and caps as columns, and says what they are in comments (Parquet:
+    in its metadata `giveortake`). The table `releases` lists them all, and what holds no table and why. Publishing
+    again replaces what was published, in one transaction, and nothing else. No budget is spent: everything was paid.
+    """
+    place = str(to)
+    if not schema or len(schema.encode()) > LONGEST or not schema.isprintable():
+        raise InvalidParameter("schema", schema, "is no name for a schema", hint='schema="answers"')
+    write_to = _writer(place, schema)
+    tables, left = collected(session, release)
+    if not tables:
+        why = f": {left[0].why}" if left else ""
+        raise NotFound(f"there is nothing to publish{why}", hint="session.releases() lists what was paid for")
+    write_to(tables, left)
+    return Publication(tuple((each.name, each.asked) for each in tables), tuple(left))
+
+
+def _writer(place: str, schema: str) -> Callable[[list[PublishedTable], list[LeftOut]], None]:
+    """Who writes to a place, found before anything is read."""
+    if place.startswith(_SERVERS):
+        return lambda tables, left: _into_postgres(place, schema, tables, left)
+    if is_address(place):
+        raise InvalidParameter("to", HIDDEN, "is an address of a kind that is not known", hint=_WHERE)
+    path = Path(place)
+    if path.suffix.lower() in _DATABASES:
+        return lambda tables, left: _into_duckdb(path, schema, tables, left)
+    if path.suffix.lower() in {".parquet", ".pq"}:
+        return lambda tables, _left: _into_file(path, tables)
+    if path.is_dir() or place.endswith(("/", os.sep)):
+        return lambda tables, left: _into_folder(path, tables, left)
+    raise InvalidParameter("to", place, "does not say what to write, by its name", hint=_WHERE)
+
+
+def _into_postgres(address: str, schema: str, tables: list[PublishedTable], left: list[LeftOut]) -> None:
+    with postgres_schema(address, schema) as target:
+        write(target, tables, left)
+
+
+def _into_duckdb(path: Path, schema: str, tables: list[PublishedTable], left: list[LeftOut]) -> None:
+    with duckdb_schema(path, schema) as target:
+        write(target, tables, left)
+
+
+def _into_file(path: Path, tables: list[PublishedTable]) -> None:
+    if len(tables) != 1:
+        raise InvalidParameter(
+            "to",
+            str(path),
+            f"holds one table, and there are {len(tables)}",
+            hint=f'release="{tables[0].record.id}" publishes one; {path.with_suffix("")}/ is a folder of all',
+        )
+    _replace([(path, tables[0].table, tables[0].metadata)])
+
+
+def _into_folder(folder: Path, tables: list[PublishedTable], left: list[LeftOut]) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError:
+        raise InvalidParameter("to", str(folder), "cannot be made", hint="does the folder above it exist?") from None
+    listed, _ = catalogue(tables, left)
+    files = [(folder / f"{each.name}.parquet", each.table, each.metadata) for each in tables]
+    _replace([*files, (folder / f"{CATALOGUE}.parquet", listed, f'{{"about": "{ABOUT}"}}')])
+
+
+def _replace(files: Sequence[tuple[Path, Answer, str]]) -> None:
+    """Write files, and put each into its place once all of them are whole; only what was published is replaced."""
+    foreign = without_metadata(path for path, _, _ in files if path.exists())
+    if foreign is not None:
+        raise InvalidParameter(
+            "to", str(foreign), "is there, and was not published by giveortake", hint="name another file"
+        )
+    drafts = [path.with_name(f".{path.name}.{uuid4().hex}.draft") for path, _, _ in files]
+    try:
+        write_parquets((draft, table, told) for draft, (_, table, told) in zip(drafts, files, strict=True))
+        for draft, (path, _, _) in zip(drafts, files, strict=True):
+            draft.replace(path)
+    finally:
+        for draft in drafts:
+            draft.unlink(missing_ok=True)

@@ -1,0 +1,241 @@
+"""What is published: the tables of releases with margins, promise and caps as columns, and a catalogue of them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol, final
+
+from giveortake.answers import Answer
+from giveortake.answers.column import NUMBERS, Column
+from giveortake.answers.documents import provenance_of
+from giveortake.answers.printable import printable
+from giveortake.errors import GiveOrTakeError
+from giveortake.exact import shown
+from giveortake.publication.names import column_names, table_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from giveortake.ledger import ReleaseRecord
+
+CATALOGUE = "releases"
+_PAGE = 500
+
+
+class Releasing(Protocol):
+    """A session, here or behind a service, of which releases are read."""
+
+    name: str
+
+    def releases(
+        self, after: str | None = None, limit: int = 100, *, newest_first: bool = False
+    ) -> list[ReleaseRecord]: ...
+
+    def release_record(self, release_id: str) -> ReleaseRecord: ...
+
+    def release_tables(self, release_id: str) -> list[Answer]: ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PublishedTable:
+    """One table of a release, as it is written: its columns, what is said of it and of each column, and metadata."""
+
+    name: str
+    record: ReleaseRecord
+    place: int | None
+    asked: str
+    answer: Answer
+    table: Answer
+    comments: tuple[tuple[str, str], ...]  # of its columns
+
+    @property
+    def comment(self) -> str:
+        """What is said of the whole table."""
+        answer = self.answer
+        lines = [
+            *self.asked.split("\n"),
+            f"released {moment(self.record.at):%Y-%m-%d %H:%M} UTC as {answer.release_id} by giveortake",
+            f"intervals ({_LOW}, {_HIGH}) hold the number without noise with {sure_of(answer)}",
+            *([] if answer.guarantee is None else [str(answer.guarantee)]),
+            f"caps: {caps_of(answer)}",
+            *dict.fromkeys(answer.notes),
+        ]
+        return "\n".join(map(printable, lines))
+
+    @property
+    def metadata(self) -> str:
+        """The same for files that have a place for texts, as JSON."""
+        told = json.loads(provenance_of(self.answer))
+        said = {"asked": self.asked, "at": self.record.at, "dataset": self.record.dataset, "table": self.name}
+        return json.dumps({**told, **said, "comments": dict(self.comments)})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A release that is not published, and why."""
+
+    release_id: str
+    asked: str
+    why: str
+
+
+def collected(
+    session: Releasing, release: str | Sequence[str] | None = None
+) -> tuple[list[PublishedTable], list[LeftOut]]:
+    """The tables of all releases of a session that hold some, or of those that are named, which then all have to."""
+    if release is not None:
+        wanted = [release] if isinstance(release, str) else list(dict.fromkeys(release))
+        return [table for each in wanted for table in _tables(session, session.release_record(each))], []
+    found: list[PublishedTable] = []
+    left: list[LeftOut] = []
+    for record in _records(session):
+        try:
+            found += _tables(session, record)
+        except GiveOrTakeError as error:
+            left.append(LeftOut(record.id, record.asked or "", error.message))
+    return found, left
+
+
+def _records(session: Releasing) -> Iterator[ReleaseRecord]:
+    after = None
+    while page := session.releases(after=after, limit=_PAGE):
+        yield from page
+        after = page[-1].id
+
+
+def _tables(session: Releasing, record: ReleaseRecord) -> Iterator[PublishedTable]:
+    answers = session.release_tables(record.id)
+    questions = record.record.get("questions", []) if isinstance(record.record, dict) else []
+    for place, answer in enumerate(answers):
+        said = questions[place].get("sql") if place < len(questions) else None
+        number = place if len(answers) > 1 else None
+        yield published(record, answer, said or _words(record, place, len(answers), answer), number)
+
+
+def _words(record: ReleaseRecord, place: int, count: int, answer: Answer) -> str:
+    """The question in words; of several that were asked together, which of them this is."""
+    asked = record.asked or "what was asked is not known"
+    if count == 1:
+        return asked
+    keys = ", ".join(column.name for column in answer.keys if not column.name.endswith("_consistent"))
+    return f"{asked}: table {place + 1} of {count}{f', by {keys}' if keys else ''}"
+
+
+def published(record: ReleaseRecord, answer: Answer, asked: str, place: int | None) -> PublishedTable:
+    """A table of a release as it is written."""
+    columns: list[tuple[Column, str]] = []
+    for column in answer.columns:
+        columns += _with_margin(column, answer)
+    rows = len(answer)
+    for name, value, comment in (
+        ("release_id", answer.release_id or record.id, "the release that these numbers belong to"),
+        ("confidence", float(Fraction(answer.confidence)), f"of the intervals: {sure_of(answer)}"),
+        ("guarantee", "" if answer.guarantee is None else str(answer.guarantee), "what was promised to whom"),
+        ("caps", caps_of(answer), "how much of one person counts; intervals do not cover what is left out"),
+    ):
+        columns.append((Column(name, [value] * rows, kind="float" if name == "confidence" else "text"), comment))
+    names = column_names(column.name for column, _ in columns)
+    written = [Column(name, column.values, kind=column.kind) for name, (column, _) in zip(names, columns, strict=True)]
+    comments = tuple((name, comment) for name, (_, comment) in zip(names, columns, strict=True))
+    name = table_name(record.dataset, record.id, place)
+    return PublishedTable(name, record, place, in_lines(asked), answer, Answer(written), comments)
+
+
+def _with_margin(column: Column, answer: Answer) -> list[tuple[Column, str]]:
+    """A column, and for an estimate the ends of its intervals and its margin."""
+    if column.low is None or column.high is None:
+        return [(column, "a key" if column in answer.keys and column.kind != "float" else "made of the release")]
+    name, sure = column.name, sure_of(answer)
+    found = [
+        (
+            Column(name, column.values, kind=column.kind),
+            f"with noise: the number is between {name}{_LOW} and {name}{_HIGH}",
+        ),
+        (Column(f"{name}{_LOW}", column.low, kind=column.kind), f"least {name} with {sure}"),
+        (Column(f"{name}{_HIGH}", column.high, kind=column.kind), f"greatest {name} with {sure}"),
+    ]
+    if column.kind in NUMBERS:
+        margins = [None if each is None else float(each) for each in column.margins]  # type: ignore[arg-type]  # (numbers)
+        found.append(
+            (Column(f"{name}_margin", margins, kind="float"), f"how far the farther end of the interval of {name} is")
+        )
+    return found
+
+
+def in_lines(text: str) -> str:
+    """A text in which nothing is hidden, and lines are lines."""
+    return "\n".join(map(printable, text.strip().splitlines()))
+
+
+def sure_of(answer: Answer) -> str:
+    """How sure the intervals of an answer are, in words."""
+    over = "each" if answer.confidence.over == "cell" else "all together"
+    return f"{shown(100 * Fraction(answer.confidence))} %, {over}"
+
+
+def caps_of(answer: Answer) -> str:
+    """How much of one person counts, in words."""
+    return "everything of a person counts" if answer.caps is None else str(answer.caps)
+
+
+def moment(at: str) -> dt.datetime:
+    """When the ledger says that something was, in UTC and without a zone, as tables hold it."""
+    found = dt.datetime.fromisoformat(at)
+    return found if found.tzinfo is None else found.astimezone(dt.UTC).replace(tzinfo=None)
+
+
+def catalogue(tables: Sequence[PublishedTable], left: Sequence[LeftOut]) -> tuple[Answer, tuple[tuple[str, str], ...]]:
+    """The table of all that is published, and of what is not and why; and what is said of its columns."""
+    rows: list[tuple[Any, ...]] = [
+        (
+            each.name,
+            each.record.id,
+            each.record.dataset,
+            each.record.version,
+            each.asked,
+            moment(each.record.at),
+            None if each.answer.guarantee is None else str(each.answer.guarantee),
+            None if each.answer.cost is None else _brief(each.answer.cost),
+            float(Fraction(each.answer.confidence)),
+            "each" if each.answer.confidence.over == "cell" else "all together",
+            caps_of(each.answer),
+            "\n".join(each.answer.notes),
+            len(each.answer),
+            None,
+        )
+        for each in tables
+    ]
+    rows += [(None, each.release_id, *(None,) * 2, each.asked, *(None,) * 8, each.why) for each in left]
+    columns = [
+        Column(name, [row[place] for row in rows], kind=kind)  # type: ignore[arg-type]  # (kinds of answers)
+        for place, (name, kind, _) in enumerate(_CATALOGUE)
+    ]
+    return Answer(columns), tuple((name, comment) for name, _, comment in _CATALOGUE)
+
+
+def _brief(cost: Any) -> str:
+    return str(cost).partition(":")[0]
+
+
+_LOW, _HIGH = "_low", "_high"
+_CATALOGUE = (
+    ("table_name", "text", "where the numbers are; empty if this release is not published"),
+    ("release_id", "text", "the id under which the ledger keeps it"),
+    ("dataset", "text", "the data set that was asked"),
+    ("version", "text", "its version then"),
+    ("asked", "text", "the question, constants included"),
+    ("released_at", "time", "when it was charged, in UTC"),
+    ("guarantee", "text", "what was promised, in words"),
+    ("spend", "text", "what it cost"),
+    ("confidence", "float", "of the intervals"),
+    ("confidence_over", "text", "whether each interval holds with that confidence, or all together"),
+    ("caps", "text", "how much of one person counts"),
+    ("notes", "text", "what else has to be said of the numbers"),
+    ("row_count", "integer", "rows of the table"),
+    ("why_not", "text", "why it is not published, if it is not"),
+)

@@ -1,0 +1,73 @@
+"""Examples in other languages are run, each where its runtime is: curl for every route, JavaScript and R."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from demo_service import COUNT
+from giveortake.server.console.snippets import snippets
+from giveortake.server.table import ROUTES
+
+if TYPE_CHECKING:
+    from demo_service import Running
+    from giveortake.server.routes import Route
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "http.md").read_text(encoding="utf-8")
+RUN = {
+    "curl": ("sh", "-eu", "-c"),
+    "JavaScript": ("node", "--input-type=module", "--eval"),
+    "R": ("Rscript", "-e"),
+}
+
+
+def block(language: str) -> str:
+    found = re.findall(rf"```{language}\n(.+?)\n```", PAGE, re.DOTALL)
+    assert len(found) == 1
+    return str(found[0])
+
+
+def output(language: str, code: str, service: Running) -> str:
+    command = RUN[language]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not here")
+    url, token = service.address, service.tokens["ann"]
+    known = {"URL": url, "TOKEN": token, "CUSTODIAN": service.tokens["custodian"]}
+    own = {"GIVEORTAKE_URL": url, "GIVEORTAKE_TOKEN": token}
+    said = {**os.environ, **known, **own}
+    done = subprocess.run([*command, code], env=said, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def is_told(route: Route, code: str) -> bool:
+    """Whether a line of the examples calls a route."""
+    path = re.sub(r"{\w+}", r"[^/?\\s\"]+?", re.escape(route.path).replace("\\{", "{").replace("\\}", "}"))
+    lines = re.findall(rf"\$URL{path}(?=[\s\"?]|$).*", code.replace('$(echo "$MADE" | field id)', "$ID"), re.MULTILINE)
+    sent = route.method == "POST" and not route.path.endswith("/check")
+    return any((" -d " in line) == sent for line in lines)
+
+
+def test_every_route_has_an_example_with_curl_that_runs(service: Running) -> None:
+    code = block("sh")
+    assert [route.name for route in ROUTES if not route.page and not is_told(route, code)] == []
+    told = output("curl", code, service)
+    assert '"served":true' in told
+    assert service.call("custodian", "GET", "/v1/datasets/trips").json()["tables"][0]["name"] == "trips"
+
+
+@pytest.mark.parametrize(("language", "fence"), [("JavaScript", "js"), ("R", "r")])
+def test_the_examples_of_the_page_run(language: str, fence: str, service: Running) -> None:
+    assert "islands" in output(language, block(fence), service)
+
+
+@pytest.mark.parametrize("language", ["R", "JavaScript", "curl"])
+def test_what_the_console_gives_to_take_along_runs(language: str, service: Running) -> None:
+    code = dict(snippets("visits", COUNT, {"epsilon": "0.01"}))[language]
+    assert "islands" in output(language, code.replace("a key of your own", f"in {language}"), service)
