@@ -38,7 +38,7 @@ PEERS: dict[str, tuple[str, str, list[str]]] = {
     "smartnoise-synth, MST": ("snsynth", "smartnoise_synthetic.py", ["mst", EPSILON, DELTA]),
     "smartnoise-synth, AIM": ("snsynth", "smartnoise_synthetic.py", ["aim", EPSILON, DELTA]),
 }
-PEER_SECONDS = 180  # of CPU, after which a peer is stopped
+PEER_SECONDS = 300  # of CPU, after which a peer is stopped
 ROWS, ATTRIBUTES, VALUES = 1_000_000, 20, 10  # of a large table
 LARGE_SECONDS = 120.0
 PREDICTED = 1.5  # how many times off a predicted error may be, on average

@@ -23,7 +23,7 @@ CONFIDENCE = 1 - ALPHA
 @pytest.mark.parametrize("adversary", ALL, ids=lambda each: type(each).__name__)
 @pytest.mark.parametrize("budget", [gt.PureDP(1), gt.ApproxDP(1, "1e-2")], ids=["pure", "race"])
 def test_no_shipped_adversary_beats_a_filter(adversary: Adversary, budget: gt.privacy.Guarantee) -> None:
-    """Seed 004 Algorithm 1."""
+    """[Rot11, Algorithm 1]."""
     found = audit.play(adversary, budget, rounds=16, trials=400, confidence=CONFIDENCE)
     assert not found.violated
     assert found.advantage <= found.promised_advantage

@@ -1,4 +1,4 @@
-"""The poll of seed 002 and the program of seed 003."""
+"""The poll of [Lal20] and the program of [Fre18]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of seed 002."""
+"""The figures of [Lal20]."""
 
 from __future__ import annotations
 

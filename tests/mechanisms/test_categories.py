@@ -39,7 +39,7 @@ def test_a_histogram_costs_its_sensitivity_under_both_relations() -> None:
 
 @pytest.mark.parametrize("counts", [2, 10, 1000])
 def test_splitting_the_budget_over_k_counts_costs_k_times_the_noise_of_one_histogram(counts: int) -> None:
-    """Seed 000, exercises 1.4 and 1.5: k counts of sensitivity 1 at ε/k each, or one histogram of sensitivity 2."""
+    """[PDP21], exercises 1.4 and 1.5: k counts of sensitivity 1 at ε/k each, or one histogram of sensitivity 2."""
     epsilon = F(1, 2)
     apart = Laplace(1 / (epsilon / counts))
     together = Histogram(range(counts), 2 / epsilon)

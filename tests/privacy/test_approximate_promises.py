@@ -17,7 +17,7 @@ from giveortake.privacy import ApproxDP, ComputationalDP, Guarantee, Probabilist
 NOTHING_KNOWN = (Fraction(0), Fraction(1))
 THREE = Fraction(3)
 TENTH = Fraction(1, 10)
-# seed 002 (22) and (23) at e^ε = 3, δ = 1/10
+# [Lal20] (22) and (23) at e^ε = 3, δ = 1/10
 LEAKY_0 = [TENTH, Fraction(3, 4) * (1 - TENTH), Fraction(1, 4) * (1 - TENTH), Fraction(0)]
 LEAKY_1 = [Fraction(0), Fraction(1, 4) * (1 - TENTH), Fraction(3, 4) * (1 - TENTH), TENTH]
 
@@ -101,7 +101,7 @@ def test_probabilistic_implies_approximate_with_the_same_numbers() -> None:
 
 
 def test_probabilistic_privacy_does_not_survive_post_processing_but_approximate_does() -> None:
-    """Seed 002 Prop. 4: merging outputs 0 and 1 makes the bad set as likely as δ + ¾(1 − δ)."""
+    """[Lal20, Prop. 4]: merging outputs 0 and 1 makes the bad set as likely as δ + ¾(1 − δ)."""
     merged_0, merged_1 = [LEAKY_0[0] + LEAKY_0[1], *LEAKY_0[2:]], [LEAKY_1[0] + LEAKY_1[1], *LEAKY_1[2:]]
     bad = sum(a for a, b in zip(LEAKY_0, LEAKY_1, strict=True) if a > THREE * b)
     worse = sum(a for a, b in zip(merged_0, merged_1, strict=True) if a > THREE * b)

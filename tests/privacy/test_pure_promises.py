@@ -35,7 +35,7 @@ def test_a_group_of_k_costs_k_epsilon() -> None:
 
 @pytest.mark.parametrize(("factor", "asked"), [(3, 1), (3, 2), (5, 3), (9, 2), (2, 1)])
 def test_randomized_response_attains_delta_at_exactly(factor: int, asked: int) -> None:
-    """With e^ε = 3 the poll of seed 003 answers truly three times in four; every set of outputs is tried."""
+    """With e^ε = 3 the poll of [Fre18] answers truly three times in four; every set of outputs is tried."""
     truth, lie = Fraction(factor, 1 + factor), Fraction(1, 1 + factor)
     exact = hockey_stick([truth, lie], [lie, truth], Fraction(asked))
     epsilon, epsilon_asked = log_up(Fraction(factor)), log_up(Fraction(asked)) if asked > 1 else Fraction(0)
@@ -121,7 +121,7 @@ def test_pure_implies_the_renyi_divergence_of_randomized_response(epsilon: str) 
 
 
 def test_beliefs_with_and_without_one_person_stay_within_two_epsilon_for_every_prior() -> None:
-    """Seed 000 Thm 2.1 on all tables of two people and a grid of priors, dependent ones included.
+    """[PDP21, Thm 2.1] on all tables of two people and a grid of priors, dependent ones included.
 
     Each person's value is reported by a law that differs from that of an absent person by a factor of at most 3.
     """

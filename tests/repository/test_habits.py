@@ -103,7 +103,7 @@ def test_every_error_is_one_of_ours_and_says_when_it_is_raised() -> None:
 
 
 def test_every_decision_is_numbered_without_gaps() -> None:
-    numbers = [int(path.name[:4]) for path in sorted((ROOT / "docs" / "adr").glob("*.md"))]
+    numbers = [int(path.name[:4]) for path in sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))]
     assert numbers == list(range(1, len(numbers) + 1))
 
 

@@ -117,7 +117,7 @@ def test_composition_adds_epsilons_at_most(t: Table, u: Table) -> None:
 
 @given(tables(outputs=3), tables(outputs=3), tables(outputs=3))
 def test_adaptive_composition_costs_the_first_and_the_worse_of_the_seconds(a: Table, b: Table, c: Table) -> None:
-    """Seed 000 L1.1: the second mechanism is chosen by the first one's output."""
+    """[PDP21, L1.1]: the second mechanism is chosen by the first one's output."""
     both = a.compose(lambda output: b if output == 0 else c)
     if math.inf not in {a.ratio(), b.ratio(), c.ratio()}:
         assert both.ratio() <= a.ratio() * max(b.ratio(), c.ratio())
@@ -156,7 +156,7 @@ def test_posteriors_follow_bayes_and_stay_within_seed_002_equation_5(t: Table, p
 
 @given(tables(inputs=4, outputs=3), st.lists(st.integers(1, 5), min_size=4, max_size=4))
 def test_beliefs_with_and_without_a_person_stay_within_two_epsilon(t: Table, prior: list[int]) -> None:
-    """Seed 000 Theorem 2.1, for every prior: persons are the two bits of the input, and the first is left out."""
+    """[PDP21, Theorem 2.1], for every prior: persons are the two bits of the input, and the first is left out."""
     if t.ratio() < math.inf:
         shares = [Fraction(weight, sum(prior)) for weight in prior]
         assert t.belief_ratio(shares, lambda x: x & 1) <= t.ratio() ** 2

@@ -19,7 +19,7 @@ def randomized_response(x: int, flip: Flip, p: Fraction = HALF) -> int:
 
 
 def test_randomized_response_is_exactly_ln_3_private() -> None:
-    """Seed 003 Theorem 3."""
+    """[Fre18, Theorem 3]."""
     t = program(randomized_response)
     assert t.law(0) == {0: Fraction(3, 4), 1: Fraction(1, 4)}
     assert t.epsilon() == Log(3)
@@ -28,7 +28,7 @@ def test_randomized_response_is_exactly_ln_3_private() -> None:
 
 
 def test_randomized_response_for_every_p_at_once() -> None:
-    """Seed 003, the exercise after Theorem 3: ε = ln max((2 − p)/(1 − p), (1 − p + p²)/(1 − p)²)."""
+    """[Fre18], the exercise after Theorem 3: ε = ln max((2 − p)/(1 − p), (1 − p + p²)/(1 − p)²)."""
     found = family(randomized_response)
     first, second = found.ratios()
     assert (repr(first), repr(second)) == ("(1 − p + p²) / (1 − 2p + p²)", "(2 − p) / (1 − p)")
@@ -40,7 +40,7 @@ def test_randomized_response_for_every_p_at_once() -> None:
 
 
 def test_the_poll_of_seed_002_for_every_p_at_once() -> None:
-    """A(D) = XD + (1 − X)Y: ε = ln(1 + 2p/(1 − p)), seed 002 equations 7 and 8."""
+    """A(D) = XD + (1 − X)Y: ε = ln(1 + 2p/(1 − p)), [Lal20, equations 7 and 8]."""
     (only,) = family(lambda d, flip, p: d if flip(p) else flip()).ratios()
     assert repr(only) == "(1 + p) / (1 − p)"
     assert only.at("1/3") == 1 + 2 * Fraction(1, 3) / Fraction(2, 3)
@@ -61,13 +61,13 @@ def test_example_10_of_seed_003_has_mass_21() -> None:
 
 
 def hacked(ratio: int, delta: Fraction) -> gt.verify.Table:
-    """Seed 002 equations 22 and 23."""
+    """[Lal20, equations 22 and 23]."""
     high, low = (1 - delta) * Fraction(ratio, 1 + ratio), (1 - delta) / (1 + ratio)
     return table({0: {0: delta, 1: high, 2: low}, 1: {1: low, 2: high, 3: delta}})
 
 
 def test_the_post_processing_hack_breaks_probabilistic_privacy_but_not_approximate() -> None:
-    """Seed 002 Prop. 4, equations 22 to 24."""
+    """[Lal20, Prop. 4, equations 22] to 24."""
     delta = Fraction(1, 10)
     t = hacked(3, delta)
     assert t.probabilistic_delta("ln 3") == delta
@@ -81,7 +81,7 @@ def test_the_post_processing_hack_breaks_probabilistic_privacy_but_not_approxima
 @pytest.mark.parametrize("ratio", [1, 2, 3, 10])
 @pytest.mark.parametrize("delta", [Fraction(1, 100), Fraction(1, 3)])
 def test_probabilistic_privacy_implies_approximate(ratio: int, delta: Fraction) -> None:
-    """Seed 002 Prop. 5, on every table: the δ of (ε, δ)-DP is at most P[loss > ε]."""
+    """[Lal20, Prop. 5], on every table: the δ of (ε, δ)-DP is at most P[loss > ε]."""
     t = hacked(ratio, delta)
     for k in range(1, 40):
         level = Log(1 + Fraction(k, 8))
@@ -94,7 +94,7 @@ def name_and_shame(rows: tuple[int, ...], flip: Flip, delta: Fraction = Fraction
 
 
 def test_name_and_shame_keeps_additive_secrecy_and_nothing_else() -> None:
-    """Seed 000 Exercise 2.3: δ-additive secrecy holds, DP fails, and so does equation 7 of Theorem 2.1."""
+    """[PDP21, Exercise 2.3]: δ-additive secrecy holds, DP fails, and so does equation 7 of Theorem 2.1."""
     people = list(product((0, 1), repeat=3))
     t = program(name_and_shame, people, neighbours="change-one")
     assert t.additive_secrecy() == Fraction(1, 10)
@@ -120,7 +120,7 @@ def foods(rows: tuple[str, ...], flip: Flip, threshold: int | None) -> tuple[tup
 
 
 def test_the_histogram_with_escargots_before_and_after_thresholding() -> None:
-    """Seed 002 section 3: noise alone shows that somebody wrote "Escargots"; a threshold leaves a small δ."""
+    """[Lal20, section 3]: noise alone shows that somebody wrote "Escargots"; a threshold leaves a small δ."""
     before, after = ("Pizza", "Pizza"), ("Pizza", "Pizza", "Escargots")
     bare = program(lambda rows, flip: foods(rows, flip, None), [before, after])
     assert bare.ratio() == math.inf
@@ -138,14 +138,14 @@ def test_a_count_with_geometric_noise_keeps_ln_2_and_pays_for_the_clamped_tail()
 
 
 def test_two_surveys_of_the_same_people_compose() -> None:
-    """Seed 000 scenario 1 and Lemma 1.1: ε adds, and no more."""
+    """[PDP21, scenario 1 and Lemma 1.1]: ε adds, and no more."""
     t = program(randomized_response)
     assert t.compose(t).epsilon() == Log(9)
     assert t.compose(t).delta("ln 3") == Fraction(9, 16) - 3 * Fraction(1, 16)
 
 
 def test_group_privacy_of_randomized_response_is_attained() -> None:
-    """Seed 000 L1.7: two people who answer alike are twice as exposed."""
+    """[PDP21, L1.7]: two people who answer alike are twice as exposed."""
     people = list(product((0, 1), repeat=2))
     t = program(lambda rows, flip: tuple(randomized_response(r, flip) for r in rows), people, neighbours="change-one")
     assert t.epsilon() == Log(3)

@@ -120,7 +120,7 @@ class Bundle:
                 )
 
     def _add_parallel(self, charge: events.Parallel, times: int) -> None:
-        """Theorem (seed 003 Thm 14): one unit touches `touched` parts.
+        """Theorem [Fre18, Thm 14]: one unit touches `touched` parts.
 
         Equal parts count as that many; of parts of one kind of noise the noisiest are left out, because less noise
         dominates more; others go by their promises.

@@ -38,8 +38,8 @@ def compose(
 
     With `delta`, an ApproxDP at that δ, its ε rounded up:
 
-    - "basic" (seed 000 L1.2, seed 002 Prop. 8): ε and δ add; what has no ε takes an equal share of the δ that is left;
-    - "advanced" (seed 004 Theorem 6), for charges that promise (ε, δ): see `advanced_epsilon`;
+    - "basic" [PDP21, L1.2], [Lal20, Prop. 8]: ε and δ add; what has no ε takes an equal share of the δ that is left;
+    - "advanced" [Rot11, Theorem 6], for charges that promise (ε, δ): see `advanced_epsilon`;
     - "optimal" [KOV15], [MV16], for the same: the least ε that follows from the pairs (ε, δ) alone;
     - "tight": the least ε that follows from the distributions of the privacy losses, see `epsilon_interval`; for two or
       more exponential mechanisms an upper bound of it.
@@ -93,7 +93,7 @@ def basic_epsilon(promises: list[Guarantee], delta: Fraction) -> Fraction:
 def advanced_epsilon(pairs: Iterable[tuple[Fraction, Fraction, int]], delta: Fraction) -> Fraction:
     """√(2 ln(1/δ′) Σε²) + Σε(e^ε − 1) with δ′ = δ − Σδ, rounded up, for triples (ε, δ, how often).
 
-    Theorem (seed 004 Theorem 6, [DRV10, Thm 3.3]). For different ε: by Lemma 7 the expected losses are at most
+    Theorem [Rot11, Theorem 6], [DRV10, Thm 3.3]. For different ε: by Lemma 7 the expected losses are at most
     ε(e^ε − 1), and Azuma's inequality takes the sum of the squares of their ranges.
 
     >>> print(f"{float(advanced_epsilon([(Fraction(1, 10), Fraction(0), 100)], Fraction(1, 10**6))):.9f}")

@@ -1,6 +1,6 @@
 """Parts of partitions inside a running total: what all parts of one partition cost together.
 
-Theorem (parallel composition, exactly; seed 001, seed 003 Thm 14 with its correction). Parts are disjoint, and one
+Theorem (parallel composition, exactly; [Har25], [Fre18, Thm 14] with its correction). Parts are disjoint, and one
 unit has rows in at most m of them. Fix two neighbours. Under add-remove they differ in at most m parts, so that
 releases from other parts have the same law on both; what differs is the composition, chosen as adaptively as may be,
 of the releases from those m parts, and in every currency of a filter that costs the sum of what each part has cost so

@@ -56,7 +56,7 @@ class SingleSum(SumFilter):
 
 @final
 class PureDPFilter(SingleSum):
-    """ε adds up; seed 001, [RRUV16].
+    """ε adds up; [Har25], [RRUV16].
 
     Guarantee: ε-DP. Proof: each lᵢ ≤ cᵢ whatever came before, so L ≤ Σcᵢ ≤ ε on every transcript. ∎ Concurrently
     [VW21].

@@ -123,7 +123,7 @@ class Scraper(Watching):
 @final
 @dataclass(frozen=True)
 class Hospitals(Watching):
-    """Asks other databases in every round, all of which hold the same person (seed 000 scenario 1)."""
+    """Asks other databases in every round, all of which hold the same person [PDP21, scenario 1]."""
 
     epsilon: Fraction = TENTH
 

@@ -1,4 +1,4 @@
-"""The k-fold adaptive composition experiment of seed 004, played against a filter.
+"""The k-fold adaptive composition experiment of [Rot11], played against a filter.
 
 In every round the adversary names two neighbouring databases and a mechanism, having seen all earlier answers; the
 filter admits the charge or refuses it; if it admits, the mechanism runs on the database of experiment b. What the
@@ -164,7 +164,7 @@ def play(
     (x, y, mechanism, event) or None, scored by how near answers are to the two databases; a class is made anew for
     every game. `filter` is a budget, a filter (every game begins with a copy) or a function that makes a new guard.
 
-    Guarantee [CP34], seed 004 Algorithm 1: a filter that keeps its promise is called violated with probability at most
+    Guarantee [CP34], [Rot11, Algorithm 1]: a filter that keeps its promise is called violated with probability at most
     1 − confidence, whatever the adversary does, as long as it keeps nothing between games and is charged truthfully.
     Every game is played by a copy of the adversary, and games of the two experiments come in a random order.
     """

@@ -274,7 +274,7 @@ class Prepared:
     def at(self, spend: Spend, key_pot: Fraction | None = None) -> Measurement:
         """The measurement that a spend buys; the δ for finding keys, if none is said, is a part of the `key_pot`.
 
-        Guarantee: the parts of an answer compose sequentially (seed 000 L1.2; μ² adds [DRS22, Cor. 3.3]) to no more
+        Guarantee: the parts of an answer compose sequentially ([PDP21, L1.2]; μ² adds [DRS22, Cor. 3.3]) to no more
         than the spend, which is checked again on the event that will be charged.
         """
         rules, chosen, stability = self.rules, self.chosen, self.stability

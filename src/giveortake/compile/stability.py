@@ -84,7 +84,7 @@ class Stability:
     def sensitivity(self, least: int, most: int, *, binned: bool = False) -> tuple[Fraction, Fraction]:
         """L1 and L2 of sums of values between `least` and `most` steps.
 
-        Guarantee (seed 003, global sensitivity of count and bounded sum; seed 001, histograms under both relations):
+        Guarantee ([Fre18], global sensitivity of count and bounded sum; [Har25], histograms under both relations):
         with X = max(|least|, |most|), a unit of at most s rows moves sums by at most s·X when it is added or removed;
         for bounded persons see `giveortake.engines.questions`. When a unit is changed, it is removed and another added:
         twice that. One row that is changed moves X in two groups, so 2X in L1 and √2·X in L2, or stays in its group

@@ -51,7 +51,7 @@ def protecting(name: str, promise: SomePromise, protected: Unit) -> SomePromise:
 def for_group(event: events.Event, size: int, neighbours: Neighbours) -> events.Event:
     """What an event on single rows is to a person with at most `size` rows.
 
-    Guarantee (group privacy, seed 000 L1.7, seed 002 Prop. 6): k rows are k steps of the neighbouring relation. Noise
+    Guarantee (group privacy, [PDP21, L1.7], [Lal20, Prop. 6]): k rows are k steps of the neighbouring relation. Noise
     that is calibrated to a sensitivity Δ faces at most kΔ; other events are restated by what they promise to groups.
     Of a release from one part of the data that is, under change-one, k steps of each of which it promises the weaker
     of its cases (`InPart.cases`): the rows may lie in k parts, so it adds to the releases from the others.

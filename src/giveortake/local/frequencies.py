@@ -50,7 +50,7 @@ class Supports(Oracle):
     def variance(self, n: int, frequency: Number, *, fixed: bool = False) -> Fraction:
         """The variance of the unclipped estimate of a category that a share `frequency` has.
 
-        Theorem (seed 002 eq. 14, [WBLJ17]): θ(1−θ) / (n·(p*−q*)²) with θ = q* + f·(p*−q*), over respondents drawn from
+        Theorem [Lal20, eq. 14], [WBLJ17]: θ(1−θ) / (n·(p*−q*)²) with θ = q* + f·(p*−q*), over respondents drawn from
         a population. With `fixed`, over the coins alone: (f·p*(1−p*) + (1−f)·q*(1−q*)) / (n·(p*−q*)²).
         """
         true, false = self.support
@@ -72,7 +72,7 @@ class Supports(Oracle):
     ) -> int:
         """The least number of respondents whose interval is at most ± margin on either side.
 
-        At the frequency given, or at the worst one; the "normal" interval (seed 002 eq. 15) needs slightly fewer.
+        At the frequency given, or at the worst one; the "normal" interval [Lal20, eq. 15] needs slightly fewer.
         """
         reach = float(positive("margin", margin))
         true, false = map(float, self.support)

@@ -72,7 +72,7 @@ def binomial_interval(successes: Any, trials: int, confidence: exact.Number) -> 
 
 
 def normal_interval(successes: Any, trials: int, confidence: exact.Number) -> tuple[FloatArray, FloatArray]:
-    """The same from the central limit theorem (seed 002 eq. 15): right in the limit of many trials."""
+    """The same from the central limit theorem [Lal20, eq. 15]: right in the limit of many trials."""
     share = np.asarray(successes, dtype=np.float64) / trials
     reach = quantile(confidence) * np.sqrt(share * (1 - share) / trials)
     return share - reach, share + reach

@@ -111,7 +111,7 @@ class Oracle(ABC):
         return events.Pure(self.epsilon)
 
     def asked(self, times: int) -> PureDP:
-        """The promise to a respondent who reports so many times, with fresh coins every time (seed 000 L1.2)."""
+        """The promise to a respondent who reports so many times, with fresh coins every time [PDP21, L1.2]."""
         return self.guarantee.repeat(times)
 
     # -- between machines -------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A question with yes or no for an answer, randomised by coins (seed 002 eq. 6, seed 003 eq. 6)."""
+"""A question with yes or no for an answer, randomised by coins [Lal20, eq. 6], [Fre18, eq. 6]."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ SPELLINGS = {"yes": True, "true": True, "1": True, "no": False, "false": False, 
 class Poll(Supports):
     """Tell the truth with probability `truth`, else say yes with probability `otherwise`: A(D) = X·D + (1 − X)·Y.
 
-    Guarantee [War65], seed 002 eq. 7 and 8: with a fair Y, ε = ln(1 + 2p/(1−p)) for the person who answers, and nothing
+    Guarantee [War65], [Lal20, eq. 7 and 8]: with a fair Y, ε = ln(1 + 2p/(1−p)) for the person who answers, and nothing
     less; `ratio` is e^ε exactly and `epsilon` its logarithm rounded up. With `otherwise` = o, e^ε is the larger of
-    1 + p/((1−p)o) and 1 + p/((1−p)(1−o)); the program of seed 003, which flips the same coin twice, has o = p.
+    1 + p/((1−p)o) and 1 + p/((1−p)(1−o)); the program of [Fre18], which flips the same coin twice, has o = p.
 
     >>> poll = Poll(truth="1/2")
     >>> poll.ratio, round(float(poll.epsilon), 6)
@@ -78,7 +78,7 @@ class Poll(Supports):
 
     @classmethod
     def two_coins(cls, p: Number) -> Poll:
-        """The program of seed 003 eq. 6: the truth if flip(p) comes up, else another flip(p)."""
+        """The program of [Fre18, eq. 6]: the truth if flip(p) comes up, else another flip(p)."""
         return cls(truth=p, otherwise=p)
 
     @classmethod
@@ -143,8 +143,8 @@ class Poll(Supports):
     ) -> Estimate:
         """The share of yes in the population, with an interval.
 
-        Unclipped, the estimate is unbiased (seed 002 eq. 10) and may be below 0 or above 1. The interval is
-        "guaranteed" for every number of respondents, or "normal" (seed 002 eq. 15): right in the limit.
+        Unclipped, the estimate is unbiased [Lal20, eq. 10] and may be below 0 or above 1. The interval is
+        "guaranteed" for every number of respondents, or "normal" [Lal20, eq. 15]: right in the limit.
         """
         data = self._data(reports)
         n, yes = data.size, int(data.sum())

@@ -41,7 +41,7 @@ _PATTERNS = (
 class Respondent:
     """Answers a survey repeatedly, and knows what that has cost.
 
-    Guarantee (seed 000 L1.2, [EPK14]): without memory every report is paid for, and k reports cost kε, whatever the
+    Guarantee [PDP21, L1.2], [EPK14]: without memory every report is paid for, and k reports cost kε, whatever the
     answers are. With memory the first report on a value is kept and repeated. As long as one value was reported, that
     costs ε among all lifetimes that keep to one value; with d distinct values it costs dε, but only among lifetimes in
     which answers repeat in the same places: that an answer changed can be seen when the report does. With RAPPOR the

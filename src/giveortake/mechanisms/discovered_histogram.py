@@ -1,4 +1,4 @@
-"""Histograms over categories that are found in the data: noise, then a threshold; seed 002, "Escargots"."""
+"""Histograms over categories that are found in the data: noise, then a threshold; [Lal20, "Escargots"]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exponential mechanism [MT07], seed 003 definition 9."""
+"""The exponential mechanism [MT07], [Fre18, definition 9]."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Exponential(NoisySelection):
 
         These are functions of the data: they must not be released.
 
-        >>> twice_two = Exponential(2 / exact.log_down(exact.rational("two", 2)))  # seed 003, example 10: ε = ln 2
+        >>> twice_two = Exponential(2 / exact.log_down(exact.rational("two", 2)))  # [Fre18, example 10]: ε = ln 2
         >>> [round(21 * p, 9) for p in twice_two.probabilities([0, 4, 6, 6])]
         [1.0, 4.0, 8.0, 8.0]
         """

@@ -1,4 +1,4 @@
-"""Histograms over categories that are known beforehand; seed 001."""
+"""Histograms over categories that are known beforehand; [Har25]."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Histogram(Mechanism[Iterable[Any], dict[Any, int]]):
     """Count rows by category and add Laplace noise of that scale to every count, zeros included.
 
-    Guarantee [DMNS06; seed 001, "DP histograms"]: adding or removing one row changes one count by one, so a release is
+    Guarantee [DMNS06], [Har25, "DP histograms"]: adding or removing one row changes one count by one, so a release is
     (1 / scale)-DP; changing one row changes two counts, so it is (2 / scale)-DP. The number of categories does not
     matter. Rows that are missing or in no category count nowhere.
 

@@ -50,13 +50,13 @@ class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
         """A selection of keys when a unit may touch that many of them, by one person each.
 
         For one key per person it is 1 under add-remove and 2 under change-one: a changed person leaves one key and
-        enters another. More than one is priced by group privacy (seed 002 Prop. 6).
+        enters another. More than one is priced by group privacy [Lal20, Prop. 6].
         """
         promise = ApproxDP(self.epsilon, self.delta).group(exact.whole("sensitivity", sensitivity))
         return events.DiscoveredKeys(promise.epsilon, promise.delta)
 
     def event_of_keys(self, touched: int) -> events.DiscoveredKeys:
-        """The same by sequential composition (seed 002 Prop. 8), because the keys' coins are independent.
+        """The same by sequential composition [Lal20, Prop. 8], because the keys' coins are independent.
 
         It is less than by group privacy: a person is alone with each key that they touch, not several times with one.
         """

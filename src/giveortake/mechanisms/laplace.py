@@ -1,4 +1,4 @@
-"""The Laplace mechanism [DMNS06], seed 003 theorem 11."""
+"""The Laplace mechanism [DMNS06], [Fre18, theorem 11]."""
 
 from __future__ import annotations
 

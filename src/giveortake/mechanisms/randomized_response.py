@@ -1,4 +1,4 @@
-"""Randomized response [War65], binary and with many categories; seeds 002 and 003."""
+"""Randomized response [War65], binary and with many categories; [Lal20] and [Fre18]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two figures of seed 002: what a promise does to beliefs, and what it costs in precision."""
+"""The two figures of [Lal20]: what a promise does to beliefs, and what it costs in precision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIZE = {"width": 420, "height": 320}
 
 
 def poll_beliefs(epsilons: Sequence[Number]) -> Any:
-    """Figure 1: between which bounds a belief moves, for every prior belief and several ε (seed 002 eq. 5)."""
+    """Figure 1: between which bounds a belief moves, for every prior belief and several ε [Lal20, eq. 5]."""
     altair = _altair()
     names = [f"ε = {shown(Fraction(str(epsilon)))}" for epsilon in epsilons]
     rows = []

@@ -52,12 +52,12 @@ class EpsilonDelta(Guarantee):
         )
 
     def repeat(self, times: int) -> Self:
-        """Theorem (seed 002 Prop. 8): k mechanisms together are (kε, kδ); no pair is implied once kδ reaches 1."""
+        """Theorem [Lal20, Prop. 8]: k mechanisms together are (kε, kδ); no pair is implied once kδ reaches 1."""
         count = whole("times", times)
         return type(self)(raised("ε", count * self.epsilon), raised_delta(count * self.delta), **self.terms)
 
     def heaviest(self, parts: Sequence[Guarantee], count: int) -> Self:
-        """Theorem (seed 002 Prop. 8): ε and δ add. The largest ε and the largest δ may sit in different parts."""
+        """Theorem [Lal20, Prop. 8]: ε and δ add. The largest ε and the largest δ may sit in different parts."""
         pairs = [part.statements()[0] for part in parts]
         epsilon = sum(nlargest(count, (epsilon for epsilon, _ in pairs)), Fraction(0))
         delta = sum(nlargest(count, (delta for _, delta in pairs)), Fraction(0))
@@ -78,7 +78,7 @@ class EpsilonDelta(Guarantee):
         return f"'{written(self.epsilon)}', '{written(self.delta)}'"
 
     def group_pair(self, size: int) -> tuple[Fraction, Fraction]:
-        """Theorem (seed 002 Prop. 6): (kε, δ(e^kε − 1)/(e^ε − 1)), and (0, kδ) at ε = 0; rounded up."""
+        """Theorem [Lal20, Prop. 6]: (kε, δ(e^kε − 1)/(e^ε − 1)), and (0, kδ) at ε = 0; rounded up."""
         count = whole("size", size)
         if count == 1:
             return self.epsilon, self.delta
@@ -99,7 +99,7 @@ class EpsilonDelta(Guarantee):
 class ApproxDP(EpsilonDelta):
     """(ε, δ)-differential privacy.
 
-    Guarantee [DKMMN06], seed 002 Def. 3: P[S] ≤ e^ε·Q[S] + δ for all neighbours and all sets S of outputs. With
+    Guarantee [DKMMN06], [Lal20, Def. 3]: P[S] ≤ e^ε·Q[S] + δ for all neighbours and all sets S of outputs. With
     ε = 0, δ is the total variation distance. It is not true in general that ε-DP holds "with probability 1 − δ":
     that is ProbabilisticDP.
 
@@ -108,7 +108,7 @@ class ApproxDP(EpsilonDelta):
     """
 
     def group(self, size: int) -> ApproxDP:
-        """Theorem (seed 002 Prop. 6): (kε, δ(e^kε − 1)/(e^ε − 1)), and (0, kδ) at ε = 0; rounded up."""
+        """Theorem [Lal20, Prop. 6]: (kε, δ(e^kε − 1)/(e^ε − 1)), and (0, kδ) at ε = 0; rounded up."""
         return ApproxDP(*self.group_pair(size), **self.terms)
 
     def approximate(self, delta: Number) -> ApproxDP:
@@ -116,7 +116,7 @@ class ApproxDP(EpsilonDelta):
         return ApproxDP(self.epsilon_at(delta), delta, **self.terms)
 
     def trade(self, epsilon: Number) -> ApproxDP:
-        """Theorem (seed 002 Prop. 9): (ε′, δ + e^ε − e^ε′) for 0 ≤ ε′ ≤ ε, rounded up. `delta_at` is the tight form."""
+        """Theorem [Lal20, Prop. 9]: (ε′, δ + e^ε − e^ε′) for 0 ≤ ε′ ≤ ε, rounded up. `delta_at` is the tight form."""
         asked = non_negative("epsilon", epsilon)
         return ApproxDP(asked, crude_delta(self.epsilon, self.delta, asked), **self.terms)
 
@@ -147,16 +147,16 @@ class ApproxDP(EpsilonDelta):
 class ProbabilisticDP(EpsilonDelta):
     """(ε, δ)-probabilistic differential privacy: ε-DP outside a set of outputs of probability at most δ.
 
-    Guarantee [Mei18], seed 002 Def. 2: for all neighbours there is a set B with P[B] ≤ δ and P[S∖B] ≤ e^ε·Q[S∖B]
-    for all S. Post-processing does *not* keep this promise (seed 002 Prop. 4); what survives is `.approximate()`.
+    Guarantee [Mei18], [Lal20, Def. 2]: for all neighbours there is a set B with P[B] ≤ δ and P[S∖B] ≤ e^ε·Q[S∖B]
+    for all S. Post-processing does *not* keep this promise [Lal20, Prop. 4]; what survives is `.approximate()`.
     """
 
     def group(self, size: int) -> ApproxDP:
-        """Theorem (seed 002 Prop. 5, then Prop. 6): as the approximate promise that follows."""
+        """Theorem ([Lal20, Prop. 5], then Prop. 6): as the approximate promise that follows."""
         return self.approximate().group(size)
 
     def approximate(self, delta: Number | None = None) -> ApproxDP:
-        """Theorem (seed 002 Prop. 5): the same ε and δ, as an approximate promise; or at a larger δ."""
+        """Theorem [Lal20, Prop. 5]: the same ε and δ, as an approximate promise; or at a larger δ."""
         same = ApproxDP(self.epsilon, self.delta, **self.terms)
         return same if delta is None else same.approximate(delta)
 
@@ -181,17 +181,17 @@ class ProbabilisticDP(EpsilonDelta):
 class ComputationalDP(EpsilonDelta):
     """(ε, δ)-differential privacy against attackers of bounded computing power.
 
-    Guarantee [MPRV09], seed 002 Def. 4: P[A = 0] ≤ e^ε·Q[A = 0] + δ for every polynomial-time test A. All numbers
+    Guarantee [MPRV09], [Lal20, Def. 4]: P[A = 0] ≤ e^ε·Q[A = 0] + δ for every polynomial-time test A. All numbers
     taken from it (`delta_at`, `tradeoff`, …) are statements about such attackers too, so it composes like ApproxDP
     and never turns into any other kind of promise.
     """
 
     def group(self, size: int) -> ComputationalDP:
-        """Theorem (seed 002 Remark 5 and Prop. 6): as for ApproxDP; the path between the tables is short."""
+        """Theorem [Lal20, Remark 5 and Prop. 6]: as for ApproxDP; the path between the tables is short."""
         return ComputationalDP(*self.group_pair(size), **self.terms)
 
     def approximate(self, delta: Number) -> ApproxDP:
-        """Unprovable: an encrypted table keeps a computational promise and no statistical one (seed 002 §5)."""
+        """Unprovable: an encrypted table keeps a computational promise and no statistical one [Lal20, §5]."""
         raise Unprovable("a computational promise does not imply a statistical one")
 
     def loss_bound(self, failure: Fraction | None) -> Fraction | None:

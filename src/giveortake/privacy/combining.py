@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def sequential(promises: Iterable[Guarantee]) -> Guarantee:
     """The promise of all mechanisms together, each chosen after seeing the outputs of those before it.
 
-    Theorem (seed 000 L1.2, seed 002 Prop. 8): as `Guarantee.compose`. Different kinds are restated in a common
+    Theorem [PDP21, L1.2], [Lal20, Prop. 8]: as `Guarantee.compose`. Different kinds are restated in a common
     currency one by one and then added, so that the order of the list does not matter.
     """
     listed = _listed(promises)
@@ -29,7 +29,7 @@ def sequential(promises: Iterable[Guarantee]) -> Guarantee:
 def parallel(promises: Iterable[Guarantee], *, touched: int = 1) -> Guarantee:
     """The promise of mechanisms that each see one part of the data, when a unit's rows lie in `touched` parts.
 
-    Theorem (parallel composition, seed 001, seed 003 Thm 14): adding or removing a unit changes at most `touched`
+    Theorem (parallel composition, [Har25], [Fre18, Thm 14]): adding or removing a unit changes at most `touched`
     parts, so the `touched` largest promises are composed; for one part that is the largest of all. A changed row
     may leave one part and enter another, so change-one promises are refused rather than undercharged.
 
@@ -51,7 +51,7 @@ def parallel(promises: Iterable[Guarantee], *, touched: int = 1) -> Guarantee:
 def together(promises: Sequence[Guarantee]) -> Guarantee:
     """The promise of releases that are shown together, as an answer and those that it refines.
 
-    Guarantee: basic composition (seed 000 L1.2), in the currency that all share. Beside an (ε, δ), a promise of
+    Guarantee: basic composition [PDP21, L1.2], in the currency that all share. Beside an (ε, δ), a promise of
     Gaussian noise is stated as one at the same δ first.
 
     >>> from giveortake.privacy import ApproxDP, GaussianDP, PureDP

@@ -96,7 +96,7 @@ class ZCDP(Guarantee):
         return raised_until(lambda tried: self.delta_at(tried) <= allowed, candidate, scale=max(candidate, self.rho))
 
     def epsilon_at_simple(self, delta: Number) -> Fraction:
-        """Theorem [BS16, Prop. 1.3], seed 001: ρ + 2√(ρ ln(1/δ)), rounded up; simple, and never below `epsilon_at`."""
+        """Theorem [BS16, Prop. 1.3], [Har25]: ρ + 2√(ρ ln(1/δ)), rounded up; simple, and never below `epsilon_at`."""
         return self.rho + 2 * sqrt_up(self.rho * log_up(1 / open_probability("delta", delta)))
 
     def approximate(self, delta: Number) -> ApproxDP:

@@ -1,6 +1,6 @@
 """The pair of laws that is worst for an (ε, δ) promise, and the exact curve δ(ε′) that follows from it.
 
-Theorem [KOV15]: every (ε, δ)-DP mechanism is post-processing of the mechanism of seed 002 eq. (22), (23), which
+Theorem [KOV15]: every (ε, δ)-DP mechanism is post-processing of the mechanism of [Lal20] eq. (22), (23), which
 with probability δ gives its input away and otherwise answers by randomized response. Hence the least δ′ at ε′ < ε is
 
     δ(ε′) = δ + (1 − δ)·(e^ε − e^ε′) / (1 + e^ε),
@@ -52,7 +52,7 @@ def epsilon_of_pair(epsilon: Fraction, delta: Fraction, allowed: Fraction) -> Fr
 
 
 def crude_delta(epsilon: Fraction, delta: Fraction, asked: Fraction) -> Fraction:
-    """The δ of seed 002 Prop. 9, δ + e^ε − e^ε′, rounded up; it is simple, and never below `delta_of_pair`."""
+    """The δ of [Lal20, Prop. 9], δ + e^ε − e^ε′, rounded up; it is simple, and never below `delta_of_pair`."""
     if asked > epsilon:
         raise InvalidParameter("epsilon", asked, f"is above the promise's own ε = {bound(epsilon)}")
     if asked == epsilon:

@@ -49,7 +49,7 @@ class Terms(TypedDict):
 class Guarantee(ABC):
     """A promise about one mechanism, or about everything that has been released so far.
 
-    Theorem (post-processing, seed 000 L1.6): whatever is computed from the releases alone keeps the promise, so
+    Theorem (post-processing, [PDP21, L1.6]): whatever is computed from the releases alone keeps the promise, so
     every method speaks about the releases and all their consequences. ProbabilisticDP is the one exception.
     """
 
@@ -61,7 +61,7 @@ class Guarantee(ABC):
     def compose(self, other: Guarantee) -> Guarantee:
         """The promise of both mechanisms together, the second chosen after seeing the first's output.
 
-        Theorem (adaptive composition, seed 000 L1.1, seed 002 Prop. 8, [BS16], [DRS22], [Mir17]): each kind adds in
+        Theorem (adaptive composition, [PDP21, L1.1], [Lal20, Prop. 8], [BS16], [DRS22], [Mir17]): each kind adds in
         its own currency. Different kinds are first restated in one of the two currencies by a cited theorem.
         """
         if not isinstance(other, Guarantee):
@@ -141,7 +141,7 @@ class Guarantee(ABC):
     def posterior(self, prior: Number, *, failure: Number | None = None) -> tuple[Fraction, Fraction]:
         """Bounds on the belief, after seeing the output, in a hypothesis believed before with probability `prior`.
 
-        The hypothesis is one of two neighbouring tables. Theorem (seed 002 eq. 5): where the privacy loss is within
+        The hypothesis is one of two neighbouring tables. Theorem [Lal20, eq. 5]: where the privacy loss is within
         ±ε, the belief stays between p / (p + e^ε(1 − p)) and p / (p + e^−ε(1 − p)).
 
         For PureDP this holds for every output. Other promises let some outputs give everything away, so nothing

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class PureDP(Guarantee):
     """ε-differential privacy.
 
-    Guarantee [DMNS06], seed 002 Def. 1: P[S] ≤ e^ε·Q[S] for all neighbours and all sets S of outputs.
+    Guarantee [DMNS06], [Lal20, Def. 1]: P[S] ≤ e^ε·Q[S] for all neighbours and all sets S of outputs.
 
     >>> PureDP("0.1").compose(PureDP("0.2"))
     PureDP('0.3')
@@ -51,15 +51,15 @@ class PureDP(Guarantee):
         store(self, (unit, neighbours), epsilon=positive("epsilon", epsilon))
 
     def repeat(self, times: int) -> PureDP:
-        """Theorem (seed 000 L1.2): k mechanisms together are kε."""
+        """Theorem [PDP21, L1.2]: k mechanisms together are kε."""
         return PureDP(raised("ε", whole("times", times) * self.epsilon), **self.terms)
 
     def group(self, size: int) -> PureDP:
-        """Theorem (seed 000 L1.7, seed 002 Prop. 1): k units cost kε."""
+        """Theorem [PDP21, L1.7], [Lal20, Prop. 1]: k units cost kε."""
         return PureDP(raised("ε", whole("size", size) * self.epsilon), **self.terms)
 
     def heaviest(self, parts: Sequence[Guarantee], count: int) -> PureDP:
-        """Theorem (seed 000 L1.1, L1.2): ε adds."""
+        """Theorem [PDP21, L1.1, L1.2]: ε adds."""
         largest = nlargest(count, (part.epsilon for part in parts if isinstance(part, PureDP)))
         return PureDP(raised("ε", sum(largest, Fraction(0))), **self.terms)
 
@@ -83,14 +83,14 @@ class PureDP(Guarantee):
         return ApproxDP(self.epsilon_at(delta), delta, **self.terms)
 
     def trade(self, epsilon: Number) -> ApproxDP:
-        """Theorem (seed 002 Prop. 9): (ε′, e^ε − e^ε′) for 0 ≤ ε′ < ε, rounded up. `delta_at` is the tight form."""
+        """Theorem [Lal20, Prop. 9]: (ε′, e^ε − e^ε′) for 0 ≤ ε′ < ε, rounded up. `delta_at` is the tight form."""
         asked = non_negative("epsilon", epsilon)
         if asked == self.epsilon:
             raise InvalidParameter("epsilon", epsilon, "is the promise's own, and leaves no δ to trade")
         return ApproxDP(asked, crude_delta(self.epsilon, Fraction(0), asked), **self.terms)
 
     def concentrated(self) -> ZCDP:
-        """Theorem [BS16, Prop. 1.4], seed 001: ρ = ε²/2."""
+        """Theorem [BS16, Prop. 1.4], [Har25]: ρ = ε²/2."""
         return ZCDP(raised("ρ", self.epsilon**2 / 2), **self.terms)
 
     def gaussian(self) -> GaussianDP:
@@ -139,13 +139,13 @@ class PureDP(Guarantee):
         return ((self.epsilon, Fraction(0)),)
 
     def loss_bound(self, failure: Fraction | None) -> Fraction:
-        """Theorem (seed 002 eq. 3): the loss never exceeds ε."""
+        """Theorem [Lal20, eq. 3]: the loss never exceeds ε."""
         return self.epsilon
 
     def belief_distance(self) -> Fraction:
         """How far apart, as a logarithm, beliefs formed with and without one unit's data can be: 2ε.
 
-        Theorem (seed 000 Thm 2.1): for every prior over whole tables, every output and every event, the posterior
+        Theorem [PDP21, Thm 2.1]: for every prior over whole tables, every output and every event, the posterior
         probability is within a factor e^2ε of the one formed had the unit's data been left out. Proof: numerator
         and denominator of Bayes' rule each change by a factor of at most e^ε.
         """

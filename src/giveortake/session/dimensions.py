@@ -1,6 +1,6 @@
 """The dimensions of a profile: how many rows and groups people have, how large their numbers are, in logarithmic bins.
 
-Guarantee (theory of histograms, seed 001): in each dimension a person falls into one bin, whatever their rows, so that
+Guarantee (theory of histograms, [Har25]): in each dimension a person falls into one bin, whatever their rows, so that
 nothing has to be bounded first. A person who is added or removed moves D histograms by 1 in L1 and √D in L2 together
 for D dimensions; one who is changed leaves a bin and enters another in each: 2D and √(2D).
 """

@@ -106,7 +106,7 @@ class Charge:
 class InteractiveMechanism:
     """Everything that stands between questions and rows. Sessions hold it; analysts do not.
 
-    Guarantee (interactive mechanisms, seed 001): whatever is asked, and however it depends on earlier answers, each
+    Guarantee (interactive mechanisms, [Har25]): whatever is asked, and however it depends on earlier answers, each
     answer is charged at every level before a row is read, and what the ledger refuses is not asked. So all answers
     together keep the budget of the population.
     """

@@ -140,7 +140,7 @@ def _price_of_keys(event: events.DiscoveredKeys | events.GaussianKeys) -> str:
 
 
 def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Number | None) -> list[str]:
-    """What a joint release saves (seed 000 Ex. 1.4, 1.5), and whether the noise would drown the answer (L1.7)."""
+    """What a joint release saves [PDP21, Ex. 1.4, 1.5], and whether the noise would drown the answer (L1.7)."""
     remarks = []
     touched, keys = made.stability.touched, made.stability.keys
     if keys is not None and keys > touched and made.columns:

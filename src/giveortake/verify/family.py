@@ -55,7 +55,7 @@ class RationalFunction:
 class Family:
     """The tables of a program for all 0 < p < 1.
 
-    Guarantee (seed 003, the exercise after Theorem 3): for every 0 < p < 1 the tight ε is the logarithm of the greatest
+    Guarantee ([Fre18], the exercise after Theorem 3): for every 0 < p < 1 the tight ε is the logarithm of the greatest
     of `ratios()`. Probabilities are polynomials with exact coefficients; a ratio is dropped only if Sturm's theorem
     shows it to be at most another one everywhere.
     """

@@ -37,7 +37,7 @@ def excess(p: Law, q: Law, ratio: Fraction) -> Fraction:
 def greatest_ratio(p: Law, q: Law, delta: Fraction = ZERO) -> Ratio:
     """Max over sets S with P[S] ≥ δ of (P[S] − δ) / Q[S].
 
-    Theorem (seed 004 Def. 2): the logarithm is the δ-approximate max divergence. Proof that prefixes suffice: for a
+    Theorem [Rot11, Def. 2]: the logarithm is the δ-approximate max divergence. Proof that prefixes suffice: for a
     given r, P[S] − r·Q[S] is greatest on the outputs whose own ratio exceeds r, which is a prefix when outputs are
     sorted by that ratio; so the r at which the maximum equals δ is attained by a prefix. ∎
     """
@@ -58,7 +58,7 @@ def greatest_ratio(p: Law, q: Law, delta: Fraction = ZERO) -> Ratio:
 
 
 def loss_exceeds(p: Law, q: Law, level: Level) -> Fraction:
-    """P[the outputs whose own ratio exceeds e^ε]: the δ of probabilistic privacy (seed 002 Def. 2)."""
+    """P[the outputs whose own ratio exceeds e^ε]: the δ of probabilistic privacy [Lal20, Def. 2]."""
     return sum((mass for output, mass in p.items() if _above(mass, q.get(output, ZERO), level)), remainder(p))
 
 
@@ -79,7 +79,7 @@ def least_miss_rate(p: Law, q: Law, fpr: Fraction) -> Fraction:
 
 
 def relative_entropy(p: Law, q: Law) -> LogSum | float:
-    """Σ P ln(P / Q) (seed 004 Def. 3), exactly; infinite where Q is zero and P is not."""
+    """Σ P ln(P / Q) [Rot11, Def. 3], exactly; infinite where Q is zero and P is not."""
     if remainder(p) or remainder(q):
         raise Unprovable("a law that was not enumerated to the end has no known entropy")
     if any(mass and not q.get(output, ZERO) for output, mass in p.items()):

@@ -38,7 +38,7 @@ def neighbouring_pairs(inputs: Sequence[Hashable], relation: Relation) -> tuple[
 
 
 def within(inputs: Sequence[Hashable], pairs: Iterable[Pair], distance: int) -> tuple[Pair, ...]:
-    """The ordered pairs that are joined by a path of at most `distance` steps (seed 000 L1.7)."""
+    """The ordered pairs that are joined by a path of at most `distance` steps [PDP21, L1.7]."""
     steps: dict[Hashable, list[Hashable]] = {x: [] for x in inputs}
     for x, y in pairs:
         steps[x].append(y)

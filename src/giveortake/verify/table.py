@@ -99,7 +99,7 @@ class Table:
         return Log(self.ratio(delta))
 
     def delta(self, epsilon: Log | Number = 0) -> Fraction:
-        """The least δ for which it is (ε, δ)-DP: the greatest P[S] − e^ε·Q[S] (seed 002 Def. 3); ε = ∞ allows all."""
+        """The least δ for which it is (ε, δ)-DP: the greatest P[S] − e^ε·Q[S] [Lal20, Def. 3]; ε = ∞ allows all."""
         level = Level(epsilon)
         if level.infinite:
             return self.remainder()
@@ -122,12 +122,12 @@ class Table:
         return [(Log(place), height) for place, height in corners(points)]
 
     def probabilistic_delta(self, epsilon: Log | Number = 0) -> Fraction:
-        """The least δ for which it is (ε, δ)-probabilistically private (seed 002 Def. 2): P[loss > ε]."""
+        """The least δ for which it is (ε, δ)-probabilistically private [Lal20, Def. 2]: P[loss > ε]."""
         level = Level(epsilon)
         return max((compare.loss_exceeds(self._law(x), self._law(y), level) for x, y in self._pairs), default=ZERO)
 
     def additive_secrecy(self) -> Fraction:
-        """The least δ of additive secrecy (seed 000 eq. 8): the greatest total variation distance, δ(0)."""
+        """The least δ of additive secrecy [PDP21, eq. 8]: the greatest total variation distance, δ(0)."""
         return self.delta(0)
 
     def tradeoff(self, fpr: Number, x: Any = None, y: Any = None) -> Fraction:
@@ -143,17 +143,17 @@ class Table:
     # -- two inputs -------------------------------------------------------------------------------------------
 
     def max_divergence(self, x: Any, y: Any, delta: Number = 0) -> Log:
-        """Ln max (P[S] − δ) / Q[S] over the sets with P[S] ≥ δ (seed 004 Def. 2); it may be negative if δ > 0."""
+        """Ln max (P[S] − δ) / Q[S] over the sets with P[S] ≥ δ [Rot11, Def. 2]; it may be negative if δ > 0."""
         return Log(compare.greatest_ratio(self._law(x), self._law(y), closed_probability("delta", delta)))
 
     def kl(self, x: Any, y: Any) -> LogSum | float:
-        """The Kullback–Leibler divergence Σ P ln(P/Q) (seed 004 Def. 3), exactly as a sum of logarithms."""
+        """The Kullback–Leibler divergence Σ P ln(P/Q) [Rot11, Def. 3], exactly as a sum of logarithms."""
         return compare.relative_entropy(self._law(x), self._law(y))
 
     def kl_bound(self, x: Any, y: Any) -> LogSum | float:
         """ε(e^ε − 1), ε the greater max divergence of the two orders: at least `kl(x, y)`.
 
-        Theorem (seed 004 Lemma 7); with r = e^ε it is (r − 1)·ln r.
+        Theorem [Rot11, Lemma 7]; with r = e^ε it is (r − 1)·ln r.
         """
         ratio = max(self._greatest(x, y, ZERO), self._greatest(y, x, ZERO))
         return math.inf if ratio == math.inf else LogSum([(Fraction(ratio) - 1, Fraction(ratio))])
@@ -170,7 +170,7 @@ class Table:
     def posterior(
         self, prior: Prior, output: Any, *, without: Callable[[Any], Any] | None = None
     ) -> dict[Any, Fraction]:
-        """What an attacker believes about the input after seeing an output (seed 000 eq. 4), by Bayes' rule.
+        """What an attacker believes about the input after seeing an output [PDP21, eq. 4], by Bayes' rule.
 
         `prior` maps inputs to probabilities that add up to one, or lists them in order; one number is the
         probability of the first of two inputs. `without` maps an input to the one in which a person's entry was
@@ -188,7 +188,7 @@ class Table:
     def belief_ratio(self, prior: Prior, without: Callable[[Any], Any]) -> Ratio:
         """The greatest factor between beliefs formed with and without a person, over outputs and events.
 
-        Theorem (seed 000 Thm 2.1): at most e^2ε. Where an output cannot occur without the person it is infinite.
+        Theorem [PDP21, Thm 2.1]: at most e^2ε. Where an output cannot occur without the person it is infinite.
         """
         if self.remainder():
             raise Unprovable("where paths were cut off, beliefs are not known exactly")
@@ -211,7 +211,7 @@ class Table:
     # -- new tables from old ----------------------------------------------------------------------------------
 
     def post_process(self, g: Callable[..., Any] | Mapping[Any, Any]) -> Table:
-        """The table of g(output), or of g(output, flip) if g tosses coins of its own (seed 000 L1.6).
+        """The table of g(output), or of g(output, flip) if g tosses coins of its own [PDP21, L1.6].
 
         g may be a mapping from every output to its image.
         """
@@ -227,7 +227,7 @@ class Table:
         return self._mapped(lambda _, law: _mixed((mass, images[output]) for output, mass in law.items()))
 
     def compose(self, other: Table | Callable[[Any], Table]) -> Table:
-        """Both outputs together, as a pair; `other` may be a function of the first output (seed 000 L1.1, L1.2)."""
+        """Both outputs together, as a pair; `other` may be a function of the first output [PDP21, L1.1, L1.2]."""
         seconds = {output: other if isinstance(other, Table) else other(output) for output in self.outputs}
         for second in seconds.values():
             if set(second.inputs) != set(self.inputs):
@@ -261,7 +261,7 @@ class Table:
         return self._mapped(lambda _, law: _mixed((mass, {image[output]: Fraction(1)}) for output, mass in law.items()))
 
     def group(self, size: int) -> Table:
-        """The same table where inputs up to `size` steps apart count as neighbours (seed 000 L1.7)."""
+        """The same table where inputs up to `size` steps apart count as neighbours [PDP21, L1.7]."""
         steps = whole("size", size)
         relation = _GROUPED if steps > 1 else self._relation
         return Table(self._laws, within(self.inputs, self._pairs, steps), self.paths, relation)

@@ -41,7 +41,7 @@ class LaplaceDesign(Design):
     """Some tables with Laplace noise; every marginal is a sum over the one of them that suits it best.
 
     Guarantee: a unit of m rows moves every table by at most m·X in L1, where X is the most that a row adds, and twice
-    that if it is changed. The prices of independent parts add up to no more than ε [DMNS06; seed 000 L1.2].
+    that if it is changed. The prices of independent parts add up to no more than ε [DMNS06], [PDP21, L1.2].
     """
 
     asked: AskedWorkload

@@ -20,7 +20,7 @@ from giveortake.privacy.units import ROW, Neighbours, Unit
 class Composed(Event):
     """Several releases from the same data, each chosen after seeing those before it.
 
-    Guarantee (seed 000 L1.2, seed 002 Prop. 8): the promises add, as in `sequential`.
+    Guarantee [PDP21, L1.2], [Lal20, Prop. 8]: the promises add, as in `sequential`.
     """
 
     kind: ClassVar[str] = "composed"
@@ -43,7 +43,7 @@ class Composed(Event):
 class Repeated(Event):
     """The same kind of release `times` times, queries chosen adaptively.
 
-    Guarantee (seed 000 L1.2): the promise adds, as in `Guarantee.repeat`.
+    Guarantee [PDP21, L1.2]: the promise adds, as in `Guarantee.repeat`.
     """
 
     kind: ClassVar[str] = "repeated"
@@ -67,7 +67,7 @@ class Repeated(Event):
 class Parallel(Event):
     """Releases from disjoint parts of the data, of which one unit touches at most `touched`.
 
-    Guarantee (seed 001, seed 003 Thm 14): the largest promises, as in `parallel`.
+    Guarantee [Har25], [Fre18, Thm 14]: the largest promises, as in `parallel`.
     """
 
     kind: ClassVar[str] = "parallel"

@@ -201,7 +201,7 @@ class RandomizedResponse(Event):
 class DiscoveredKeys(Event):
     """Keys found in the data and shown because enough units share them.
 
-    Guarantee [KKMN09], [DVG22], seed 002 §3: (ε, δ)-DP.
+    Guarantee [KKMN09], [DVG22], [Lal20, §3]: (ε, δ)-DP.
     """
 
     kind: ClassVar[str] = "discovered-keys"

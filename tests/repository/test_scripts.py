@@ -1,0 +1,54 @@
+"""The examples run, each leaves its picture, and their notebooks are made of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _make() -> Any:
+    specification = spec_from_file_location("make_examples", ROOT / "examples" / "make.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = module_from_spec(specification)
+    sys.modules[specification.name] = module
+    specification.loader.exec_module(module)
+    return module
+
+
+make = _make()
+EXAMPLES = make.examples()
+PAGE = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.xdist_group("examples")  # what is heavy is imported once
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_runs_and_leaves_its_picture(
+    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture = make.run(example, tmp_path)
+    assert picture.read_text(encoding="utf-8").startswith("<svg")
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_a_notebook_is_made_of_its_script_and_stores_no_output(example: Path) -> None:
+    stored = (make.NOTEBOOKS / f"{example.stem}.ipynb").read_text(encoding="utf-8")
+    assert stored == make.notebook(example.read_text(encoding="utf-8"))
+    cells = json.loads(stored)["cells"]
+    assert cells[0]["source"][0].startswith("# ")
+    assert all(not cell.get("outputs") for cell in cells)
+
+
+def test_every_example_is_on_the_page_with_its_picture() -> None:
+    for folder, suffix in (("../examples", "py"), ("../examples/notebooks", "ipynb"), ("examples", "svg")):
+        listed = set(re.findall(rf"\]\({re.escape(folder)}/(\w+)\.{suffix}\)", PAGE))
+        assert listed == {example.stem for example in EXAMPLES}
