@@ -11,6 +11,7 @@ from rich.table import Table
 
 from giveortake.cli.progress import progress
 from giveortake.errors import InvalidParameter, NotFound
+from harness import evidence
 from harness.report import Report
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def run(arguments: argparse.Namespace, folder: Path, out: Console) -> int:
             grid.add_row(name, _description(path))
         out.print(grid)
         return 0
+    if arguments.names == ["report"]:
+        return evidence.report(arguments, folder, out, lambda name: _description(found[name]))
     for name in _chosen([*arguments.names, *(["crash"] if arguments.crash else [])], found):
         said = (arguments.quick, arguments.peer_python, arguments.rows, arguments.data)
         with (

@@ -136,6 +136,14 @@ def test_a_revoked_token_is_refused_at_once_and_a_revoked_analyst_is_told_so(ser
     assert service.call("custodian", "POST", "/v1/analysts/bob/revoke", because).status_code == 200
     refused = service.answer("bob", COUNT, "revoked", epsilon="0.01")
     assert (refused.status_code, refused.json()["error"]["cause"]) == (403, "revoked")
+    service.service.pools["never granted"] = service.service.pools["visits"]
+    try:
+        service.service.doubt()
+        assert service.call("bob", "GET", "/v1/me").json()["datasets"] == ["visits"]
+        assert "never granted" in service.call("custodian", "GET", "/v1/me").json()["datasets"]
+    finally:
+        del service.service.pools["never granted"]
+        service.service.doubt()
     assert service.call("custodian", "POST", "/v1/analysts/bob/readmit", because).status_code == 200
     assert service.answer("bob", COUNT, "readmitted", epsilon="0.01").status_code == 200
 

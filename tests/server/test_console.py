@@ -208,6 +208,18 @@ def test_the_spend_may_be_what_the_budget_has_prices_for_and_a_repeat_is_told_as
     assert page.locator("svg.chart").count() == 1  # it burned down by what was charged
 
 
+def test_paper_holds_the_question_and_the_answer_and_no_buttons(desk: Desk, bob: Any) -> None:
+    release = desk.service.answer("bob", BY_REGION, "on paper", epsilon="0.011").json()["release_id"]
+    bob.goto(f"/ask/visits?release={release}")
+    bob.emulate_media(media="print")
+    assert bob.is_visible("#answer pre.paper")
+    assert bob.is_visible("#answer table")
+    for hidden in ("button", "input", "svg.meter", "nav"):
+        assert not any(bob.locator(hidden).nth(place).is_visible() for place in range(bob.locator(hidden).count()))
+    bob.emulate_media(media="screen")
+    assert not bob.is_visible("#answer pre.paper")
+
+
 def test_names_are_offered_from_the_schema_and_taken_by_keyboard(bob: Any) -> None:
     bob.goto("/ask/visits")
     bob.fill("#sql", "")
@@ -245,6 +257,7 @@ def test_a_used_up_allotment_says_who_can_grant_more(desk: Desk) -> None:
     page.fill("#sql", "SELECT COUNT(*) AS n FROM visits")
     page.click("button[value=price]")
     assert "too dear as it is" in page.text_content("#act")
+    assert "the custodian can grant more" in page.text_content(".state[data-cause=budget]")
     sent = page.request.post(
         "/ask/visits",
         form={"do": "ask", "sql": "SELECT COUNT(*) AS n FROM visits", "spend": "0.01"},
@@ -547,9 +560,10 @@ def test_every_screen_is_readable_by_everybody(scheme: str, desk: Desk) -> None:
         assert found.violations_count == 0, f"{path}: {found.generate_report()}"
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
     owner = desk.window("custodian", color_scheme=scheme, viewport=WIDE if wide else PHONE)
-    owner.goto("/custodian")
-    assert Axe().run(owner).violations_count == 0
-    assert owner.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for path in ("/custodian", "/approvals"):
+        owner.goto(path)
+        assert Axe().run(owner).violations_count == 0, path
+        assert owner.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
 
 
 def test_a_page_is_light_loads_only_what_is_ours_and_says_so(desk: Desk) -> None:

@@ -36,7 +36,15 @@ def _folder() -> Path:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="NAME", help="which benchmarks to run; all if none is named")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="which benchmarks to run, all if none is named; `report` writes docs/results.md",
+    )
+    parser.add_argument(
+        "--minutes", metavar="M", type=float, default=9.0, help="how long `report` may take; 9 unless stated"
+    )
     parser.add_argument("--list", action="store_true", help="say which benchmarks there are, and run none")
     parser.add_argument("--crash", action="store_true", help="kill writers of a ledger, a thousand times on each store")
     parser.add_argument("--quick", action="store_true", help="less work and fewer repetitions")
@@ -55,7 +63,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 COMMAND = Command(
     summary="measure speed beside a peer or a floor (from a source checkout)",
     description="Run benchmarks: medians of several rounds, in which ours, the peer and the floor take turns.",
-    examples=("giveortake bench --list", "giveortake bench noise --peer-python ~/opendp/bin/python --save"),
+    examples=(
+        "giveortake bench --list",
+        "giveortake bench report --minutes 9",
+        "giveortake bench noise --peer-python ~/opendp/bin/python --save",
+    ),
     add_arguments=_add_arguments,
     run=run,
 )

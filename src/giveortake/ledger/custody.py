@@ -199,6 +199,11 @@ class Custody(Office):
         with self.chain.looking() as draft:
             return approvals.listed(draft, analyst=analyst, waiting=waiting)
 
+    def granted(self, analyst: str) -> frozenset[str]:
+        """The data sets that an analyst was granted; also of one who was revoked since."""
+        with self.chain.looking() as draft:
+            return frozenset(name for whom, names in draft.book.grants if whom == analyst for name in names)
+
     def waiting(self) -> list[int]:
         """The requests that wait for approval."""
         with self.chain.looking() as draft:

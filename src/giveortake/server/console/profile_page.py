@@ -18,6 +18,8 @@ from giveortake.server.routes import Call, Result, Route
 from giveortake.server.schemas import of, text
 
 _SPEND = "0.1"
+_COLUMN = "column-"
+_BOUNDED = frozenset({"integer", "real", "decimal"})
 
 
 async def asked_for(call: Call) -> Result:
@@ -28,9 +30,10 @@ async def asked_for(call: Call) -> Result:
 async def made(call: Call) -> Result:
     """A profile for a spend; the same press again gives the same one."""
     table, epsilon = call.body["table"], call.body["epsilon"].strip()
-    key = key_of(kept_nonce(call.body), "profile", call.path["dataset"], table, epsilon)
+    columns = sorted(name.removeprefix(_COLUMN) for name in call.body if name.startswith(_COLUMN))
+    key = key_of(kept_nonce(call.body), "profile", call.path["dataset"], table, epsilon, *columns)
     try:
-        found: Any = await asking.profile(at(call, table=table, epsilon=epsilon, key=key))
+        found: Any = await asking.profile(at(call, table=table, epsilon=epsilon, columns=columns, key=key))
     except Refused as refused:
         return await _shown(call, said=told(refused), epsilon=epsilon)
     return await _shown(call, profile=found, epsilon=epsilon)
@@ -47,6 +50,8 @@ async def _shown(call: Call, *, profile: Any = None, said: Told | None = None, e
         here="profile",
         dataset=call.path["dataset"],
         tables=[table["name"] for table in it["tables"]],
+        unbounded=_unbounded(it),
+        bounds=[(name, *map(brief, ends)) for name, ends in (profile or {}).get("bounds", {}).items()],
         nonce=kept_nonce(call.body),
         epsilon=epsilon,
         left=f"{standing['left']} of {standing['whole']}",
@@ -59,6 +64,13 @@ async def _shown(call: Call, *, profile: Any = None, said: Told | None = None, e
     )
 
 
+def _unbounded(it: Any) -> list[str]:
+    """Columns of numbers of which nobody has said between which they lie."""
+    columns = [column for table in it["tables"] for column in table["columns"] if column["name"] != it["unit"]]
+    open_ones = (each for each in columns if each["kind"] in _BOUNDED and each["low"] is None)
+    return list(dict.fromkeys(each["name"] for each in open_ones if each.get("categories") is None))
+
+
 def _line(line: dict[str, float | None], best: Any) -> dict[str, Any]:
     told = {name: "no bound" if value is None else brief(value) for name, value in line.items() if name != "cap"}
     return {**told, "cap": f"{line['cap'] or 0:,.0f}", "best": line is best}
@@ -68,7 +80,11 @@ ROUTES = (
     Route("GET", "/profile/{dataset}", "analyst", "the form of a profile", asked_for, page=True),
     Route(
         *("POST", "/profile/{dataset}", "analyst", "make a profile", made),
-        body=of("epsilon", "table", epsilon=text(40), table=text(200), nonce=NONCE),
+        body={
+            **of("epsilon", "table", epsilon=text(40), table=text(200), nonce=NONCE),
+            "additionalProperties": text(10, 0),  # a box for each column, ticked or not there
+            "maxProperties": 500,
+        },
         page=True,
         touches=True,
     ),

@@ -44,6 +44,12 @@ _TITLES = {
     "internal": ("Something went wrong here", ONCE),
 }
 
+_HINTS = {  # where a page knows better what to do than a program is told
+    "revoked": "whoever keeps the data can let you in again",
+    "worker_lost": "",
+    "deadline": "",
+}
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -63,10 +69,21 @@ def told(refused: Refused, *, exhausted: bool = False) -> Told:
     cause = refused.cause.name
     error = refused.document["error"]
     title, charged = _TITLES.get(cause, ("This cannot be done", NOTHING))
-    hint = error.get("hint") or ""
+    hint = _HINTS.get(cause, error.get("hint") or "")
+    message = "" if cause in _HINTS else str(error.get("message") or "")
     if cause == "budget" and exhausted:
         title, hint = (
             "Your allotment is used up",
             "the custodian can grant more; what was released stays readable, free",
         )
-    return Told(cause, title, str(error.get("message") or ""), str(hint), charged)
+    return Told(cause, title, message, str(hint), charged)
+
+
+EXHAUSTED = Told(
+    "budget",
+    "Your allotment is used up",
+    "",
+    "the custodian can grant more; what was released stays readable, free",
+    NOTHING,
+    calm=True,
+)

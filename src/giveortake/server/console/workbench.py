@@ -19,7 +19,7 @@ from giveortake.server.console.pages import at, page, patiently, see
 from giveortake.server.console.release_pages import asked_again, record_of
 from giveortake.server.console.snippets import snippets
 from giveortake.server.console.spends import offered, usual_delta
-from giveortake.server.console.states import told
+from giveortake.server.console.states import EXHAUSTED, told
 from giveortake.server.console.views import answer_of, answer_view, quote_view, standing_view
 from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Result, Route
@@ -83,6 +83,8 @@ def _shown(call: Call, it: Any, form: Form, **found: Any) -> Result:
     quote, curve, document = found.get("quote"), found.get("curve"), found.get("answer")
     standing = it["standing"] if quote is None else quote["standing"]
     said = found.get("said")
+    if said is None and document is None and quote is not None and _is_exhausted(standing):
+        said = EXHAUSTED
     affordable = standing["affordable"] if form.currency == "epsilon" else None
     return page(
         call,
@@ -105,8 +107,12 @@ def _shown(call: Call, it: Any, form: Form, **found: Any) -> Result:
 
 
 def _told(refused: Refused, it: Any) -> Any:
-    left = it["standing"].get("affordable")
-    return told(refused, exhausted=left is not None and left < _EXHAUSTED)
+    return told(refused, exhausted=_is_exhausted(it["standing"]))
+
+
+def _is_exhausted(standing: Any) -> bool:
+    left = standing.get("affordable")
+    return left is not None and left < _EXHAUSTED
 
 
 def _first(it: Any) -> Form:
