@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -52,6 +53,22 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Times are printed when somebody wants them."""
     parser.addoption("--rooms", action="store_true", help="print how long the tests of each room took")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Whatever is collected stays: ten thousand tests and all modules are not searched for garbage, now or later."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """At the end it goes, so that what C++ holds of it is let go in order."""
+    gc.unfreeze()
 
 
 @pytest.hookimpl(wrapper=True)  # before xdist itself, which reads the groups when its turn comes
