@@ -95,7 +95,7 @@ def _continued(label: str, lines: list[str]) -> list[tuple[str, str]]:
 
 def _left(session: Session) -> str:
     try:
-        standing, left = session.standing(), session.affordable
+        standing, left = session.rest()
     except LedgerUnavailable:
         return html.facts([("budget", "its ledger is closed")])
     if standing.share is None or left is None:
