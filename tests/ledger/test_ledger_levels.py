@@ -334,3 +334,15 @@ def test_a_cap_given_later_counts_all_that_was_asked_before(place: Place) -> Non
         capped = ledger.change_budget(level, PureDP("0.2"), reason="from now on")
         assert capped.remaining == Fraction(1, 10)
         ledger.verify()
+
+
+def test_what_is_affordable_follows_every_charge_whoever_made_it(place: Place) -> None:
+    with place.open() as ledger, place.open() as other:
+        ledger.population("people", budget=PureDP(1), unit="person")
+        ledger.dataset("visits", population="people")
+        for left in (Fraction(1), Fraction(9, 10), Fraction(8, 10)):
+            for one in (ledger, other, other):  # a second look does not search again
+                standing, affordable = one.rest("visits")
+                assert standing == one.deciding("visits")
+                assert affordable == one.affordable(standing) == left
+            ledger.reserve(Pure("1/10"), dataset="visits")

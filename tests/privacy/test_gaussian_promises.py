@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from giveortake.errors import InvalidParameter
 from giveortake.privacy import ZCDP, GaussianDP, RenyiDP, gaussian_delta, gaussian_mu
-from giveortake.privacy.gaussian import _bisected_mu, _near_guess
+from giveortake.privacy.gaussian import _bisected_mu, _bisected_step, _near_guess, _near_guessed_step, rough_mu
 
 checked = settings(max_examples=60, deadline=None)
 
@@ -134,3 +134,18 @@ def test_the_greatest_mu_is_the_one_that_bisection_finds(epsilon: Fraction, delt
 def test_usual_promises_are_found_near_the_guess() -> None:
     usual = [(epsilon, delta) for epsilon in ("0.01", "0.1", "1", "3", "10") for delta in ("1e-5", "1e-8", "1e-12")]
     assert all(_near_guess(Fraction(epsilon), Fraction(delta)) is not None for epsilon, delta in usual)
+    for epsilon, delta in usual:
+        mu = gaussian_mu(epsilon, delta)
+        assert rough_mu(float(epsilon), float(delta)) == pytest.approx(float(mu), rel=1e-9)
+        assert _near_guessed_step(mu, -mu / 2, Fraction(delta)) is not None
+
+
+@given(
+    st.one_of(st.fractions(Fraction(1, 1000), 30), st.sampled_from([Fraction(1, 10**9), Fraction(100)])),
+    st.builds(lambda digit, exponent: Fraction(digit, 10**exponent), st.integers(1, 9), st.integers(1, 320)),
+)
+@settings(max_examples=40, deadline=None)
+def test_the_least_epsilon_is_the_one_that_bisection_finds(mu: Fraction, delta: Fraction) -> None:
+    start = max(-mu / 2, Fraction(-40))
+    near = _near_guessed_step(mu, start, delta)
+    assert near is None or near == _bisected_step(mu, start, delta)

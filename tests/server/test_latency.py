@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demo_service import COUNT
+from giveortake.server.application import Application
 from giveortake.server.latency import Departure, departure
+from giveortake.server.limits import InFlight
+from giveortake.server.log import Log
+from giveortake.server.metrics import Metrics
+from giveortake.server.refusals import Refused
+from giveortake.server.routes import Call, Principal, Route
 
 if TYPE_CHECKING:
     from demo_service import Running
@@ -47,3 +55,69 @@ def test_answers_refusals_and_failures_have_the_fixed_time_and_nothing_else_has(
     assert service.call("ann", "GET", "/v1/me").status_code == 200
     assert len(found) == len(asked)
     assert service.service.metrics.overruns["visits"] - before == overruns
+
+
+OUTCOMES: dict[str, Any] = {
+    "an answer": {"n": 41},
+    "a larger one": {"n": list(range(5000))},
+    "a refusal": Refused("budget"),
+    "a lost worker": Refused("worker_lost"),
+    "an error of ours": ValueError("of a row"),
+}
+
+
+@pytest.mark.parametrize(("fixed", "instants"), [(2.0, {102.0}), (None, {100.0, 100.1, 101.9})])
+def test_whatever_becomes_of_a_request_and_however_long_it_takes_it_leaves_at_the_same_instant(
+    monkeypatch: pytest.MonkeyPatch, fixed: float | None, instants: set[float]
+) -> None:
+    """A clock of our own: without a fixed time the same requests tell how long they took."""
+    clock, found = SimpleNamespace(now=0.0), set()
+
+    async def sleep(seconds: float) -> None:
+        clock.now += seconds
+
+    async def handler(call: Call) -> Any:
+        clock.now += call.body["seconds"]
+        outcome = OUTCOMES[call.body["outcome"]]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def send(message: Any) -> None:
+        found.add(round(clock.now, 6))
+
+    async def ask(application: Application, body: dict[str, Any]) -> None:
+        application._guard = guard_that_lets_in(body)
+        scope = {"type": "http", "method": "POST", "path": "/v1/datasets/visits/answer", "headers": []}
+        await application(scope, no_body, send)
+
+    monkeypatch.setattr("giveortake.server.application.time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr("giveortake.server.application.asyncio", SimpleNamespace(sleep=sleep))
+    route = Route("POST", "/v1/datasets/{dataset}/answer", "analyst", "an answer", handler, touches=True)
+    settings = SimpleNamespace(
+        latency={} if fixed is None else {"visits": fixed}, requests_per_second=9, burst=9, in_flight=9, patience=9
+    )
+    service: Any = SimpleNamespace(settings=settings, metrics=Metrics(), draining=False)
+    application = Application(service, [route], Log(None))
+    for outcome in OUTCOMES:
+        for seconds in (0.0, 0.1, 1.9):
+            clock.now = 100.0
+            asyncio.run(ask(application, {"outcome": outcome, "seconds": seconds}))
+    assert found == instants
+    assert not service.metrics.overruns
+
+
+def guard_that_lets_in(body: dict[str, Any]) -> Any:
+    async def principal(_scope: Any) -> Principal:
+        return Principal("token", "analyst", "ann", ("visits",))
+
+    async def read(*_: Any) -> dict[str, Any]:
+        return body
+
+    return SimpleNamespace(
+        principal=principal, require_role=lambda *_: None, in_flight=InFlight(9), query=lambda *_: {}, body=read
+    )
+
+
+async def no_body() -> Any:
+    raise AssertionError("the guard reads bodies")

@@ -60,7 +60,7 @@ def show(out: Console, session: Session, quote: Quote) -> None:
 
 def _facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
     facts = [cost_of(quote)]
-    standing, affordable = session.standing(), session.affordable
+    standing, affordable = session.rest()
     if standing.share is not None:
         left = "" if affordable is None else f"; a question of up to ε = {shown(affordable, 3)} is left"
         facts.append(("used so far", f"{shown(100 * standing.share, 3)} %{left}"))

@@ -18,6 +18,7 @@ from giveortake.compile.spends import MEAN_OF_PURE, Spend
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.mechanisms import DiscoveredHistogram, KeySelection, WeightedKeys
 from giveortake.privacy import gaussian_mu
+from giveortake.privacy.gaussian import rough_mu
 
 if TYPE_CHECKING:
     from giveortake.compile.measures import Measure
@@ -32,6 +33,8 @@ LENGTH = 1 << 16  # of a person's weights together; each of 50 keys gets 9,268 o
 _TWO_MARGINS = 2 * log(1 / 0.05)  # of Laplace noise of scale one, at 95 %
 _PARTS = 64  # shares of a spend are rounded to
 _DELTAS = tuple(Fraction(part, 16) for part in range(1, 9))  # shares of δ that are tried for finding keys
+_ALIKE = 1e-6  # of a threshold: more than doubles are wrong by
+_LEAST_ROUGH = 1e-4  # below it differences of doubles are not exact enough
 
 
 @final
@@ -213,17 +216,32 @@ def _is_alone(place: int, formula: Formula) -> bool:
 def key_delta(spend: Spend, most: Fraction) -> Fraction:
     """How much of a stated δ finds keys, `most` at most: as much as lowers the threshold of weights most.
 
-    The threshold is about z(δ_keys) / μ(ε, δ − δ_keys): both factors are public.
+    The threshold is about z(δ_keys) / μ(ε, δ − δ_keys): both factors are public. Doubles tell the choice, unless two
+    parts serve nearly alike: a question that was answered is found again by the exact one.
     """
     if spend.delta is None or spend.epsilon is None:
         return most
     epsilon, delta = spend.epsilon, spend.delta
 
-    def height(part: Fraction) -> float:
+    def height(part: Fraction, mu: float) -> float:
         chance = max(float(part * delta) / DEGREE, 1e-15)
-        return NormalDist().inv_cdf(1 - chance) / float(gaussian_mu(epsilon, delta * (1 - part)))
+        return NormalDist().inv_cdf(1 - chance) / mu
 
-    return min(most, min(_DELTAS, key=height) * delta)
+    try:
+        rough = sorted((height(part, _rough_mu(epsilon, delta * (1 - part))), part) for part in _DELTAS)
+        best = rough[0][1] if rough[0][0] * (1 + _ALIKE) < rough[1][0] else None
+    except (ArithmeticError, ValueError):
+        best = None
+    if best is None:
+        best = min(_DELTAS, key=lambda part: height(part, float(gaussian_mu(epsilon, delta * (1 - part)))))
+    return min(most, best * delta)
+
+
+def _rough_mu(epsilon: Fraction, delta: Fraction) -> float:
+    mu = rough_mu(float(epsilon), float(delta))
+    if not _LEAST_ROUGH < mu < 1 / _LEAST_ROUGH:
+        raise ArithmeticError(mu)  # doubles do not tell
+    return mu
 
 
 def with_key_delta(spend: Spend, pot: Fraction | None, rules: Rules) -> Spend:

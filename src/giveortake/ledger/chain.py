@@ -156,7 +156,7 @@ class Chain:
         """
         with self._held(), ExitStack() as stack:
             draft = self._caught_up(stack.enter_context(self.store.reading()), writable=False)
-            if not self._marked():
+            if not draft.is_marked and not self._marked():
                 if self.read_only:
                     self._wait_for_mark()
                 else:
@@ -209,7 +209,9 @@ class Chain:
             self.mark.move(self._book.head)
             self._at("mark moved")
         self._vouched = self._book.head
-        return Draft(self._book, transaction, self._filters, self._now, writable=writable, secret=self._secret_of)
+        draft = Draft(self._book, transaction, self._filters, self._now, writable=writable, secret=self._secret_of)
+        draft.is_marked = is_marked
+        return draft
 
     def _secret_of(self, create: bool) -> bytes | None:
         if self._secret is None:
@@ -217,7 +219,7 @@ class Chain:
         return self._secret
 
     def _marked(self) -> bool:
-        """Whether the mark has come as far as what was read. It is asked again: the first look came before reading."""
+        """Whether the mark has come meanwhile as far as what was read: the first look came before reading."""
         mark = self.mark.read()
         return mark is not None and mark.ledger == self._book.ledger and mark.number >= self._book.head.number
 

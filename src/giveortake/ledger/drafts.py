@@ -14,6 +14,7 @@ from giveortake.ledger.entries import NOTHING, RESTORE, canonical, digest, entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from fractions import Fraction
 
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.book import Book
@@ -54,6 +55,7 @@ class Filters:
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[str, Filter]] = {}
+        self._affordable: dict[int, tuple[str, Fraction]] = {}
 
     def of(self, level: Level, transaction: Transaction) -> Filter | None:
         """The filter of a level as the chain left it; None if the level has no cap of its own."""
@@ -71,6 +73,16 @@ class Filters:
         guard = filter_of(level.guarded, snapshot=json.loads(text))
         self._kept[level.number] = level.snapshot, guard
         return guard
+
+    def affordable(self, level: Level, transaction: Transaction) -> Fraction | None:
+        """The greatest ε, up to rounding, that a level's filter admits; searched once for each of its states."""
+        guard = self.of(level, transaction)
+        if guard is None or level.snapshot is None:
+            return None
+        known = self._affordable.get(level.number)
+        if known is None or known[0] != level.snapshot:
+            known = self._affordable[level.number] = level.snapshot, guard.affordable()
+        return known[1]
 
     def keep(self, level: int, snapshot: str, guard: Filter) -> None:
         """Remember a filter whose state has been committed."""
@@ -98,6 +110,7 @@ class Draft:
         self._filters = filters
         self._now = now
         self.writable = writable
+        self.is_marked = False  # whether the mark that was read before the entries remembers them all
         self.by: str | None = None  # who decides what is written here, if that is an administrative act
         self._secret = secret
 
@@ -125,6 +138,10 @@ class Draft:
     def filter_of(self, level: Level) -> Filter | None:
         """The filter of a level. It is shared: copy it before charging it."""
         return self._filters.of(level, self._transaction)
+
+    def affordable(self, level: Level) -> Fraction | None:
+        """The greatest ε, up to rounding, that a level's filter admits; None if it has no cap."""
+        return self._filters.affordable(level, self._transaction)
 
     def state_of(self, level: Level) -> str | None:
         """What the database holds as the state of a level's filter, unchecked."""

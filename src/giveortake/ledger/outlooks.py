@@ -52,8 +52,7 @@ def affordable(draft: Draft, level: Level) -> Fraction | None:
     """The greatest ε, up to rounding, of a pure release that a level would admit now; None if it has no cap."""
     if level.closed is not None:
         return Fraction(0)
-    guard = draft.filter_of(level)
-    return None if guard is None else guard.affordable()
+    return draft.affordable(level)
 
 
 def admits(draft: Draft, event: Event, *, dataset: str, analyst: str | None) -> bool:

@@ -44,6 +44,12 @@ class Till(Office):
         with self.chain.looking() as draft:
             return standing_of(draft, outlooks.deciding(draft, dataset, analyst))
 
+    def rest(self, dataset: str, *, analyst: str | None = None) -> tuple[Standing, Fraction | None]:
+        """The same level and what is affordable there, in one look."""
+        with self.chain.looking() as draft:
+            level = outlooks.deciding(draft, dataset, analyst)
+            return standing_of(draft, level), outlooks.affordable(draft, level)
+
     def outlook(self, event: Event, *, dataset: str, version: str, analyst: str | None = None) -> outlooks.Outlook:
         """All that a quote asks: the level that decides, whether every level admits an event, and paid profiles."""
         with self.chain.looking() as draft:

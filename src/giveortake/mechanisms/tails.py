@@ -25,6 +25,8 @@ _APART = 1.02  # scales closer than this are treated as this far apart, upwards,
 _PARTS = np.arange(1, 64) / 64  # of a stretch that is searched at once
 _STEPS = 10  # each of which finds six bits
 _LEAST_SQUARE = 1e-280
+_GRID = 2**40
+_UPWARDS = 1 + 2**-50  # more than the roundings of a formula in doubles
 _MOST = 8  # more Laplace terms than this are bounded by the moment method
 
 
@@ -68,18 +70,30 @@ Tail: TypeAlias = LaplaceTail | NormalTail
 
 
 def quantile(tails: Iterable[Tail], miss: float) -> float:
-    """The t with P[|Σ noise| > t] ≤ miss, the least up to rounding."""
-    laplace, normal = _scales(tails)
-    return _quantile(tuple(sorted(laplace)), tuple(sorted(normal)), miss)
+    """The t with P[|Σ noise| > t] ≤ miss, the least up to rounding, which is upwards.
+
+    A sum of normal noises is normal, and one Laplace noise has a formula. Other sums are searched once for each shape:
+    t grows with the greatest scale, and the others are taken as parts of it, rounded up to 2^-40.
+    """
+    found = _scales(tails)
+    laplace, normal = (sorted(float(scale) for scale in scales if scale > 0) for scales in found)
+    if not laplace:
+        return math.hypot(*normal) * _normal_quantile(miss) * _UPWARDS if normal else 0.0
+    if len(laplace) == 1 and not normal:
+        return -math.log(miss) * laplace[0] * _UPWARDS
+    greatest = max(*laplace, *normal)
+    return greatest * _quantile(_parts(laplace, greatest), _parts(normal, greatest), miss) * _UPWARDS
 
 
-@lru_cache(maxsize=256)
+def _parts(scales: Iterable[float], greatest: float) -> tuple[float, ...]:
+    return tuple(math.ceil(scale / greatest * _GRID) / _GRID for scale in scales)
+
+
+@lru_cache(maxsize=1024)
 def _quantile(laplace: tuple[float, ...], normal: tuple[float, ...], miss: float) -> float:
-    present: list[Tail] = [LaplaceTail(np.array([scale])) for scale in laplace if scale > 0]
-    present += [NormalTail(np.array([scale])) for scale in normal if scale > 0]
-    if not present:
-        return 0.0
-    high = sum((*laplace, *normal)) or 1.0
+    present: list[Tail] = [LaplaceTail(np.array([scale])) for scale in laplace]
+    present += [NormalTail(np.array([scale])) for scale in normal]
+    high = sum((*laplace, *normal))
     while plausible(np.array([high]), present, miss)[0]:
         high *= 2
     low = 0.0

@@ -208,16 +208,31 @@ def _near_guess(asked: Fraction, allowed: Fraction) -> Fraction | None:
     return None
 
 
-def _guessed_mu(asked: Fraction, allowed: Fraction) -> Fraction:
-    """Bisection in doubles, then three of Newton's steps: δ grows by the normal density at a for each unit of μ."""
-    epsilon, delta, low, high = float(asked), float(allowed), -200.0, 60.0
-    for _ in range(60):
+def rough_mu(epsilon: float, delta: float) -> float:
+    """`gaussian_mu` in doubles, for choices on which no promise rests: bisection, then two of Newton's steps.
+
+    δ grows by the normal density at a for each unit of μ. From μ = 1/10000 on the error is below one part in a billion.
+    """
+    low, high = -200.0, 60.0
+    for _ in range(30):
         middle = (low + high) / 2
-        away = epsilon / 2**middle - 2**middle / 2
-        beyond = math.exp(epsilon) * math.erfc((away + 2**middle) / math.sqrt(2)) / 2
-        low, high = (middle, high) if math.erfc(away / math.sqrt(2)) / 2 - beyond <= delta else (low, middle)
-    mu = Fraction(2**low)
-    for _ in range(3):
+        low, high = (middle, high) if _rough_delta(2**middle, epsilon) <= delta else (low, middle)
+    mu = 2**low
+    for _ in range(2):
+        slope = math.exp(-((epsilon / mu - mu / 2) ** 2) / 2) / math.sqrt(2 * math.pi)
+        mu -= (_rough_delta(mu, epsilon) - delta) / slope
+    return mu
+
+
+def _rough_delta(mu: float, epsilon: float) -> float:
+    away = epsilon / mu - mu / 2
+    return (math.erfc(away / math.sqrt(2)) - math.exp(epsilon) * math.erfc((away + mu) / math.sqrt(2))) / 2
+
+
+def _guessed_mu(asked: Fraction, allowed: Fraction) -> Fraction:
+    """What is found in doubles, and two more of Newton's steps."""
+    mu = Fraction(rough_mu(float(asked), float(allowed)))
+    for _ in range(2):
         distance = asked / mu - mu / 2
         with _enough_bits(mu):
             too_much = lower(_enclosed(mu, asked, distance)[1]) - allowed
@@ -232,14 +247,51 @@ def _gaussian_epsilon(mu: Fraction, delta: Fraction) -> Fraction:
     if _certainly_implies(mu, Fraction(0), delta):
         return Fraction(0)
     start = max(-mu / 2, Fraction(-_FAR))
-    low, high = 0, 2**_STEPS
+    found = _near_guessed_step(mu, start, delta)
+    return _epsilon_at_distance(mu, start, _bisected_step(mu, start, delta) if found is None else found)
+
+
+def _bisected_step(mu: Fraction, start: Fraction, delta: Fraction) -> int:
+    low, high = 0, 1 << _STEPS
     while high - low > 1:
         middle = (low + high) // 2
         if _certainly_implies(mu, _epsilon_at_distance(mu, start, middle), delta):
             high = middle
         else:
             low = middle
-    return _epsilon_at_distance(mu, start, high)
+    return high
+
+
+def _near_guessed_step(mu: Fraction, start: Fraction, delta: Fraction) -> int | None:
+    """The same step where the one before is certainly too early, at a guess or beside it; None if it is elsewhere."""
+    try:
+        first = _guessed_step(mu, start, delta)
+    except (ArithmeticError, ValueError):
+        return None
+
+    def holds(step: int) -> bool:
+        return _certainly_implies(mu, _epsilon_at_distance(mu, start, step), delta)
+
+    for step in (first, first + 1, first - 1):
+        if step - 1 > 0 and step < 2**_STEPS and holds(step) and not holds(step - 1):
+            return step
+    return None
+
+
+def _guessed_step(mu: Fraction, start: Fraction, delta: Fraction) -> int:
+    """Bisection in doubles, then three of Newton's steps: δ falls by μ e^ε Φ(−a − μ) for each unit of a."""
+    rough, allowed, low, high = float(mu), float(delta), float(start), float(_FAR)
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _rough_delta(rough, rough * (middle + rough / 2)) <= allowed else (middle, high)
+    away = Fraction(high)
+    for _ in range(3):
+        epsilon = mu * (away + mu / 2)
+        with _enough_bits(mu):
+            first, whole_curve = _enclosed(mu, epsilon, away)
+            too_much, slope = lower(whole_curve) - delta, lower(first - whole_curve) * mu
+        away = Fraction(round((away + too_much / slope) * _FINE), _FINE)
+    return math.ceil((away - start) / (_FAR - start) * (1 << _STEPS))
 
 
 def _certainly_implies(mu: Fraction, epsilon: Fraction, delta: Fraction) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, final
 
 from giveortake import frame, sql
 from giveortake.answers.confidence import Confidence
+from giveortake.answers.printable import with_article
 from giveortake.compile import Rules, Spend, Terms
 from giveortake.errors import InvalidParameter, LedgerUnavailable
 from giveortake.exact import open_probability, shown, spendable
@@ -342,7 +343,7 @@ class Session:
     @property
     def affordable(self) -> Fraction | None:
         """The greatest pure ε, up to rounding, that would be admitted now."""
-        return self._mechanism.ledger.affordable(self.standing())
+        return self.rest()[1]
 
     def admits(self, event: Event) -> bool:
         """Whether every level would admit an event now."""
@@ -408,6 +409,10 @@ class Session:
         """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
         return self._mechanism.standing()
 
+    def rest(self) -> tuple[Standing, Fraction | None]:
+        """The same, and the greatest pure ε, up to rounding, that it would admit now."""
+        return self._mechanism.ledger.rest(self._mechanism.dataset, analyst=self._mechanism.analyst)
+
     @property
     def key_pot(self) -> Fraction | None:
         """The δ set aside for finding keys, if the budget has one."""
@@ -441,10 +446,10 @@ class Session:
         )
         lines.extend(f"  {name}, public" for name in self.catalog.public)
         if self.budget.unit.column is not None:
-            lines.append(f"  rows without a {self.budget.unit.column} are left out")
+            lines.append(f"  rows without {with_article(self.budget.unit.column)} are left out")
             lines.append(f"  {self._mechanism.caps}")
         try:
-            standing, left = self.standing(), self.affordable
+            standing, left = self.rest()
         except LedgerUnavailable:
             return "\n".join([*lines, "  its ledger is closed"]) + ">"
         if standing.share is not None and left is not None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def standing_document(session: Session) -> dict[str, Any]:
     """The level that decides about the asker's next question."""
-    return _document(session.standing(), session.affordable)
+    return _document(*session.rest())
 
 
 def level_document(book: Ledger, standing: Standing) -> dict[str, Any]:

@@ -1,0 +1,161 @@
+"""A table behind `giveortake serve` in processes of its own, and clients that ask it, for benchmarks."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from giveortake import ledger as ledgers
+from giveortake.privacy import PureDP
+from giveortake.session.configuration import from_toml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+NAME = "trips"
+PROCESSES = 5  # two workers, a spare and two clerks
+TOML = """\
+[trips]
+source = "trips.csv"
+unit = "person_id"
+budget = {{ epsilon = "100" }}
+ledger = {ledger}
+new_population = "people of trips"
+rows_per_person = 4
+{mark}
+
+[trips.domains]
+region = ["north", "east", "south", "west", "coast", "islands"]
+amount = {{ bounds = [0, 500] }}
+
+[server]
+requests_per_second = 1000000
+burst = 1000000
+in_flight = 64
+waiting = 1000
+{server}
+"""
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Served:
+    """A service that runs: its address, the token of an analyst, and the front process."""
+
+    address: str
+    token: str
+    pid: int
+
+    @property
+    def workers(self) -> list[int]:
+        """Workers and clerks."""
+        text = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="ascii")
+        return [int(each) for each in text.split()]
+
+    def asked(self, method: str, path: str, body: Any = None) -> tuple[int, float]:
+        """The status of one request over a new connection, and how long it took."""
+        place = urlsplit(self.address)
+        with closing(http.client.HTTPConnection(str(place.hostname), place.port, timeout=120)) as connection:
+            return _timed(connection, self.token, method, path, body)[:2]
+
+
+@contextmanager
+def serving(
+    folder: Path, *, ledger: Path | None = None, table: str | None = None, server: str = "", budget: str = "50"
+) -> Iterator[Served]:
+    """Serve a table, the bundled one unless its CSV is given, on a new ledger or on one that is there."""
+    if table is None:
+        with as_file(files("giveortake").joinpath("data", "visits.csv")) as path:
+            table = path.read_text(encoding="utf-8")
+    (folder / "trips.csv").write_text(table, encoding="utf-8")
+    where, mark = (folder / "trips.ledger", folder / "mark") if ledger is None else (ledger, None)
+    said = "" if mark is None else f"mark = {json.dumps(str(mark))}"
+    toml = folder / "giveortake.toml"
+    toml.write_text(TOML.format(ledger=json.dumps(str(where)), mark=said, server=server), encoding="utf-8")
+    with from_toml(toml):
+        pass
+    with ledgers.open(where, mark=mark) as book:
+        analyst = f"bench {time.time_ns()}"
+        book.analyst(analyst, datasets=[NAME], budget=PureDP(budget), failures=10**6)
+        token = book.issue_token(role="analyst", analyst=analyst)[1]
+    command = [sys.executable, "-m", "giveortake", "serve", str(toml), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 (our own)
+        assert process.stdout is not None  # noqa: S101 (a pipe)
+        try:
+            served = Served(process.stdout.readline().rstrip().rpartition(" ")[2], token, process.pid)
+            _settled(served)
+            yield served
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _settled(served: Served) -> None:
+    """Wait until every worker and spare has started, so that nothing but requests takes CPU."""
+    before = -1.0
+    while len(served.workers) < PROCESSES or before != (before := sum(map(cpu, served.workers))):
+        time.sleep(1)
+
+
+def many(served: Served, clients: int, requests: int, make: Callable[[int], tuple[str, str, Any]]) -> dict[str, Any]:
+    """Threads that ask one after the other, each over a connection that stays open: how fast, and at what price."""
+    numbers, lock, times = iter(range(requests)), threading.Lock(), []
+    place = urlsplit(served.address)
+
+    def work() -> None:
+        with closing(http.client.HTTPConnection(str(place.hostname), place.port, timeout=120)) as connection:
+            while True:
+                with lock:
+                    number = next(numbers, None)
+                if number is None:
+                    return
+                status, seconds, content = _timed(connection, served.token, *make(number))
+                if status != 200:
+                    raise RuntimeError(content.decode())
+                times.append(seconds)
+
+    front, others = cpu(served.pid), sum(map(cpu, served.workers))
+    started = time.perf_counter()
+    threads = [threading.Thread(target=work) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    taken = time.perf_counter() - started
+    if len(times) != requests:
+        raise RuntimeError(f"{requests - len(times)} requests failed")
+    return {
+        "rate": requests / taken,
+        "times": times,
+        "front": (cpu(served.pid) - front) / requests,
+        "others": (sum(map(cpu, served.workers)) - others) / requests,
+    }
+
+
+def _timed(
+    connection: http.client.HTTPConnection, token: str, method: str, path: str, body: Any
+) -> tuple[int, float, bytes]:
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    content = None if body is None else json.dumps(body)
+    started = time.perf_counter()
+    connection.request(method, path, content, headers)
+    reply = connection.getresponse()
+    found = reply.read()
+    return reply.status, time.perf_counter() - started, found
+
+
+def cpu(pid: int) -> float:
+    """Seconds of CPU that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
