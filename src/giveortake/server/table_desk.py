@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Request: TypeAlias = dict[str, Any]
 
-SUFFIXES = (".csv", ".tsv", ".parquet", ".duckdb", ".csv.gz")
+SUFFIXES = (".csv", ".tsv", ".parquet", ".duckdb")
 _MOST_FILES = 500
 _DEEPEST = 4  # folders below a folder
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from giveortake.engines.duckdb.absent_files import absent
 from giveortake.engines.duckdb.csv_files import load_csv, separator_of
+from giveortake.engines.duckdb.database import open_database
 from giveortake.engines.duckdb.loaded_copies import SMALLEST, LoadedCopies, Original
 from giveortake.engines.protocol import Source
 from giveortake.engines.sql.dialect import double_quoted as identifier
@@ -265,7 +266,27 @@ def _attached(connection: duckdb.DuckDBPyConnection, name: str, path: Path, tabl
         raise NotFound(
             f"the database has no table {chosen!r}", hint=f"it has {', '.join(tables) or 'none'}: pass table="
         )
+    _require_within(path, chosen)
     return f"{alias}.{identifier(chosen)}", chosen
+
+
+def _require_within(path: Path, table: str) -> None:
+    """Refuse a view that reads what is not in its database: nobody has said that these files may be read."""
+    import duckdb as library  # noqa: PLC0415 (it is there)
+
+    with open_database(file=path, within=True) as alone:
+        (is_view,) = alone.execute("SELECT count(*) FROM duckdb_views() WHERE view_name = ?", [table]).fetchall()[0]
+        try:
+            if is_view:
+                alone.execute(f"DESCRIBE {identifier(table)}")
+        except library.Error:
+            outside = True
+        else:
+            outside = False
+    if outside:
+        raise InvalidParameter(
+            "source", path.name, f"has a view {table} that reads other files", hint="make a table of it"
+        )
 
 
 @final

@@ -17,6 +17,7 @@ from giveortake.server.schemas import of, text
 _FIELD = re.compile(r"c(\d{1,4})-(kind|low|high|values|longest)")
 _MOST_COLUMNS = 300
 _PROMISE = ("epsilon", "delta", "rho", "mu")
+_OTHERS, _SAME = "others", "same as "  # people: who adds a table has to say which
 _KINDS = {"text": "text", "integer": "whole numbers", "real": "numbers", "date": "dates"}
 
 
@@ -31,17 +32,18 @@ async def chosen(call: Call) -> Result:
 
 async def filled_in(call: Call) -> Result:
     """A file was chosen, or everything is said and the table is to be added."""
-    body = {name: value.strip() for name, value in call.body.items()}
+    body = {name: value if name.endswith("-name") else value.strip() for name, value in call.body.items()}
     file = {"file": body["file"], **({"table": body["table"]} if body.get("table") else {})}
     if body["do"] == "columns":
         try:
             found: Any = await added_tables.columns(replace(at(call), body=file))
         except Refused as refused:
             return await _shown(call, said=told(refused))
-        return await _shown(call, body=body, columns=found["columns"])
+        columns = [{"place": place, **each} for place, each in enumerate(found["columns"])]
+        return await _shown(call, body=body, columns=columns)
     columns = _columns(body)
     try:
-        said = _said(body, [each["name"] for each in columns]) | file
+        said = _said(body, {each["place"]: each["name"] for each in columns}) | file
         shaped(said, added_tables.TABLE)
         made: Any = await added_tables.add(replace(at(call), body=said))
     except Refused as refused:
@@ -53,33 +55,37 @@ async def filled_in(call: Call) -> Result:
 
 def _columns(body: dict[str, str]) -> list[dict[str, Any]]:
     """The columns as the form had them; which there are is checked again before anything is added."""
-    names = [name for place in range(_MOST_COLUMNS) if (name := body.get(f"c{place}-name"))]
-    return [{"name": name, "kind": body.get(f"c{place}-type") or None} for place, name in enumerate(names)]
+    return [
+        {"place": place, "name": body[f"c{place}-name"], "kind": body.get(f"c{place}-type") or None}
+        for place in range(_MOST_COLUMNS)
+        if f"c{place}-name" in body
+    ]
 
 
-def _said(body: dict[str, str], names: list[str]) -> dict[str, Any]:
-    """What the form says, in the words of the route."""
+def _said(body: dict[str, str], names: dict[int, str]) -> dict[str, Any]:
+    """What the form says, in the words of the route. What does not fit stays as it was said, and is refused there."""
     found: dict[str, Any] = {
         "name": body.get("name", ""),
         "unit": body.get("unit", ""),
         "budget": {name: body[name] for name in _PROMISE if body.get(name)},
         "domains": _domains(body, names),
     }
-    if body.get("people"):
-        found["population"] = body["people"]
-    elif body.get("name"):
-        found["new_population"] = f"people of {body['name']}"
-    if body.get("rows_per_person", "").isdigit():
-        found["rows_per_person"] = int(body["rows_per_person"][:9])
+    people = body.get("people", "")
+    if people == _OTHERS:
+        found["new_population"] = f"people of {found['name']}"
+    else:
+        found["population"] = people.removeprefix(_SAME)
+    if body.get("rows_per_person"):
+        found["rows_per_person"] = _whole(body["rows_per_person"])
     return found
 
 
-def _domains(body: dict[str, str], names: list[str]) -> dict[str, dict[str, Any]]:
+def _domains(body: dict[str, str], names: dict[int, str]) -> dict[str, dict[str, Any]]:
     """Columns of which something is known; those without a word stay out."""
     said: dict[str, dict[str, Any]] = {}
     for field, value in body.items():
         match = _FIELD.fullmatch(field)
-        if match is not None and value and int(match[1]) < len(names):
+        if match is not None and value and int(match[1]) in names:
             said.setdefault(names[int(match[1])], {})[match[2]] = _value(match[2], value)
     return {name: each for name, each in said.items() if set(each) - {"kind"}}
 
@@ -87,7 +93,11 @@ def _domains(body: dict[str, str], names: list[str]) -> dict[str, dict[str, Any]
 def _value(field: str, said: str) -> Any:
     if field == "values":
         return [each for part in said.splitlines() for each in map(str.strip, part.split(",")) if each]
-    return int(said) if field == "longest" and said.isascii() and said.isdigit() and len(said) < 10 else said
+    return _whole(said) if field == "longest" else said
+
+
+def _whole(said: str) -> int | str:
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 10 else said
 
 
 async def _shown(
