@@ -449,6 +449,8 @@ def test_a_table_is_added_by_a_form_that_reads_its_header_and_is_served_at_once(
     assert owner.locator("tbody tr").count() == 4
     owner.fill("input[name=name]", "trips")
     owner.select_option("select[name=unit]", "rider")
+    assert owner.input_value("select[name=people]") == ""  # who is in it, somebody has to say
+    owner.select_option("select[name=people]", "others")
     owner.fill("input[name=epsilon]", "1")
     owner.select_option("select[name=c2-kind]", "real")
     owner.fill("input[name=c2-low]", "0")

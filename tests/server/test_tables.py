@@ -6,10 +6,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.server import table_desk
+from giveortake.server.console import tables_page
 from giveortake.server.settings import Settings
 from giveortake.server.table_desk import TableDesk
 from giveortake.session.configuration import configurations
@@ -84,6 +86,28 @@ def test_no_row_is_looked_at(desk: TableDesk) -> None:
     found = table_desk.columns(desk, {"file": "trips.csv"})
     assert found == {"columns": [{"name": name, "kind": None} for name in ("person", "day", "fare", "note")]}
     assert HIDDEN not in str(found)
+
+
+def test_a_view_reads_its_own_database_and_no_other_file(desk: TableDesk) -> None:
+    outside = desk.toml.parent / "outside.csv"
+    with duckdb.connect(str(desk.folders[0] / "views.duckdb")) as database:
+        database.execute("CREATE TABLE kept (person INTEGER); CREATE VIEW inner_view AS SELECT person FROM kept")
+        database.execute(f"CREATE VIEW outer_view AS SELECT * FROM read_csv('{outside}')")
+    found = table_desk.columns(desk, {"file": "views.duckdb", "table": "inner_view"})
+    assert found == {"columns": [{"name": "person", "kind": "integer"}]}
+    with pytest.raises(InvalidParameter, match="reads other files") as told:
+        table_desk.columns(desk, {"file": "views.duckdb", "table": "outer_view"})
+    assert HIDDEN not in str(told.value)
+
+
+def test_columns_of_a_form_keep_their_places_whatever_they_are_called() -> None:
+    body = {"c0-name": "p", "c1-name": " ", "c2-name": "x", "c2-low": "0", "c2-high": "9", "rows_per_person": "1,000"}
+    names = {each["place"]: each["name"] for each in tables_page._columns(body)}
+    said = tables_page._said(body | {"people": "others", "name": "t"}, names)
+    assert said["domains"] == {"x": {"low": "0", "high": "9"}}
+    assert (said["new_population"], said["rows_per_person"]) == ("people of t", "1,000")  # which the route refuses
+    assert tables_page._said({"people": "same as x"}, {})["population"] == "x"
+    assert tables_page._said({}, {})["population"] == ""  # nobody said so: no people are called that
 
 
 def test_a_section_says_what_was_said_and_nothing_else(desk: TableDesk) -> None:

@@ -95,7 +95,7 @@ def files_of(source: Any) -> list[str]:
 def _usual_ledgers(file: str) -> list[str]:
     """Where the ledger of a file would usually be, and those of what it leads to, and of the folders that it is in."""
     around = [folder for folder in _folders(file) if folder.name and _covers(str(folder), file)]
-    named = [part for each in (file, *_inside(file), *around) for part in (str(each), os.path.realpath(each))]
+    named = [part for each in (Path(file), *_inside(file), *around) for part in (str(each), os.path.realpath(each))]
     return list({os.path.realpath(usual_ledger(part)): usual_ledger(part) for part in reversed(named)}.values())[::-1]
 
 
