@@ -134,3 +134,10 @@ def test_html_draws_an_interval_without_an_end_to_the_edge_with_an_arrow() -> No
     assert ("◂" in second, "▸" in second) == (False, True)
     assert "left:0.0%;width:100.0%" in third
     assert "<span" not in nothing
+
+
+def test_a_year_that_is_a_key_has_no_comma_in_it_on_any_face() -> None:
+    table = Answer([Column("year", [2010, 2011]), Column("n", [1204, 873], low=[1190, 859], high=[1218, 887])])
+    for face in (repr(table), table._repr_html_(), table.to_markdown()):
+        assert "2010" in face
+        assert "1,204" in face

@@ -105,8 +105,11 @@ def test_a_token_is_issued_shown_once_listed_and_revoked(book: Path, capsys: pyt
     assert admin(book, "analyst", "add", "ann", "--dataset", "visits", "--budget", "0.5") == 0
     capsys.readouterr()
     assert admin(book, "token", "issue", "--analyst", "ann", "--expires", "2099-01-31", "--by", "olga") == 0
-    text, told = capsys.readouterr().out.split("\n", 1)
-    assert "lets ann in until 2099-01-31 23:59 UTC" in told
+    issued = capsys.readouterr()
+    text = issued.out.removesuffix("\n")
+    assert text.startswith("got_")
+    assert len(text.split()) == 1  # so that TOKEN=$(…) holds the token alone
+    assert "lets ann in until 2099-01-31 23:59 UTC" in issued.err
     with gt.ledger.open(book) as ledger:
         found = ledger.authenticate(text)
         assert found is not None

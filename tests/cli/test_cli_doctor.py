@@ -52,7 +52,7 @@ def test_a_whole_ledger_is_well_and_a_lost_mark_is_ill(capsys: pytest.CaptureFix
     spend()
     code, found = told(capsys)
     assert (code, found["ledgers", "stays.ledger"]["state"]) == (0, "well")
-    assert found["state", "marks"]["told"] == "1 ledger and their marks are where they were"
+    assert found["state", "marks"]["told"] == "1 known and where it was, with the ledger"
     (mark,) = folder.glob("state/ledgers/*/mark")
     mark.write_bytes(b"?" * 1024)
     code, found = told(capsys, "stays.ledger")

@@ -265,3 +265,12 @@ def test_a_quote_beyond_the_whole_budget_says_so() -> None:
         assert "it is more than the whole budget" in str(s.sql(COUNT).quote(epsilon=2))
         s.sql(COUNT).answer(epsilon="0.9")
         assert "the budget does not admit it any more" in str(s.sql(COUNT).quote(epsilon="0.8"))
+
+
+def test_a_quote_says_that_a_pure_budget_has_no_price_for_gaussian_noise() -> None:
+    with gt.protect(pl.DataFrame({"x": [1, 2]}), name="t", unit=gt.ROW, budget=gt.PureDP(1)) as s:
+        told = str(s.sql(COUNT).quote(rho="1/1000"))
+        assert "the budget does not admit it: it has no price in this budget" in told
+        assert 'note: it has no price in this budget: epsilon="0.1", without δ' in told
+        assert "more than the whole budget" not in told
+        assert "has no price" not in str(s.sql(COUNT).quote(epsilon=2))

@@ -53,7 +53,7 @@ def as_rich(answer: Released) -> Any:
             table.add_column("", style="dim")
     texts: list[list[str]] = []
     for column in answer.columns:
-        pairs = [shown_with_margin(*row) for row in _head(column, _MOST_ROWS)]
+        pairs = [shown_cell(column, row) for row in _head(column, _MOST_ROWS)]
         texts += (
             [[value for value, _ in pairs], [beside for _, beside in pairs]]
             if column.has_interval
@@ -91,8 +91,14 @@ def as_html(answer: Released, rows: int = _MOST_ROWS, *, foot: bool = True) -> s
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{text}</small></div>"
 
 
+def shown_cell(column: Column, row: tuple[Value, Value, Value]) -> tuple[str, str]:
+    """A value, and what stands beside it. A whole number that is a key is written as it is: 2010 may be a year."""
+    value, beside = shown_with_margin(*row)
+    return (str(row[0]) if not column.has_interval and type(row[0]) is int else value), beside
+
+
 def _cells(column: Column, rows: int) -> list[str]:
-    pairs = [shown_with_margin(*row) for row in _head(column, rows)]
+    pairs = [shown_cell(column, row) for row in _head(column, rows)]
     widest = max((len(value) for value, _ in pairs), default=0)
     justified = [value.rjust(widest) if column.kind in NUMBERS else value.ljust(widest) for value, _ in pairs]
     texts = [f"{value} {beside}".rstrip() for value, (_, beside) in zip(justified, pairs, strict=True)]
@@ -104,7 +110,7 @@ def _cells(column: Column, rows: int) -> list[str]:
 def _html_cells(column: Column, most: int) -> list[str]:
     rows = _head(column, most)
     align = f'<td style="text-align:{_align(column)}">'
-    texts = [(escape(value), escape(beside)) for value, beside in (shown_with_margin(*row) for row in rows)]
+    texts = [(escape(value), escape(beside)) for value, beside in (shown_cell(column, row) for row in rows)]
     if not column.has_interval:
         return [f"{align}{value}</td>" for value, _ in texts]
     bars = _bars(rows)

@@ -23,3 +23,12 @@ def _escaped(letter: str) -> str:
     if letter in _JOINERS or category(letter) not in _HIDDEN:
         return letter
     return letter.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def with_article(name: str) -> str:
+    """A name after its article.
+
+    >>> with_article("user_id"), with_article("Employee ID")
+    ('a user_id', 'an Employee ID')
+    """
+    return f"{'an' if name[:1].lower() in {'a', 'e', 'i', 'o'} else 'a'} {name}"

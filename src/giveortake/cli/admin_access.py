@@ -8,8 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from giveortake.answers.printable import printable
+from giveortake.cli import streams
 from giveortake.cli.ledger import promised
 from giveortake.errors import GiveOrTakeError
+from giveortake.privacy import PureDP
 
 if TYPE_CHECKING:
     import argparse
@@ -47,7 +49,8 @@ def issue_token(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> 
     until = next(each.expires for each in ledger.tokens() if each.id == name)
     whom = "a custodian" if arguments.analyst is None else printable(arguments.analyst)
     out.print(text, soft_wrap=True, markup=False)
-    out.print(Text(f"It lets {whom} in until {_minute(until)}, and is not shown again: the ledger keeps its hash."))
+    told = f"It lets {whom} in until {_minute(until)}, and is not shown again: the ledger keeps its hash."
+    streams.report(f"{told}\n")  # beside the token, so that `TOKEN=$(…)` holds nothing else
 
 
 def revoke_token(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> None:
@@ -66,7 +69,7 @@ def list_approvals(ledger: Ledger, _arguments: argparse.Namespace, out: Console)
         out.print("no large spend was asked for")
     for each in sorted(found, key=lambda each: each.state != "waiting"):
         whom = "the custodian" if each.analyst is None else printable(each.analyst)
-        out.print(Text(f"{each.request}  {each.state}: {whom} asks {printable(each.dataset)}, {_price(each)}"))
+        out.print(Text(f"{each.request}  {each.state}: {whom} asks {printable(each.dataset)}, {_price(ledger, each)}"))
         for line in _lines(each):
             out.print(Text(f"  {line}"))
 
@@ -82,10 +85,11 @@ def _lines(approval: Approval) -> list[str]:
     return lines
 
 
-def _price(approval: Approval) -> str:
-    """What would be charged, as a promise if it makes one."""
+def _price(ledger: Ledger, approval: Approval) -> str:
+    """What would be charged, as a promise to those whom the data set protects, if it makes one."""
     try:
-        return promised(approval.event.guarantee())
+        to = ledger.deciding(approval.dataset).budget or PureDP(1)  # the people's budget says who, and against what
+        return promised(approval.event.guarantee(unit=to.unit, neighbours=to.neighbours))
     except GiveOrTakeError:
         return type(approval.event).__name__
 

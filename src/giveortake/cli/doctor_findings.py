@@ -201,7 +201,12 @@ def _marks(state: State) -> Iterator[Finding]:
             told["absent"].append(Finding("state", name, "absent", words, _RESTORE))
         else:
             whole += 1
-    yield Finding("state", "marks", "well", f"{whole} ledger{'s' * (whole != 1)} and their marks are where they were")
+    yield Finding(
+        "state",
+        "marks",
+        "well",
+        f"{whole} known and where {'they were' if whole != 1 else 'it was'}, with the ledger{'s' * (whole != 1)}",
+    )
     for kind in ("ill", "absent"):
         yield from told[kind][:_SHOWN]
         if len(told[kind]) > _SHOWN:
@@ -256,7 +261,8 @@ def _ledger(place: str, mark: str | None) -> Finding:
             report = ledger.verify()
     except (GiveOrTakeError, OSError, ImportError) as error:
         return _refused("ledgers", name, error)
-    told = f"whole: {report.entries} entries, {report.answers} answers, {report.levels} levels, and its mark agrees"
+    answers = f"{report.answers} answer{'s' * (report.answers != 1)}"
+    told = f"whole: {report.entries} entries, {answers}, {report.levels} levels, and its mark agrees"
     return Finding("ledgers", name, "well", told)
 
 

@@ -16,6 +16,7 @@ from giveortake.answers import Answer, Column
 from giveortake.answers.answer import Remark
 from giveortake.answers.caps import Caps
 from giveortake.answers.numbers import shown
+from giveortake.answers.printable import with_article
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.measures import PersonCount
 from giveortake.compile.outputs import Ratio, evaluated
@@ -351,7 +352,7 @@ def _notes(made: Measurement, caps: Caps | None) -> tuple[str, ...]:
             found.append("the number that decided which keys are shown is the answer: it is no number below that")
     person = made.question.relation.person
     if person is not None:
-        without = f"rows without a {person} are left out"
+        without = f"rows without {with_article(person)} are left out"
         found.append(without if caps is None else f"{caps}; {without}")
     bare = [name for name, formula in made.formulas if not formula.has_interval]
     if bare:

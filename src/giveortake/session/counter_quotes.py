@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.exact import counted, shown
+from giveortake.session.margins import unfitting
 
 if TYPE_CHECKING:
     from giveortake.answers.caps import Caps
@@ -39,6 +40,7 @@ class CounterQuote:
     is_charged: bool
     share: Fraction | None
     caps: Caps | None
+    remarks: tuple[str, ...] = ()
 
     @property
     def horizon(self) -> int:
@@ -91,8 +93,7 @@ class CounterQuote:
         if self.is_charged:
             return "it was charged before; going on costs nothing"
         if not self.admitted:
-            whole = self.share is None
-            return "it is more than the whole budget" if whole else "the budget does not admit it any more"
+            return "; ".join([unfitting(self.share, self.remarks), *(each.partition(": ")[2] for each in self.remarks)])
         return f"the budget admits it; that is {shown(100 * (self.share or Fraction(0)), 3)} % of a fresh budget"
 
     def _repr_html_(self) -> str:

@@ -33,7 +33,7 @@ from giveortake.mechanisms.square_root import SquareRoot
 from giveortake.plan import Aggregate, AggregateKind, Call, Column, Kind, Measured, Question, Scan
 from giveortake.plan.moments import moment_of
 from giveortake.session.counter_quotes import CounterQuote
-from giveortake.session.margins import share_of_budget
+from giveortake.session.margins import no_price, share_of_budget
 from giveortake.session.mechanism import Charge
 from giveortake.session.refusals import OTHER_BUDGET, rounded_gaussian_event, too_dear
 from giveortake.session.released_tables import counter_record
@@ -199,6 +199,7 @@ class Counter:
         mechanism, asked = self._mechanism, self._asked
         alone = asked.rows / float(self.spend.gaussian()) * math.sqrt(self.horizon)
         alone *= math.sqrt(2) if mechanism.budget.neighbours == "change-one" else 1.0
+        share = share_of_budget(mechanism.budget, self._event)
         return CounterQuote(
             str(self.spend),
             self.cost,
@@ -210,8 +211,9 @@ class Counter:
             self._terms.confidence,
             mechanism.admits(self._event),
             self._is_charged,
-            share_of_budget(mechanism.budget, self._event),
+            share,
             self._caps,
+            no_price(share, mechanism.budget, self._event, OTHER_BUDGET),
         )
 
     @property

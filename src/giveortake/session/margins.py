@@ -12,7 +12,7 @@ from giveortake import accounting, exact
 from giveortake.compile.outputs import QuantileOf
 from giveortake.compile.releases import without_data
 from giveortake.compile.weights import parts_of
-from giveortake.errors import BudgetExceeded, QueryRefused
+from giveortake.errors import BudgetExceeded, QueryRefused, Unpriced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -118,3 +118,30 @@ def share_of_budget(budget: Guarantee, event: Event) -> Fraction | None:
     except BudgetExceeded:
         return None
     return guard.share
+
+
+NO_PRICE = "it has no price in this budget"
+WITHOUT_DELTA = 'epsilon="0.1", without δ, asks for Laplace noise, which has one'
+
+
+def no_price(share: Fraction | None, budget: Guarantee, event: Event, instead: str = WITHOUT_DELTA) -> tuple[str, ...]:
+    """That a budget has no price for an event of any size, as Gaussian noise in a pure ε, and what has one, if so.
+
+    `share` is what `share_of_budget` says of it.
+    """
+    if share is None:
+        try:
+            _fresh(budget).copy().charge(event)
+        except Unpriced:
+            return (f"{NO_PRICE}: {instead}",)
+        except BudgetExceeded:
+            return ()
+    return ()
+
+
+def unfitting(share: Fraction | None, remarks: tuple[str, ...]) -> str:
+    """Why a budget does not admit what a quote is about, in words."""
+    if share is not None:
+        return "the budget does not admit it any more"
+    unpriced = any(each.startswith(NO_PRICE) for each in remarks)
+    return f"the budget does not admit it: {NO_PRICE}" if unpriced else "it is more than the whole budget"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from giveortake import exact
 from giveortake.answers import html
 from giveortake.answers.numbers import shown
+from giveortake.answers.printable import with_article
 from giveortake.errors import LedgerUnavailable
 from giveortake.plan import Kind
 from giveortake.plan.moments import moment_of
@@ -26,7 +27,7 @@ def session_page(session: Session) -> str:
     said = [("promise", str(session.budget))]
     if whom is not None:
         counts = str(session.caps) if session.caps.stated else "no caps are set: questions have to state their own"
-        said.append(("counts", f"{counts}; rows without a {whom} are left out"))
+        said.append(("counts", f"{counts}; rows without {with_article(whom)} are left out"))
     if not session.durable:
         said.append(("ledger", "in memory: what was spent is forgotten with the session"))
     tables = [

@@ -198,7 +198,8 @@ class Profile:
             for line in told[:: max(1, len(told) // _SHOWN)]:
                 share = self.left_out(rows_per_person=int(line["cap"]))
                 lines.append(f"  rows_per_person={line['cap']:,.0f} leaves out {_span(share)}")
-            lines.append(f"  {', '.join(f'{name}={cap}' for name, cap in self.caps().items())} leave 95 % as they are")
+            named = ", ".join(f"{name}={cap}" for name, cap in self.caps().items())
+            lines.append(f"  {named} leave 95 % of persons as they are")
         if self.bounds:
             lines.append(f"  domains={self.bounds!r}")
         lines.extend(f"note: {note}" for note in self.notes)

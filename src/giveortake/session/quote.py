@@ -13,7 +13,7 @@ from giveortake.plan.descriptions import undeclared_values
 from giveortake.privacy import events
 from giveortake.session import quote_documents
 from giveortake.session.best_caps import left_out_of
-from giveortake.session.margins import column_margins, quoted_miss, share_of_budget
+from giveortake.session.margins import column_margins, no_price, quoted_miss, share_of_budget, unfitting
 from giveortake.session.pages import quote_page
 from giveortake.session.worthless import doubt_about_keys, worthless
 
@@ -55,8 +55,7 @@ class Quote:
         lines = [f"cost: {self.spend} for the whole answer" + ("" if self.cost is None else f" ({self.cost!r})")]
         if self.share is not None:
             lines.append(f"that is {exact.shown(100 * self.share, 3)} % of a fresh budget")
-        refused = "it is more than the whole budget" if self.share is None else "the budget does not admit it any more"
-        lines.append("the budget admits it" if self.admitted else refused)
+        lines.append("the budget admits it" if self.admitted else unfitting(self.share, self.remarks))
         for name, margin in self.margins.items():
             lines.append(f"  {name} {_number(margin)}  (with {percent} %)")
         for name, text in self.noise.items():
@@ -96,13 +95,14 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
     margins: dict[str, float | str | None] = dict(column_margins(made, sure, n))
     measures = without_data(made.measures, made.noises)
     miss = quoted_miss(made, sure)
+    share = share_of_budget(mechanism.budget, made.event)
     for name, formula in made.formulas:
         if margins[name] is None and miss is not None:
             margins[name] = formula.margin_in_words(measures, miss)
     return Quote(
         cost=made.promise(mechanism.budget.unit),
         spend=str(asked.spend),
-        share=share_of_budget(mechanism.budget, made.event),
+        share=share,
         margins=margins,
         noise=noise_in_words(made),
         contributions=caps_in_words(made),
@@ -112,6 +112,7 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
         confidence=sure,
         advice=tuple(_advice(made)),
         remarks=(
+            *no_price(share, mechanism.budget, made.event),
             *(each for each in (asked.why, asked.refusal) if each is not None),
             *undeclared_values(asked.question),
             *_remarks(made, margins, n),

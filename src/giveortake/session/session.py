@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, final
 
 from giveortake import frame, sql
 from giveortake.answers.confidence import Confidence
+from giveortake.answers.printable import with_article
 from giveortake.compile import Rules, Spend, Terms
 from giveortake.errors import InvalidParameter, LedgerUnavailable
 from giveortake.exact import open_probability, shown, spendable
@@ -445,7 +446,7 @@ class Session:
         )
         lines.extend(f"  {name}, public" for name in self.catalog.public)
         if self.budget.unit.column is not None:
-            lines.append(f"  rows without a {self.budget.unit.column} are left out")
+            lines.append(f"  rows without {with_article(self.budget.unit.column)} are left out")
             lines.append(f"  {self._mechanism.caps}")
         try:
             standing, left = self.rest()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import InvalidParameter
 from giveortake.exact import counted, shown
+from giveortake.session.margins import unfitting
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -105,10 +106,7 @@ class WorkloadQuote:
 
     def _facts(self) -> list[str]:
         together = "each" if self.confidence.over == "cell" else "all together"
-        fits = "the budget admits it"
-        if not self.admitted:
-            whole = self.share is None
-            fits = "it is more than the whole budget" if whole else "the budget does not admit it any more"
+        fits = "the budget admits it" if self.admitted else unfitting(self.share, self.remarks)
         share = "" if self.share is None else f"; that is {shown(100 * self.share, 3)} % of a fresh budget"
         return [
             f"workload of {counted(len(self.lines), 'table')} at {self.spend}: {fits}{share}",

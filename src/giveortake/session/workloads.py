@@ -9,7 +9,7 @@ from giveortake.compile import Terms
 from giveortake.compile.postprocessing import ENTROPY
 from giveortake.engines.failures import failure
 from giveortake.errors import BudgetExceeded, InvalidParameter
-from giveortake.session.margins import share_of_budget
+from giveortake.session.margins import no_price, share_of_budget
 from giveortake.session.refusals import no_share, too_dear
 from giveortake.session.released_tables import workload_record
 from giveortake.session.sealed_draws import sealed_question
@@ -81,6 +81,7 @@ class WorkloadQuery:
         made, event = priced.made, pricing.event(priced.made.spend)
         chosen = said.margin is not None or said.share is not None
         cheaper = None if chosen else pricing.other_noise(made.spend, said.confidence)
+        share = share_of_budget(mechanism.budget, event)
         return WorkloadQuote(
             str(made.spend),
             made.event.guarantee(unit=mechanism.budget.unit, neighbours=mechanism.budget.neighbours),
@@ -88,10 +89,14 @@ class WorkloadQuery:
             tuple(lines_of(made.asked, made.design, said.confidence.miss(made.asked.cells))),
             said.confidence,
             priced.refusal is None and mechanism.admits(event),
-            share=share_of_budget(mechanism.budget, event),
+            share=share,
             caps=made.asked.counted,
             remaining=mechanism.standing().remaining,
-            remarks=(*_told(made), *(each for each in (priced.why, priced.refusal) if each is not None)),
+            remarks=(
+                *no_price(share, mechanism.budget, event),
+                *_told(made),
+                *(each for each in (priced.why, priced.refusal) if each is not None),
+            ),
             advice=() if cheaper is None else (cheaper,),
         )
 

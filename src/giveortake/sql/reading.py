@@ -26,11 +26,25 @@ if TYPE_CHECKING:
     from giveortake.plan import Catalog, Expression
     from giveortake.plan.questions import Output
 
+_EXAMPLES = "trips"  # the table of examples
 _CLAUSES = ("expressions", "from_", "joins", "where", "with_", "group", "having", "order", "limit")
 
 
 def read_text(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction | str]]:
-    """The question, and the options of BigQuery's clause."""
+    """The question, and the options of BigQuery's clause. Examples in refusals are about a table that there is."""
+    try:
+        return _read(text, catalog)
+    except QueryRefused as refusal:
+        if refusal.hint is not None and _EXAMPLES not in catalog.private and catalog.private:
+            there = next(iter(catalog.private))
+            named = there if there.isidentifier() else f'"{there.replace(chr(34), chr(34) * 2)}"'
+            QueryRefused.__init__(
+                refusal, refusal.message, hint=refusal.hint.replace(f"FROM {_EXAMPLES}", f"FROM {named}")
+            )
+        raise
+
+
+def _read(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction | str]]:
     plain, options = prepare(text)
     try:
         try:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from giveortake.errors import InvalidParameter
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.privacy.documents import promise_to_json
 from giveortake.session.session import mechanism_of
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
     from giveortake.plan.domains import Value
     from giveortake.session import Session
+
+_NUMBER = re.compile(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399})?")  # the ends of doubles have fewer digits
 
 
 def described(session: Session) -> dict[str, Any]:
@@ -111,7 +115,12 @@ def _number(number: Fraction | None) -> str | None:
 
 
 def _fraction(text: str | None) -> Fraction | None:
-    return None if text is None else Fraction(text)
+    """A number as `_number` wrote it, and nothing else: an exponent could stand for a number without end."""
+    if text is None:
+        return None
+    if not _NUMBER.fullmatch(text):
+        raise InvalidParameter("number", text[:40], "is not written as p or p/q", hint="upgrade the service")
+    return Fraction(text)
 
 
 def _value(value: Value) -> Any:

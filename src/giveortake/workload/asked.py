@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
+from giveortake.answers.printable import with_article
 from giveortake.compile import Caps
 from giveortake.compile.bins import MOST
 from giveortake.compile.caps import capped, unbounded
@@ -271,7 +272,7 @@ class AskedWorkload:
                 "the length is the root of the sum of the squares of a person's counts in the cells of a table, its "
                 "mean over tables weighed by their noise; how much that leaves out is not known"
             )
-        return [*found, f"rows without a {person} are left out"]
+        return [*found, f"rows without {with_article(person)} are left out"]
 
     def in_words(self) -> str:
         """What is asked, in a few words for the ledger; no value is in them."""

@@ -1659,9 +1659,9 @@ FROM d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
 
 -- vectors: gram
-SELECT coalesce(sum(w0 * w0), 0) AS a0,
-    coalesce(sum(w0 * w1), 0) AS a1,
-    coalesce(sum(w1 * w1), 0) AS a2
+SELECT coalesce(sum_no_overflow(w0 * w0), 0) AS a0,
+    coalesce(sum_no_overflow(w0 * w1), 0) AS a1,
+    coalesce(sum_no_overflow(w1 * w1), 0) AS a2
 FROM (SELECT *
   FROM (SELECT CAST(CAST(trunc(CAST(q0 AS DOUBLE) * f) AS BIGINT) AS INTEGER) AS w0,
         CAST(CAST(trunc(CAST(q1 AS DOUBLE) * f) AS BIGINT) AS INTEGER) AS w1
@@ -1669,8 +1669,8 @@ FROM (SELECT *
           CASE WHEN n <= 500 THEN CAST('1.0' AS DOUBLE) ELSE sqrt(CAST('500.0' AS DOUBLE) / CAST(n AS DOUBLE)) * CAST('0.9999999999999964' AS DOUBLE) END AS f
       FROM (SELECT *,
             CAST(q0 AS BIGINT) * q0 + CAST(q1 AS BIGINT) * q1 AS n
-        FROM (SELECT coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q0,
-              coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q1
+        FROM (SELECT CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0,
+              CASE WHEN CAST(v1 AS DOUBLE) >= CAST('10.0' AS DOUBLE) AND CAST(v1 AS DOUBLE) <= CAST('12.0' AS DOUBLE) THEN CAST(floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN 96 WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN 80 ELSE 0 END AS q1
           FROM (SELECT "x" AS v0,
                 "y" AS v1
             FROM (SELECT "x",
@@ -1699,8 +1699,8 @@ FROM (SELECT *
           FROM (SELECT q0 AS a0,
                 q0 * q1 AS a1,
                 1 AS a2
-            FROM (SELECT coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q0,
-                  coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q1
+            FROM (SELECT CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0,
+                  CASE WHEN CAST(v1 AS DOUBLE) >= CAST('10.0' AS DOUBLE) AND CAST(v1 AS DOUBLE) <= CAST('12.0' AS DOUBLE) THEN CAST(floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN 96 WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN 80 ELSE 0 END AS q1
               FROM (SELECT "x" AS v0,
                     "y" AS v1
                 FROM (SELECT "x",
@@ -1712,8 +1712,8 @@ FROM (SELECT *
   WHERE w0 * w0 * 1 + w1 * w1 * 1 + w2 * w2 * 1 <= 250000) AS u
 
 -- vectors: short sums
-SELECT coalesce(sum(q0), 0) AS a0
-FROM (SELECT coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q0
+SELECT coalesce(sum_no_overflow(q0), 0) AS a0
+FROM (SELECT CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0
   FROM (SELECT "x" AS v0
     FROM (SELECT "x"
       FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
@@ -1730,8 +1730,8 @@ FROM (SELECT unnest([CAST(b0 AS BIGINT), CAST(b1 AS BIGINT)]) AS code,
         CASE WHEN c0 IS NOT NULL AND c1 IS NOT NULL THEN 1 ELSE 0 END AS a1,
         CAST(0 + (CAST(0 AS BIGINT) * 2 + c0) AS BIGINT) AS b0,
         CAST(2 + (CAST((CAST(0 AS BIGINT) * 2 + c0) AS BIGINT) * 2 + c1) AS BIGINT) AS b1
-    FROM (SELECT coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q0,
-          coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q1,
+    FROM (SELECT CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0,
+          CASE WHEN CAST(v1 AS DOUBLE) >= CAST('10.0' AS DOUBLE) AND CAST(v1 AS DOUBLE) <= CAST('12.0' AS DOUBLE) THEN CAST(floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN 96 WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN 80 ELSE 0 END AS q1,
           d0.code AS c0,
           d1.code AS c1
       FROM (SELECT "r" AS k0,
@@ -5584,12 +5584,12 @@ FROM (SELECT *
               CAST(a1 AS DOUBLE) AS x1,
               CAST(a2 AS DOUBLE) AS x2
           FROM (SELECT p,
-                TRY_CAST(sum(q0 * q0) AS BIGINT) AS a0,
-                TRY_CAST(sum(q0 * q1) AS BIGINT) AS a1,
-                TRY_CAST(sum(q1 * q1) AS BIGINT) AS a2
+                sum_no_overflow(q0 * q0) AS a0,
+                sum_no_overflow(q0 * q1) AS a1,
+                sum_no_overflow(q1 * q1) AS a2
             FROM (SELECT r.p AS p,
-                  coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q0,
-                  coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q1
+                  CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0,
+                  CASE WHEN CAST(v1 AS DOUBLE) >= CAST('10.0' AS DOUBLE) AND CAST(v1 AS DOUBLE) <= CAST('12.0' AS DOUBLE) THEN CAST(floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN 96 WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN 80 ELSE 0 END AS q1
               FROM (SELECT "x" AS v0,
                     "y" AS v1,
                     "p" AS p
@@ -5620,12 +5620,12 @@ FROM (SELECT *
               CAST(a1 AS DOUBLE) AS x1,
               CAST(a2 AS DOUBLE) AS x2
           FROM (SELECT p,
-                TRY_CAST(sum(q0) AS BIGINT) AS a0,
-                TRY_CAST(sum(q0 * q1) AS BIGINT) AS a1,
-                TRY_CAST(sum(1) AS BIGINT) AS a2
+                sum_no_overflow(q0) AS a0,
+                sum_no_overflow(q0 * q1) AS a1,
+                sum_no_overflow(1) AS a2
             FROM (SELECT r.p AS p,
-                  coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q0,
-                  coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q1
+                  CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0,
+                  CASE WHEN CAST(v1 AS DOUBLE) >= CAST('10.0' AS DOUBLE) AND CAST(v1 AS DOUBLE) <= CAST('12.0' AS DOUBLE) THEN CAST(floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN 96 WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN 80 ELSE 0 END AS q1
               FROM (SELECT "x" AS v0,
                     "y" AS v1,
                     "p" AS p
@@ -5650,9 +5650,9 @@ FROM (SELECT *
             x0 * x0 * 1 AS n
         FROM (SELECT CAST(a0 AS DOUBLE) AS x0
           FROM (SELECT p,
-                TRY_CAST(sum(q0) AS BIGINT) AS a0
+                sum_no_overflow(q0) AS a0
             FROM (SELECT r.p AS p,
-                  coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q0
+                  CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0
               FROM (SELECT "x" AS v0,
                     "p" AS p
                 FROM (SELECT "p",
@@ -5685,8 +5685,8 @@ FROM (WITH rows AS MATERIALIZED (SELECT p,
                   unnest([CAST(CAST(0 + (CAST(0 AS BIGINT) * 2 + c0) AS BIGINT) AS BIGINT), CAST(CAST(2 + (CAST((CAST(0 AS BIGINT) * 2 + c0) AS BIGINT) * 2 + c1) AS BIGINT) AS BIGINT)]) AS code,
                   unnest([CAST(q0 AS BIGINT), CAST(1 AS BIGINT)]) AS a
               FROM (SELECT r.p AS p,
-                    coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q0,
-                    coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q1,
+                    CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0,
+                    CASE WHEN CAST(v1 AS DOUBLE) >= CAST('10.0' AS DOUBLE) AND CAST(v1 AS DOUBLE) <= CAST('12.0' AS DOUBLE) THEN CAST(floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN 96 WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN 80 ELSE 0 END AS q1,
                     d0.code AS c0,
                     d1.code AS c1
                 FROM (SELECT "r" AS k0,
@@ -5913,12 +5913,12 @@ FROM (SELECT *
               CAST(a1 AS DOUBLE) AS x1,
               CAST(a2 AS DOUBLE) AS x2
           FROM (SELECT p,
-                TRY_CAST(sum(q0 * q0) AS BIGINT) AS a0,
-                TRY_CAST(sum(q0 * q1) AS BIGINT) AS a1,
-                TRY_CAST(sum(q1 * q1) AS BIGINT) AS a2
+                sum_no_overflow(q0 * q0) AS a0,
+                sum_no_overflow(q0 * q1) AS a1,
+                sum_no_overflow(q1 * q1) AS a2
             FROM (SELECT r.p AS p,
-                  coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q0,
-                  coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q1
+                  CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0,
+                  CASE WHEN CAST(v1 AS DOUBLE) >= CAST('10.0' AS DOUBLE) AND CAST(v1 AS DOUBLE) <= CAST('12.0' AS DOUBLE) THEN CAST(floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN 96 WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN 80 ELSE 0 END AS q1
               FROM (SELECT "x" AS v0,
                     "y" AS v1,
                     "p" AS p
@@ -5949,12 +5949,12 @@ FROM (SELECT *
               CAST(a1 AS DOUBLE) AS x1,
               CAST(a2 AS DOUBLE) AS x2
           FROM (SELECT p,
-                TRY_CAST(sum(q0) AS BIGINT) AS a0,
-                TRY_CAST(sum(q0 * q1) AS BIGINT) AS a1,
-                TRY_CAST(sum(1) AS BIGINT) AS a2
+                sum_no_overflow(q0) AS a0,
+                sum_no_overflow(q0 * q1) AS a1,
+                sum_no_overflow(1) AS a2
             FROM (SELECT r.p AS p,
-                  coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q0,
-                  coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q1
+                  CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0,
+                  CASE WHEN CAST(v1 AS DOUBLE) >= CAST('10.0' AS DOUBLE) AND CAST(v1 AS DOUBLE) <= CAST('12.0' AS DOUBLE) THEN CAST(floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN 96 WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN 80 ELSE 0 END AS q1
               FROM (SELECT "x" AS v0,
                     "y" AS v1,
                     "p" AS p
@@ -5979,9 +5979,9 @@ FROM (SELECT *
             x0 * x0 * 1 AS n
         FROM (SELECT CAST(a0 AS DOUBLE) AS x0
           FROM (SELECT p,
-                TRY_CAST(sum(q0) AS BIGINT) AS a0
+                sum_no_overflow(q0) AS a0
             FROM (SELECT r.p AS p,
-                  coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q0
+                  CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0
               FROM (SELECT "x" AS v0,
                     "p" AS p
                 FROM (SELECT "p",
@@ -6014,8 +6014,8 @@ FROM (WITH rows AS MATERIALIZED (SELECT p,
                   unnest([CAST(CAST(0 + (CAST(0 AS BIGINT) * 2 + c0) AS BIGINT) AS BIGINT), CAST(CAST(2 + (CAST((CAST(0 AS BIGINT) * 2 + c0) AS BIGINT) * 2 + c1) AS BIGINT) AS BIGINT)]) AS code,
                   unnest([CAST(q0 AS BIGINT), CAST(1 AS BIGINT)]) AS a
               FROM (SELECT r.p AS p,
-                    coalesce(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q0,
-                    coalesce(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) END, 0) AS q1,
+                    CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0,
+                    CASE WHEN CAST(v1 AS DOUBLE) >= CAST('10.0' AS DOUBLE) AND CAST(v1 AS DOUBLE) <= CAST('12.0' AS DOUBLE) THEN CAST(floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN 96 WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN 80 ELSE 0 END AS q1,
                     d0.code AS c0,
                     d1.code AS c1
                 FROM (SELECT "r" AS k0,

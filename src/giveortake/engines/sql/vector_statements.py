@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from giveortake.engines.sql.statements import LESS, equal, named, select_rows, steps_of, told_apart
+from giveortake.engines.sql.statements import LESS, equal, named, quantised, select_rows, told_apart
 from giveortake.engines.vector_sums import MOST_OF_CELL
 from giveortake.plan import Kind
 
@@ -41,13 +41,14 @@ def vector_statement(printer: Printer, asked: VectorSum, dictionaries: Sequence[
 
 def _steps(printer: Printer, asked: VectorSum, dictionaries: Sequence[str]) -> str:
     """Values as steps q0, q1 …, none where one is missing, and the codes c0, c1 … of keys, which may be unknown."""
-    values = [
-        f"coalesce({steps_of(printer, asked.relation, each, i)}, 0) AS q{i}" for i, each in enumerate(asked.values)
-    ]
-    codes = [f"d{i}.code AS c{i}" for i in range(len(dictionaries))]
+    values = [f"{_in_steps(printer, asked, i)} AS q{i}" for i in range(len(asked.values))]
+    counted = [_code_of_integer(asked, i) for i in range(len(dictionaries))]
+    codes = [f"{code or f'd{i}.code'} AS c{i}" for i, code in enumerate(counted)]
     person = [] if asked.by_row else ["r.p AS p"]
     text = f"SELECT {', '.join([*person, *values, *codes]) or '1 AS one'} FROM ({vector_rows(printer, asked)}) AS r"
     for i, table in enumerate(dictionaries):
+        if counted[i] is not None:
+            continue
         nullable = None in (asked.columns[i].values or ())
         text += f" LEFT JOIN {table} AS d{i} ON {equal(printer, f'r.k{i}', f'd{i}.value', nullable)}"
     dialect = printer.dialect
@@ -56,6 +57,33 @@ def _steps(printer: Printer, asked: VectorSum, dictionaries: Sequence[str]) -> s
     if asked.relation.person is None:
         return _sampled_rows(dialect, asked, asked.sample, dialect.fence(text))
     return dialect.fence(f"{text} WHERE {_is_sampled(dialect, asked.sample, dialect.to_text('r.p'))}")
+
+
+def _in_steps(printer: Printer, asked: VectorSum, place: int) -> str:
+    """A value as whole steps, none if it is missing: what `quantised` says, by comparisons, which cost a quarter."""
+    summand, dialect = asked.values[place], printer.dialect
+    quantum = summand.quantum
+    assert summand.of is not None and quantum is not None  # noqa: S101, PT018 (values have both)
+    kind = summand.of.domain(asked.relation.schema).kind
+    if quantum.is_whole or quantum.shift or quantum.reach >= _NARROW - 1:
+        return f"coalesce({quantised(dialect, f'v{place}', kind, quantum)}, 0)"
+    real, low, high = dialect.real(f"v{place}"), dialect.double(quantum.low), dialect.double(quantum.high)
+    steps = f"CAST({dialect.lattice(real, quantum.granularity)} AS INTEGER)"
+    beyond = f"WHEN {real} > {high} THEN {quantum.most} WHEN {real} < {low} THEN {quantum.least}"
+    return f"CASE WHEN {real} >= {low} AND {real} <= {high} THEN {steps} {beyond} ELSE 0 END"
+
+
+def _code_of_integer(asked: VectorSum, place: int) -> str | None:
+    """The code of a key whose values are integers that follow each other: it needs no dictionary."""
+    column = asked.columns[place]
+    values = column.values or (None,)
+    first = values[0]
+    if column.expression.domain(asked.relation.schema).kind is not Kind.INTEGER or type(first) is not int:
+        return None
+    if values != tuple(range(first, first + len(values))):
+        return None
+    key = f"r.k{place}"
+    return f"CASE WHEN {key} BETWEEN {first} AND {first + len(values) - 1} THEN {key} - {first} END"
 
 
 def _is_sampled(dialect: Dialect, sample: Sample, name: str) -> str:
@@ -73,6 +101,17 @@ def _sampled_rows(dialect: Dialect, asked: VectorSum, sample: Sample, rows: str)
     return dialect.fence(f"SELECT * FROM ({numbered}) AS q WHERE {_is_sampled(dialect, sample, name)}")
 
 
+def _total(dialect: Dialect, steps: str, reach: int) -> str:
+    """A sum over all rows."""
+    return dialect.short_total(steps) if reach <= _SMALL else dialect.total(steps, reach)
+
+
+def _narrow_total(dialect: Dialect, asked: VectorSum, place: int) -> str:
+    """A sum over the rows of a person, in 64 bits."""
+    steps = _product(asked.components[place])
+    return dialect.short_total(steps) if asked.reach(asked.components[place]) <= _SMALL else dialect.narrow_total(steps)
+
+
 def _product(component: Component) -> str:
     """What a row adds to a component: at most 2³¹ steps, in integers of 32 bits or more."""
     return " * ".join(f"q{place}" for place in component.factors) or "1"
@@ -85,14 +124,14 @@ def _dense(printer: Printer, asked: VectorSum, rows: str) -> str:
     dialect, count = printer.dialect, len(asked.components)
     products = [_product(each) for each in asked.components]
     if asked.is_uncut:
-        sums = [dialect.total(each, asked.reach(asked.components[i])) for i, each in enumerate(products)]
+        sums = [_total(dialect, each, asked.reach(asked.components[i])) for i, each in enumerate(products)]
         return f"SELECT {_listed(sums, 'coalesce({}, 0)')} FROM ({rows}) AS q"
     if asked.by_row and asked.is_gram:
         return _gram(dialect, asked, rows)
     if asked.by_row:
         vectors = f"SELECT {_listed(products, '{}')} FROM ({rows}) AS q"
     else:
-        each = [dialect.narrow_total(product) for product in products]
+        each = [_narrow_total(dialect, asked, i) for i in range(count)]
         vectors = f"SELECT p, {_listed(each, '{}')} FROM ({dialect.by_person(rows)}) AS q GROUP BY p"
     checked = _checked(dialect, asked, vectors, [])
     sums = [dialect.total(f"w{i}", asked.bound) for i in range(count)]
@@ -131,7 +170,7 @@ def _gram(dialect: Dialect, asked: VectorSum, rows: str) -> str:
     shorter = dialect.fence(f"SELECT {_listed(cut, '{}', 'w')} FROM ({scaled}) AS q")
     check = " + ".join(f"CAST(w{i} AS BIGINT) * w{i}" for i in places)
     checked = f"SELECT * FROM ({shorter}) AS q WHERE {check} <= {asked.bound}"
-    sums = [dialect.total(f"w{i} * w{j}", asked.bound) for i, j in (each.factors for each in asked.components)]
+    sums = [_total(dialect, f"w{i} * w{j}", asked.bound) for i, j in (each.factors for each in asked.components)]
     return f"SELECT {_listed(sums, 'coalesce({}, 0)')} FROM ({checked}) AS q"
 
 
