@@ -418,5 +418,21 @@ def test_releases_are_published_from_the_command_line_and_one_as_a_page(
     ):
         assert cli.main(["publish", "trips.csv", *arguments, *WHOM]) == 2
         assert words in capsys.readouterr().err
-    assert cli.main(["publish", "trips.csv.ledger", "--to", "x.duckdb"]) == 2
-    assert "is a ledger" in capsys.readouterr().err
+
+
+def test_a_ledger_is_published_by_what_beside_it_says_what_it_is_about(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert query(COUNT, "--epsilon", "0.1") == 0
+    assert cli.main(["publish", "trips.csv.ledger", "--to", "x.duckdb", *WHOM]) == 0
+    text = TOML.replace("rows_per_person = 4", 'ledger = "trips.csv.ledger"')
+    (folder / "trips.toml").write_text(text)
+    capsys.readouterr()
+    assert cli.main(["publish", "trips.csv.ledger", "--to", "y.duckdb"]) == 0
+    assert "1 table and a catalogue" in capsys.readouterr().out
+    (folder / "trips.toml").write_text(text + text.replace("[trips", "[more"))
+    assert cli.main(["publish", "trips.csv.ledger", "--to", "z.duckdb"]) == 2
+    assert "[trips] of trips.toml, [more] of trips.toml" in capsys.readouterr().err
+    (folder / "other.ledger").touch()
+    assert cli.main(["publish", "other.ledger", "--to", "z.duckdb"]) == 2
+    assert "no TOML file or table beside it" in capsys.readouterr().err

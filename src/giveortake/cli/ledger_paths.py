@@ -1,11 +1,11 @@
-"""The path of a ledger as a command is given it; a configuration is none, and names one."""
+"""The path of a ledger as a command is given it; a configuration is none, and names one; and what a ledger is about."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from giveortake.errors import InvalidParameter, shown
-from giveortake.session.configuration import configurations
+from giveortake.errors import GiveOrTakeError, InvalidParameter, shown
+from giveortake.session.configuration import Configuration, configurations
 from giveortake.session.ledgers_beside import usual_ledger
 
 
@@ -16,3 +16,41 @@ def require_ledger(path: str, command: str) -> None:
     places = {section.ledger or usual_ledger(path) for section in configurations(path).values()}
     told = " or ".join(str(shown(place)) for place in sorted(places))
     raise InvalidParameter("ledger", path, f"is a TOML file; its ledger is {told}", hint=f"{command} {told}")
+
+
+def table_of(ledger: str) -> tuple[str, str | None]:
+    """The TOML file beside a ledger that speaks of it, with its section; else the table's file that it stands beside.
+
+    What a ledger keeps is read by what is declared about the table, and that is where somebody has said it.
+    """
+    place = Path(ledger)
+    found = [
+        (str(configuration), section.name)
+        for configuration in sorted(place.absolute().parent.glob("*.toml"))
+        for section in _sections(configuration)
+        if Path(section.ledger or usual_ledger(str(configuration))).resolve() == place.resolve()
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        told = ", ".join(f"[{section}] of {Path(file).name}" for file, section in found)
+        raise InvalidParameter(
+            "file", ledger, f"is the ledger of several tables: {told}", hint="name the TOML file, and --table SECTION"
+        )
+    table = ledger.removesuffix(".ledger")
+    if not Path(table).exists():
+        raise InvalidParameter(
+            "file",
+            ledger,
+            "is a ledger, and no TOML file or table beside it says what it is about",
+            hint="name the TOML file, or the table with --unit and --budget, as `giveortake query` takes it",
+        )
+    return table, None
+
+
+def _sections(configuration: Path) -> list[Configuration]:
+    """What a TOML file describes; somebody else's describes nothing."""
+    try:
+        return list(configurations(configuration).values())
+    except GiveOrTakeError:
+        return []

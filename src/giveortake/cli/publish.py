@@ -9,6 +9,7 @@ from rich.text import Text
 from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
+from giveortake.cli.ledger_paths import table_of
 from giveortake.cli.wording import in_options
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.publication import publish, report
@@ -22,12 +23,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.to is None and arguments.report is None:
         raise GiveOrTakeError("nothing says where to publish", hint="--to answers.duckdb, or --report release.html")
     if arguments.file.endswith(".ledger"):
-        raise InvalidParameter(
-            "file",
-            arguments.file,
-            "is a ledger: what it keeps is read by what is declared about the table",
-            hint="name the TOML file, or the table with --unit and --budget, as `giveortake query` takes it",
-        )
+        arguments.file, section = table_of(arguments.file)
+        arguments.table = arguments.table or section
     if arguments.report is not None and len(arguments.release) != 1:
         raise InvalidParameter(
             "--report", arguments.report, "is about one release", hint="--release ID; the table `releases` lists them"
@@ -70,6 +67,7 @@ COMMAND = Command(
     ),
     examples=(
         "giveortake publish trips.toml --to answers.duckdb",
+        "giveortake publish trips.csv.ledger --to answers/ --unit user_id --budget 1",
         "giveortake publish trips.toml --to postgresql://me@host/reports --analyst ann",
         "giveortake publish trips.toml --release 8a7afee9774886ca498d9cb1 --report release.html",
     ),
