@@ -406,8 +406,11 @@ def test_releases_are_published_from_the_command_line_and_one_as_a_page(
     assert "1 table and a catalogue, releases, are published" in told
     with gt.ledger.open("trips.csv.ledger") as book:
         (record,) = book.releases()
-    page = ["--release", record.id, "--report", "release.html"]
+    assert cli.main(["publish", "trips.csv", "--list", *WHOM]) == 0
+    assert record.id in capsys.readouterr().out
+    page = ["--release", record.id[:12], "--report", "release.html"]
     assert cli.main(["publish", "trips.csv", *page, "--to", "one.parquet", *WHOM]) == 0
+    assert "1 table is published" in capsys.readouterr().out
     assert "What is promised" in (folder / "release.html").read_text()
     assert (folder / "one.parquet").exists()
     for arguments, words in (
