@@ -439,3 +439,21 @@ def test_a_ledger_is_published_by_what_beside_it_says_what_it_is_about(
     (folder / "other.ledger").touch()
     assert cli.main(["publish", "other.ledger", "--to", "z.duckdb"]) == 2
     assert "no TOML file or table beside it" in capsys.readouterr().err
+
+
+def test_a_free_repeat_under_a_key_of_its_own_is_told_as_free(capsys: pytest.CaptureFixture[str]) -> None:
+    domains = {"region": ["north", "south"], "amount": (0, 50)}
+    with gt.protect(
+        "trips.csv",
+        unit="user_id",
+        budget=gt.ApproxDP(1, "1e-8"),
+        domains=domains,
+        rows_per_person=4,
+        ledger="trips.csv.ledger",
+    ) as session:
+        for key in ("one", "two"):
+            session.sql(COUNT).answer(epsilon="0.1", key=key)
+    assert cli.main(["ledger", "show", "trips.csv.ledger"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("ε = 0.1, ") == 1
+    assert "trips: free, asked before" in shown
