@@ -59,7 +59,7 @@ class Running:
 
 
 def _client() -> httpx.Client:
-    """One that keeps no connection: the service cuts those that say nothing for some seconds, however busy tests are."""
+    """One that keeps no connection: the service cuts those that say nothing for some seconds."""
     return httpx.Client(verify=False, limits=httpx.Limits(max_keepalive_connections=0))  # noqa: S501 (plain)
 
 
