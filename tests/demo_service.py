@@ -58,6 +58,11 @@ class Running:
         return gt.ledger.open(self.folder / "visits.ledger", mark=self.folder / "visits.mark")
 
 
+def _client() -> httpx.Client:
+    """One that keeps no connection: the service cuts those that say nothing for some seconds."""
+    return httpx.Client(verify=False, limits=httpx.Limits(max_keepalive_connections=0))  # noqa: S501 (plain)
+
+
 @contextmanager
 def running_demo(folder: Path, **settings: Any) -> Iterator[Running]:
     """The service of `serve --demo` with one worker and one spare, and two more analysts."""
@@ -76,7 +81,7 @@ def running_demo(folder: Path, **settings: Any) -> Iterator[Running]:
         "burst": 10_000.0,
     }
     chosen = replace(ready.settings, **{**usual, **settings})
-    with _in_a_thread(chosen) as (address, service, loop), httpx.Client(verify=False) as client:  # noqa: S501 (plain)
+    with _in_a_thread(chosen) as (address, service, loop), _client() as client:
         found = Running(address, service, tokens, folder, loop, client)
         for who in tokens:  # so that wrong tokens from the same address do not keep them out
             assert found.call(who, "GET", "/v1/me").status_code == 200

@@ -406,8 +406,11 @@ def test_releases_are_published_from_the_command_line_and_one_as_a_page(
     assert "1 table and a catalogue, releases, are published" in told
     with gt.ledger.open("trips.csv.ledger") as book:
         (record,) = book.releases()
-    page = ["--release", record.id, "--report", "release.html"]
+    assert cli.main(["publish", "trips.csv", "--list", *WHOM]) == 0
+    assert record.id in capsys.readouterr().out
+    page = ["--release", record.id[:12], "--report", "release.html"]
     assert cli.main(["publish", "trips.csv", *page, "--to", "one.parquet", *WHOM]) == 0
+    assert "1 table is published" in capsys.readouterr().out
     assert "What is promised" in (folder / "release.html").read_text()
     assert (folder / "one.parquet").exists()
     for arguments, words in (
@@ -436,3 +439,21 @@ def test_a_ledger_is_published_by_what_beside_it_says_what_it_is_about(
     (folder / "other.ledger").touch()
     assert cli.main(["publish", "other.ledger", "--to", "z.duckdb"]) == 2
     assert "no TOML file or table beside it" in capsys.readouterr().err
+
+
+def test_a_free_repeat_under_a_key_of_its_own_is_told_as_free(capsys: pytest.CaptureFixture[str]) -> None:
+    domains = {"region": ["north", "south"], "amount": (0, 50)}
+    with gt.protect(
+        "trips.csv",
+        unit="user_id",
+        budget=gt.ApproxDP(1, "1e-8"),
+        domains=domains,
+        rows_per_person=4,
+        ledger="trips.csv.ledger",
+    ) as session:
+        for key in ("one", "two"):
+            session.sql(COUNT).answer(epsilon="0.1", key=key)
+    assert cli.main(["ledger", "show", "trips.csv.ledger"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("ε = 0.1, ") == 1
+    assert "trips: free, asked before" in shown

@@ -90,6 +90,7 @@ def test_several_questions_have_one_charge(s: Any) -> None:
     answers = s.batch([COUNT, s.sql(MEAN)], epsilon="0.04")
     assert [len(each) for each in answers] == [6, 6]
     assert answers[0].release_id == answers[1].release_id
+    assert s.releases(newest_first=True)[0].tables == 2
     assert s.spent == spent + Fraction(1, 25)
 
 
@@ -114,7 +115,9 @@ def test_workloads_are_quoted_and_answered(s: Any) -> None:
     assert stacked["grouping"].values.count("region") == 6
     assert stacked.guarantee == answer["region"].guarantee
     assert (answer.to_csv() or "").splitlines()[0] == "grouping,region,n,n_low,n_high,n_consistent"
-    assert not next(each for each in s.releases(newest_first=True) if each.id == answer.release_id).readable
+    record = next(each for each in s.releases(newest_first=True) if each.id == answer.release_id)
+    assert (record.readable, record.tables) == (True, 2)
+    assert [each.to_dict() for each in s.release_tables(record.id)] == [each.to_dict() for each in answer]
     cube = s.workload("SELECT region, COUNT(*) AS visits FROM visits GROUP BY CUBE (region)")
     assert cube.answer(epsilon="0.04")["region"]["visits"].has_interval
 

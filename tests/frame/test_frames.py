@@ -154,7 +154,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: trips().group_by("user_id").agg(n=gt.count()), "names persons"),
     (lambda: trips().group_by("amount").agg(n=gt.count()), "groups are not made of real"),
     (lambda: trips().group_by("region").agg(region=gt.count()), "one name"),
-    (lambda: trips().group_by("region").agg(), "asks for rows"),
+    (lambda: trips().group_by("region").agg(), "asks for keys"),
     (lambda: trips().agg(n=3), "no aggregate"),  # type: ignore[arg-type]
     (lambda: trips().agg(s=gt.sum("tip")), "needs bounds"),
     (lambda: trips().group_by("region").order_by("m").agg(n=gt.count()), "`m` is no column"),

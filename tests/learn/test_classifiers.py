@@ -248,3 +248,17 @@ def test_shapes_have_a_number_and_a_band_for_each_bin_and_can_be_drawn() -> None
     assert effects["red"] - effects["green"] == pytest.approx(3, abs=0.4)
     assert all(0 < doubt < 1 for each in shapes.values() for _, _, doubt in each)
     assert "vega-lite" in model.plot().to_json()
+
+
+def test_bins_of_few_rows_are_drawn_to_the_rate_of_all_and_their_bands_say_that_little_is_known() -> None:
+    """One in ten says yes, in a group of 150 as in one of 2,000; noise is about 30 rows."""
+    colours = ["red"] * 150 + ["green"] * 2_000 + ["blue"] * 1_850
+    rows = pl.DataFrame({"colour": colours, "bought": ["yes" if place % 10 == 0 else "no" for place in range(4_000)]})
+    found = []
+    for _ in range(5):
+        with session(rows, domains={name: DOMAINS[name] for name in ("colour", "bought")}) as s:
+            fit = AdditiveClassifier("bought", ["colour"], mu="0.25").fit(s)
+        found.append(fit.predict_proba(pl.DataFrame({"colour": ["red"]}))[0, 1])
+        bands = {name: deviation for name, _, deviation in fit.shapes()["colour"]}
+        assert bands["red"] > bands["green"]
+    assert 0.05 < np.median(found) < 0.2  # at even odds before: 0.3 to 0.5

@@ -60,6 +60,10 @@ def test_every_table_of_every_kind_of_release_is_read_again_by_its_id(session: g
     assert [len(session.release_tables(each.id)) for each in (first, refined, batch, workload, counter, profile)] == [
         *(1, 1, 2, 4, 1, 1)
     ]
+    everything = (first, refined, batch, workload, counter, profile, run)
+    assert [(each.tables, each.readable) for each in everything] == [
+        *((1, True), (1, True), (2, True), (4, True), (1, True), (1, True), (0, False))
+    ]
     asked = session.workload(gt.workload.marginals(["region", "day"]) + gt.workload.ranges("amount", bins=5))
     again = asked.answer(rho="1/10")
     assert [table.to_dict() for table in session.release_tables(workload.id)] == [table.to_dict() for table in again]

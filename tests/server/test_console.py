@@ -337,6 +337,23 @@ def test_two_releases_are_compared_with_intervals_of_the_differences(desk: Desk,
     assert "Choose two releases" in bob.text_content("main")
 
 
+def test_a_workload_is_read_table_by_table(desk: Desk, bob: Any) -> None:
+    cube = "SELECT region, COUNT(*) AS n FROM visits GROUP BY CUBE (region)"
+    body = {"workload": {"sql": cube}, "terms": {"epsilon": "0.011"}, "key": "tables"}
+    desk.service.call("bob", "POST", "/v1/datasets/visits/workload", body).raise_for_status()
+    bob.goto("/releases/visits")
+    assert bob.locator("tbody tr:first-child input:disabled").count() == 2  # what is compared is one table
+    bob.click("tbody tr:first-child a")
+    first = bob.text_content("main")
+    assert "Table 1 of 2" in first
+    assert "Refine" not in first
+    bob.click("a:has-text('the next')")
+    assert "Table 2 of 2" in bob.text_content("main")
+    with bob.expect_download() as caught:
+        bob.click("a:has-text('csv')")
+    assert "n,n_low,n_high" in caught.value.path().read_text()
+
+
 def test_what_epsilon_means_is_told_for_mine_and_for_all(bob: Any) -> None:
     bob.goto("/meaning/visits")
     assert bob.locator("section svg.chart").count() == 6

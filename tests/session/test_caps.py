@@ -445,3 +445,18 @@ def test_best_caps_of_two_private_tables_are_refused_with_caps_that_can_be_state
             s.sql(MATCHED).quote(epsilon=1, caps="best")
         assert str(refusal.value.hint).endswith('rows_per_person={"flights": 10, "planes": 10}')
         assert s.sql(MATCHED).quote(epsilon=1, rows_per_person={"flights": 10, "planes": 10}).admitted
+
+
+@pytest.mark.parametrize("caps", [{"rows_per_person": 4}, {"groups_per_person": 2, "rows_per_group": 3}])
+@pytest.mark.parametrize("spend", ["epsilon", "mu"])
+def test_what_a_joint_release_saves_is_what_quotes_of_single_groups_say(caps: dict[str, Any], spend: str) -> None:
+    rows = pl.DataFrame({"p": [1, 2], "b": ["x", "y"]})
+    whole: dict[str, Any] = {spend: 1, **caps}
+    part = whole | {spend: 1 / 5 if spend == "epsilon" else 1 / 5**0.5}
+    part.pop("groups_per_person", None)
+    with gt.protect(rows, unit="p", budget=gt.ApproxDP(4, "1e-6"), domains={"b": list("vwxyz")}, name="t") as s:
+        together = s.sql("SELECT b, COUNT(*) AS n FROM t GROUP BY b").quote(**whole)
+        alone = s.sql("SELECT COUNT(*) AS n FROM t WHERE b = 'x'").quote(**part)
+        told = float(str(together).split("each would get ")[1].split(" times")[0])
+        seen = float(str(alone.margins["n"])) / float(str(together.margins["n"]))
+    assert seen == pytest.approx(told, rel=0.1)

@@ -86,7 +86,12 @@ def test_tables_are_counted_where_they_are_and_the_rows_that_are_made_show_what_
     name: str, request: pytest.FixtureRequest
 ) -> None:
     with _session(place(name, request)("t", _frame()), epsilon=200) as session:
-        made = gt.synth.synthesize(session, **ASKED | {"epsilon": 200})
+        told: list[tuple[int, int]] = []
+        made = gt.synth.synthesize(
+            session, **ASKED | {"epsilon": 200}, progress=lambda done, planned: told.append((done, planned))
+        )
+        assert told == sorted(told)  # a bar of rounds, on a terminal
+        assert told[-1][0] == told[-1][1] > 0
         assert len([entry for entry in session.history() if entry.kind == "reserved"]) == 1
     assert len(made) == pytest.approx(ROWS, abs=5)
     assert np.abs(made.model.counts("a", "b") - [[600, 0], [0, 300], [0, 0]]).max() < 5

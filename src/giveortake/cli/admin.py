@@ -53,6 +53,11 @@ def _for_adding(parser: argparse.ArgumentParser) -> None:
         "--failures", type=int, metavar="N", help="how many of their questions may fail; 3 unless stated"
     )
     parser.add_argument("--questions", type=int, metavar="N", help="how many questions they may ask at all")
+    parser.add_argument(
+        "--approval-above",
+        metavar="B",
+        help='a larger spend at once waits for `admin approval approve`: "0.1", "mu=0.5"',
+    )
 
 
 def _for_one_analyst(parser: argparse.ArgumentParser) -> None:

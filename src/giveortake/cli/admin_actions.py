@@ -44,6 +44,7 @@ def add_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> 
         budget=budget,
         failures=arguments.failures,
         questions=arguments.questions,
+        approval_above=None if arguments.approval_above is None else promise(arguments.approval_above, None),
         by=arguments.by,
     )
     cap = "" if granted.budget is None else f", up to {promised(granted.budget)}"

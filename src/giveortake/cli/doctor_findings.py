@@ -54,9 +54,18 @@ def findings(places: list[str]) -> Iterator[Finding]:
     yield from _extras()
     yield from _engines()
     yield from _state()
+    seen: set[str] = set()  # a ledger that a TOML file names is looked at once
     for place in places or _here():
         is_configuration = Path(place).suffix.lower() == ".toml"
-        yield from _configuration(place) if is_configuration else [_ledger(place, None)]
+        found = list(_configuration(place)) if is_configuration else [_ledger(place, None)]
+        yield from (each for each in found if each.group != "ledgers" or _once(each.name, seen))
+
+
+def _once(name: str, seen: set[str]) -> bool:
+    place = name if is_address(name) else os.path.realpath(name)
+    is_new = place not in seen
+    seen.add(place)
+    return is_new
 
 
 # -- what is installed ----------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def _verify(ledger: Ledger, arguments: argparse.Namespace) -> int:
     out.print(Text.assemble(("whole", "bold green"), f"  {printable(ledger.name)}"), soft_wrap=True)
     out.print(
         f"{report.entries} entries follow one another, {report.reservations} reservations were admissible when they "
-        f"were made, {report.answers} have an answer, and what {report.levels} levels have spent follows from them."
+        f"were made, {report.answers} answers are kept, and what {report.levels} levels have spent follows from them."
     )
     out.print(f"last hash  {report.head}", soft_wrap=True)
     return 0
@@ -178,7 +178,8 @@ def _summary(entry: Entry, neighbours: Mapping[str, Neighbours]) -> str:
         case "reserved":
             who = "" if content["analyst"] is None else f"{content['analyst']} asks "
             asked = str(content.get("asked", "")).replace(f" in {content['dataset']}", "")
-            cost = price(content["event"], neighbours[content["dataset"]])
+            is_free = not content["levels"]  # it was asked before, and nobody is charged
+            cost = "free, asked before" if is_free else price(content["event"], neighbours[content["dataset"]])
             return f"{who}{content['dataset']}: {cost}{', ' if asked else ''}{asked}"
         case "settled":
             return f"the answer to entry {content['reservation']}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.table import Table
 from rich.text import Text
 
 from giveortake.answers.printable import printable
@@ -11,17 +12,23 @@ from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.ledger_paths import table_of
 from giveortake.cli.wording import in_options
-from giveortake.errors import GiveOrTakeError, InvalidParameter
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.publication import publish, report
 
 if TYPE_CHECKING:
     import argparse
 
+    from giveortake.ledger import ReleaseRecord
+    from giveortake.session import Session
+
+_SHORTEST_ID = 8  # digits
+
 
 def run(arguments: argparse.Namespace) -> int:
     """Publish, and say what was written and what was not."""
-    if arguments.to is None and arguments.report is None:
-        raise GiveOrTakeError("nothing says where to publish", hint="--to answers.duckdb, or --report release.html")
+    if arguments.to is None and arguments.report is None and not arguments.list:
+        hint = "--to answers.duckdb, or --report release.html; --list shows what there is"
+        raise GiveOrTakeError("nothing says where to publish", hint=hint)
     if arguments.file.endswith(".ledger"):
         arguments.file, section = table_of(arguments.file)
         arguments.table = arguments.table or section
@@ -32,14 +39,44 @@ def run(arguments: argparse.Namespace) -> int:
     with in_options(arguments):
         session, _ = session_options.open_session(arguments)
         with session:
+            known = _releases(session) if arguments.list or arguments.release else []
+            if arguments.list:
+                terminal().print(_listed(known))
+            chosen = [_whole_id(each, known) for each in arguments.release]
             if arguments.to is not None:
-                found = publish(session, arguments.to, release=arguments.release or None, schema=arguments.schema)
+                found = publish(session, arguments.to, release=chosen or None, schema=arguments.schema)
                 for line in str(found).splitlines():
                     terminal().print(Text(printable(line)))
             if arguments.report is not None:
-                report(session, arguments.release[0], arguments.report)
-                terminal().print(Text(f"{printable(arguments.report)} is a page of release {arguments.release[0]}"))
+                report(session, chosen[0], arguments.report)
+                terminal().print(Text(f"{printable(arguments.report)} is a page of release {chosen[0]}"))
     return 0
+
+
+def _releases(session: Session) -> list[ReleaseRecord]:
+    """All that was paid for, the oldest first."""
+    found: list[ReleaseRecord] = []
+    while page := session.releases(after=found[-1].id if found else None):
+        found += page
+    return found
+
+
+def _listed(known: list[ReleaseRecord]) -> Table:
+    shown = Table("release", "when", "who", "what", box=None, pad_edge=False)
+    for each in known:
+        when = each.at[:16].replace("T", " ")
+        shown.add_row(
+            each.id, when, printable(each.analyst or "owner"), printable(" ".join((each.asked or "").split()))
+        )
+    return shown
+
+
+def _whole_id(said: str, known: list[ReleaseRecord]) -> str:
+    """The id that begins so, if there is but one: published tables have the first twelve digits in their names."""
+    found = [each.id for each in known if each.id.startswith(said)]
+    if len(said) >= _SHORTEST_ID and len(found) == 1:
+        return found[0]
+    raise NotFound(f"there is no release {said!r}", hint="--list shows them")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +89,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     where.add_argument(
         "--release", action="append", default=[], metavar="ID", help="this one alone; several if said several times"
+    )
+    where.add_argument(
+        "--list", action="store_true", help="show what was released, with ids; nothing is written for it"
     )
     where.add_argument("--schema", metavar="NAME", default="giveortake", help="of a database; giveortake unless stated")
     where.add_argument("--report", metavar="FILE.html", help="a page of the one release: no script, nothing loaded")

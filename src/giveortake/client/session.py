@@ -17,7 +17,7 @@ from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.documents import question_to_json
 from giveortake.privacy.documents import fraction, promise_from_json
 from giveortake.wire.profile_documents import profile_of
-from giveortake.wire.release_documents import entry_of, places_of, release_of
+from giveortake.wire.release_documents import entry_of, release_of
 from giveortake.wire.schema_documents import origin_of
 from giveortake.wire.standing_documents import amount_of
 
@@ -231,8 +231,8 @@ class RemoteSession:
 
     def release_tables(self, release_id: str) -> list[Answer]:
         """Every table that was released under an id: one of a question, all of a batch or a workload, in order."""
-        count = places_of(self.release_record(release_id))
-        places = [None] if count == 1 else range(count)
+        count = self.release_record(release_id).tables
+        places = range(count) if count > 1 else [None]  # the service says what holds none, and why
         return [self.release(release_id, place=place) for place in places]
 
     def refine(

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 MOST_CELLS = 2_000  # bins of all features: their curvature has the square of it
 MOST_BINS = 16  # of a number, after merging
 _PRIOR = 0.1  # how large the square of a bin's number is thought to be
+_PRIOR_OF_ALL = 4.0  # the same of what all bins have in common
 _FEWEST = 20.0
 _WANTED, _FITTED = "wanted number", "fitted number"
 _LEAST_MISFIT = Fraction(1, 16)
@@ -167,6 +168,8 @@ class AdditiveTask(Task):
         curvature, rows = _curvature(made, coarse)
         size = len(curvature.sizes)
         doubt = made.deviation() * math.sqrt(size)
+        seen = curvature.positive()
+        in_bins = seen.sum(axis=1)
         total, most, variance = np.zeros(size), Fraction(1), 1.0
         n = max(float(sum(each.sum() for each in rows)) / len(rows), _FEWEST)
         inverse, noise = np.zeros((size, size)), 1.0
@@ -183,11 +186,16 @@ class AdditiveTask(Task):
                 variance = min(max(mean, 2 * noise * float(most) / n, 1e-4), 1.0)
                 most = _as_small(variance, most)
             inverse = curvature.inverse(noise**2 / variance, _PRIOR / variance, weight * doubt, scale=weight)
-            total = np.round((total + gain * (inverse @ sums)) * GRAIN) / GRAIN
+            common = _common(sums, noise, len(coarse), weight * n, variance)
+            left = sums - weight * common * in_bins
+            total = np.round((total + gain * (common + inverse @ left)) * GRAIN) / GRAIN
         weight = 0.16 if self.is_classifier else 1.0
         steady = sum(gain == 1 for gain in GAINS) - 1  # the last step that is taken in full, and those after it
-        spread = noise**2 / (len(GAINS) - steady) * np.eye(size) + variance * weight * curvature.positive()
-        deviations = np.sqrt(np.maximum(np.diag(inverse @ spread @ inverse), 0))
+        spread = noise**2 / (len(GAINS) - steady) * np.eye(size) + variance * weight * seen
+        unseen = np.eye(size) - weight * inverse @ seen  # by how much bins are drawn to what is common
+        centred = _centring(rows)  # features share what is common to their bins in many ways, and no shape has it
+        doubts = centred @ (inverse @ spread @ inverse + _PRIOR * unseen @ unseen.T) @ centred.T
+        deviations = np.sqrt(np.maximum(np.diag(doubts), 0))
         return self._model(coarse, _split(total, coarse), _split(deviations, coarse), rows)
 
     def _merged(self, passes: Passes) -> list[Binned]:
@@ -225,6 +233,25 @@ def _curvature(made: Released, coarse: Sequence[Binned]) -> tuple[Curvature, lis
         found[offsets[one_] : offsets[one_ + 1], offsets[other] : offsets[other + 1]] = block
         found[offsets[other] : offsets[other + 1], offsets[one_] : offsets[one_ + 1]] = block.T
     return Curvature.of(found), rows
+
+
+def _centring(rows: Sequence[Reals]) -> Reals:
+    """What takes the mean over rows from the numbers of each feature's bins."""
+    sizes = [len(each) for each in rows]
+    found = np.eye(sum(sizes))
+    for start, counts in zip(np.cumsum([0, *sizes]), rows, strict=False):
+        weights = np.maximum(counts, 1.0)
+        found[start : start + len(counts), start : start + len(counts)] -= weights / weights.sum()
+    return found
+
+
+def _common(sums: Reals, noise: float, features: int, height: float, variance: float) -> float:
+    """What all bins of all features move by together: a row has one bin of each, so their sums are the same misfits.
+
+    Bins are drawn to this, and not to even odds: those of few rows would stay there.
+    """
+    misfits, doubt = float(sums.sum()) / features, noise**2 * len(sums) / features**2
+    return height / (height**2 + (doubt + height * variance) / _PRIOR_OF_ALL) * misfits / features
 
 
 def _split(numbers: Reals, coarse: Sequence[Binned]) -> list[Reals]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """What each bin of a feature adds, less the mean over rows, and one deviation of it: by noise and sampling."""
+    """What each bin of a feature adds, less the mean over rows, and its deviation: by noise, sampling and shrinking."""
 
     bins: Binned
     effects: Reals

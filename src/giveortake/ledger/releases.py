@@ -30,8 +30,9 @@ class ReleaseRecord:
 
     `asked` says the question in words, without its constants; `record` says it exactly, constants included: what the
     front end wrote down of the question, its plan and its terms, or None if a version before 0.2 was paid for it.
-    `request` is what names it. `settled` says whether its answer is there, `failed` whether a failure was observed,
-    and `free` whether it was asked before at this price, so that nobody was charged.
+    `request` is what names it. `settled` says whether its answer is there, `told` whether a counter has told a
+    period, `failed` whether a failure was observed, and `free` whether it was asked before at this price, so that
+    nobody was charged.
     """
 
     id: str
@@ -47,11 +48,25 @@ class ReleaseRecord:
     settled: bool
     failed: bool
     free: bool = False
+    told: bool = False
+
+    @property
+    def tables(self) -> int:
+        """How many tables can be read by its id: of a question, a batch or a workload, or what a counter told so far.
+
+        A run has none, nor has what an earlier version kept no question of: those are asked again, for free.
+        """
+        said = self.record if isinstance(self.record, dict) else {}
+        if "counter" in said:
+            return int(self.told)
+        if not self.settled:
+            return 0
+        return int(said["workload"]["count"]) if "workload" in said else len(said.get("questions", ()))
 
     @property
     def readable(self) -> bool:
-        """Whether its answer can be read by its id. Workloads, counters and runs are asked again instead, for free."""
-        return self.settled and isinstance(self.record, dict) and "questions" in self.record
+        """Whether it can be read by its id."""
+        return self.tables > 0
 
     @property
     def reference(self) -> str:
@@ -144,6 +159,8 @@ def record_of(draft: Draft, reserved: Reserved) -> ReleaseRecord:
     """What the ledger says about one charge."""
     entry = draft.stored(reserved.number)
     content = entry.content
+    record = content.get("record")
+    is_counter = isinstance(record, dict) and "counter" in record
     return ReleaseRecord(
         reserved.id,
         entry.at,
@@ -152,10 +169,11 @@ def record_of(draft: Draft, reserved: Reserved) -> ReleaseRecord:
         reserved.version,
         event_from_dict(content["event"]),
         content.get("asked"),
-        content.get("record"),
+        record,
         content["request"],
         content["key"],
         settled=reserved.answer is not None,
         failed=reserved.failed,
         free=not content["levels"],
+        told=is_counter and draft.book.drawn(reserved.number, 0) is not None,
     )

@@ -94,7 +94,7 @@ class Till(Office):
             raise ApprovalRequired(
                 f"this spend is large for {found.level!r} and waits for approval (request {found.request})",
                 request=found.request,
-                hint=f"after `ledger.approve({found.request}, …)` the same request goes through",
+                hint=f"once the owner of the ledger approves request {found.request}, the same question goes through",
             )
         return found
 

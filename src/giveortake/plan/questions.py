@@ -80,6 +80,11 @@ class Question:
         if self.distinct:
             self._require_known()
             return
+        if not self.outputs and self.keys:
+            raise QueryRefused(
+                "the question asks for keys without a number, and the number is what is measured",
+                hint="SELECT region, COUNT(*) AS n FROM trips GROUP BY region ORDER BY n DESC LIMIT 1",
+            )
         if not self.outputs:
             raise QueryRefused(
                 "the question asks for rows, not for aggregates",

@@ -29,7 +29,9 @@ def shapes(
         for place, (name, bins) in enumerate(features)
     ]
     rows = [alt.hconcat(*charts[start : start + _COLUMNS]) for start in range(0, len(charts), _COLUMNS)]
-    words = alt.TitleParams(title or what, subtitle="bands of two deviations: noise and sampling", anchor="start")
+    words = alt.TitleParams(
+        title or what, subtitle="bands of two deviations: noise, sampling and shrinking", anchor="start"
+    )
     return alt.vconcat(*rows).properties(title=words)
 
 

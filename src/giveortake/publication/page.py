@@ -219,7 +219,7 @@ def _belief(promise: Any) -> str:
             if high < 1:
                 seldom = "" if failure is None else ", but for one release in a million"
                 return (
-                    f"Somebody who holds it for as likely as not (50\u00a0%) that one {promise.unit} {_known(promise)} "
+                    f"Somebody who holds it for as likely as not (50\u00a0%) that {promise.unit} {_known(promise)} "
                     f"can hold it, after seeing these numbers, for {_percent(low)} to {_percent(high)} likely{seldom}."
                 )
     return ""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _SCHEMA = "giveortake"
 _SERVERS = ("postgresql://", "postgres://")
 _DATABASES = frozenset({".duckdb", ".ddb", ".db"})
+_ONE_TABLE = frozenset({".parquet", ".pq"})
 _WHERE = "answers.parquet for one table, answers/ for a folder of them, answers.duckdb, or postgresql://…/database"
 
 
@@ -37,9 +38,13 @@ class Publication:
 
     tables: tuple[tuple[str, str], ...]
     left_out: tuple[LeftOut, ...]
+    catalogue: bool = True
 
     def __str__(self) -> str:
-        lines = [f"{counted(len(self.tables), 'table')} and a catalogue, {CATALOGUE}, are published"]
+        number = counted(len(self.tables), "table")
+        lines = [
+            f"{number} and a catalogue, {CATALOGUE}, are published" if self.catalogue else f"{number} is published"
+        ]
         lines += [f"  {name}: {' '.join(asked.split())}" for name, asked in self.tables]
         lines += [f"  not {each.release_id}: {each.why}" for each in self.left_out]
         return "\n".join(lines)
@@ -69,7 +74,8 @@ def publish(
         why = f": {left[0].why}" if left else ""
         raise NotFound(f"there is nothing to publish{why}", hint="session.releases() lists what was paid for")
     write_to(tables, left)
-    return Publication(tuple((each.name, each.asked) for each in tables), tuple(left))
+    listed = tuple((each.name, each.asked) for each in tables)
+    return Publication(listed, tuple(left), catalogue=Path(place).suffix.lower() not in _ONE_TABLE)
 
 
 def _writer(place: str, schema: str) -> Callable[[list[PublishedTable], list[LeftOut]], None]:
@@ -81,7 +87,7 @@ def _writer(place: str, schema: str) -> Callable[[list[PublishedTable], list[Lef
     path = Path(place)
     if path.suffix.lower() in _DATABASES:
         return lambda tables, left: _into_duckdb(path, schema, tables, left)
-    if path.suffix.lower() in {".parquet", ".pq"}:
+    if path.suffix.lower() in _ONE_TABLE:
         return lambda tables, _left: _into_file(path, tables)
     if path.is_dir() or place.endswith(("/", os.sep)):
         return lambda tables, left: _into_folder(path, tables, left)

@@ -87,13 +87,21 @@ class LeftOut:
 def collected(
     session: Releasing, release: str | Sequence[str] | None = None
 ) -> tuple[list[PublishedTable], list[LeftOut]]:
-    """The tables of all releases of a session that hold some, or of those that are named, which then all have to."""
+    """The tables of all releases of a session that hold some, or of those that are named, which then all have to.
+
+    What was asked again at the same price, and was free, is the release that was paid for, and there once.
+    """
     if release is not None:
         wanted = [release] if isinstance(release, str) else list(dict.fromkeys(release))
         return [table for each in wanted for table in _tables(session, session.release_record(each))], []
     found: list[PublishedTable] = []
     left: list[LeftOut] = []
+    asked: set[str] = set()
     for record in _records(session):
+        named = json.dumps(record.request, sort_keys=True)
+        if record.free and named in asked:
+            continue
+        asked.add(named)
         try:
             found += _tables(session, record)
         except GiveOrTakeError as error:

@@ -111,7 +111,7 @@ APPROVAL: Schema = {
     "properties": {"request": WHOLE, "state": TEXT, "at": TEXT, "price": maybe(TEXT), "reason": maybe(TEXT)},
 }
 RELEASE = text(200)
-PLACE: Schema = {"type": "integer", "minimum": 0, "maximum": 999}
+PLACE: Schema = {"type": "integer", "minimum": 0, "maximum": 9_999}
 PART: Schema = {"type": "integer", "minimum": 0, "maximum": 999_999}
 NUMBER_OF_ENTRY: Schema = {"type": "integer", "minimum": 0, "maximum": 10**15}
 WORKLOAD = of(

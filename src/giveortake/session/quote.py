@@ -143,10 +143,10 @@ def _price_of_keys(event: events.DiscoveredKeys | events.GaussianKeys) -> str:
 def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Number | None) -> list[str]:
     """What a joint release saves [PDP21, Ex. 1.4, 1.5], and whether the noise would drown the answer (L1.7)."""
     remarks = []
-    touched, keys = made.stability.touched, made.stability.keys
-    if keys is not None and keys > touched and made.columns:
-        times = exact.shown(Fraction(keys, touched), 3)
-        remarks.append(f"the {keys:,} groups are one release; one by one, each would get {times} times the noise")
+    keys, times = made.stability.keys, _times_the_noise(made)
+    if keys is not None and times > 1 and made.columns:
+        told = exact.shown(times, 3)
+        remarks.append(f"the {keys:,} groups are one release; one by one, each would get {told} times the noise")
     if n is not None:
         counts = [name for name, formula in made.formulas if formula.counts]
         remarks.extend(
@@ -155,6 +155,16 @@ def _remarks(made: Measurement, margins: dict[str, float | str | None], n: Numbe
             if isinstance(margin := margins[name], int | float) and margin >= float(exact.positive("n", n))
         )
     return remarks
+
+
+def _times_the_noise(made: Measurement) -> Fraction:
+    """How many times the noise a count would get if every group were asked for by itself, at its part of the spend."""
+    together, keys = made.stability, made.stability.keys or 1
+    if together.rows_in_group is None:  # persons alone are counted
+        return Fraction(keys, together.touched)
+    alone = replace(together, groups=1, grouped=False, keys=None)
+    (whole, root_whole), (part, root_part) = together.sensitivity(0, 1), alone.sensitivity(0, 1)
+    return keys * part / whole if made.is_pure else exact.sqrt_up(Fraction(keys)) * root_part / root_whole
 
 
 def _advice(made: Measurement) -> list[str]:

@@ -147,7 +147,8 @@ class Outputs:
         if isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP" and len(node.expressions) == 3:
             of, low, high = map(self.read, node.expressions)
             return Computed("least", (Computed("greatest", (of, low)), high))
-        return refuse(node, "over aggregates", hint=_INSTEAD.get(kind, _COMPUTED_EXAMPLE))
+        why = ": noise would choose the branch, and no interval says how surely" if kind in {exp.Case, exp.If} else ""
+        return refuse(node, f"over aggregates{why}", hint=_INSTEAD.get(kind, _COMPUTED_EXAMPLE))
 
     def _constant(self, node: exp.Expr) -> Fraction:
         value = self.read(node)

@@ -25,7 +25,9 @@ def release_document(record: ReleaseRecord) -> dict[str, Any]:
         "settled": record.settled,
         "failed": record.failed,
         "free": record.free,
+        "told": record.told,
         "readable": record.readable,
+        "tables": record.tables,
         "event": record.event.to_dict(),
         "questions": _questions(record.record),
         "request": record.request,
@@ -36,16 +38,8 @@ def release_document(record: ReleaseRecord) -> dict[str, Any]:
 def release_of(document: dict[str, Any]) -> ReleaseRecord:
     """The record that a document speaks of."""
     names = ("id", "at", "analyst", "dataset", "version", "asked", "record", "request", "key", "settled", "failed")
-    event, free = event_from_dict(document["event"]), document.get("free", False)
-    return ReleaseRecord(event=event, free=free, **{name: document[name] for name in names})
-
-
-def places_of(record: ReleaseRecord) -> int:
-    """How many tables a release holds, as far as its record says; the service refuses what holds none."""
-    said = record.record if isinstance(record.record, dict) else {}
-    if "workload" in said:
-        return int(said["workload"]["count"])
-    return max(1, len(said.get("questions", ())))
+    more = {name: document.get(name, False) for name in ("free", "told")}
+    return ReleaseRecord(event=event_from_dict(document["event"]), **more, **{name: document[name] for name in names})
 
 
 def asked_document(approval: Approval) -> dict[str, Any]:

@@ -194,7 +194,8 @@ class AskedWorkload:
         question = capped(attributes.question(relation, sums), caps)
         rows = question.relation.most_rows
         if rows is None and norm is None:
-            raise unbounded("rows", "answer(…, rows_per_person=10), or s.workload(…, norm=10)")
+            instead = "" if workload.ranges else ", or s.workload(…, norm=10)"  # no range is taken with a norm
+            raise unbounded("rows", f"answer(…, rows_per_person=10){instead}")
         layouts = {
             of: Layout.of(attributes.sizes, [attributes.places(tuple(each)) for each in weights])
             for of, weights in wishes.items()

@@ -211,6 +211,9 @@ class PostgresDialect(Dialect):
         """Sums of 64-bit numbers are kept in 128 bits and returned without a bound."""
         return f"sum(CAST({steps} AS {'BIGINT' if reach < 2**62 else 'NUMERIC'}))"
 
+    def short_total(self, steps: str) -> str:
+        return self.narrow_total(steps)
+
     def narrow_total(self, steps: str) -> str:
         """No person has the 2^32 rows that a sum would need to leave 64 bits."""
         return f"CAST(sum(CAST({steps} AS BIGINT)) AS BIGINT)"

@@ -231,6 +231,9 @@ class SparkDialect(Dialect):
         parts = [f"{_decimal(limb)} * {_decimal(f'{2 ** (_LIMB * place)}L')}" for place, limb in enumerate(limbs)]
         return f"({' + '.join(parts)})"
 
+    def short_total(self, steps: str) -> str:
+        return self.narrow_total(steps)
+
     def narrow_total(self, steps: str) -> str:
         return f"try_sum({steps})"
 

@@ -309,9 +309,9 @@ class Dialect(ABC):
     def total(self, steps: str, reach: int) -> str:
         """The exact sum of whole numbers that are at most so far from zero."""
 
+    @abstractmethod
     def short_total(self, steps: str) -> str:
         """A sum of so small integers, 20 bits at most, that no table has rows enough to fill 64 bits."""
-        return self.narrow_total(steps)
 
     @abstractmethod
     def narrow_total(self, steps: str) -> str:

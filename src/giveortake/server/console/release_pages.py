@@ -20,7 +20,7 @@ from giveortake.server.console.views import answer_of, answer_view, decimal, min
 from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Result, Route
 from giveortake.server.schemas import of, text
-from giveortake.server.shapes import RELEASE
+from giveortake.server.shapes import PLACE, RELEASE
 
 _PAGE = 50
 _LOOKED_THROUGH = 1000
@@ -57,16 +57,20 @@ async def one(call: Call) -> Result:
 
 async def _one(call: Call, said: Told | None) -> Result:
     name, release = call.path["dataset"], call.path["release"]
-    document: Any = await patiently(asking.release, at(call))
     record = await record_of(call, release)
-    form = asked_again(record)
+    tables = record.get("tables", 1)
+    place = call.query.get("place", 0 if tables > 1 else None)
+    which = {} if place is None else {"place": place}
+    document: Any = await patiently(asking.release, asking_for(call, **which))
+    form = asked_again(record, place or 0)
     return page(
         call,
         "release.html",
         here="releases",
         dataset=name,
         answer=answer_view(answer_of(document), form),
-        record={"asked": _asked(record), "sql": form.sql},
+        record={"asked": _asked(record, place or 0), "sql": form.sql, "tables": tables, "place": place},
+        refinable=tables == 1 and bool(record.get("questions")),
         form=replace(form, nonce=kept_nonce(call.body)),
         snippets=snippets(name, form.sql, form.terms) if form.sql else [],
         told=said,
@@ -155,10 +159,9 @@ async def record_of(call: Call, release: str) -> dict[str, Any]:
     return next((each for each in found["releases"] if each["id"] == release), {"id": release})
 
 
-def asked_again(record: dict[str, Any]) -> Form:
-    """The form that would ask the same."""
-    questions = record.get("questions") or [{}]
-    said = questions[0]
+def asked_again(record: dict[str, Any], place: int = 0) -> Form:
+    """The form that would ask the same; of a batch, its question at a place."""
+    said = _question(record, place)
     spend = said.get("spend") or {}
     caps = said.get("caps") or {}
     plain = {name: str(value) for name, value in caps.items() if isinstance(value, int | str)}
@@ -172,22 +175,27 @@ def asked_again(record: dict[str, Any]) -> Form:
 
 
 def _row(record: dict[str, Any]) -> dict[str, Any]:
-    questions = record.get("questions") or [{}]
     return {
         "id": record["id"],
         "short": short(record["id"]),
         "asked": " ".join(_asked(record).split()),
         "at": minute(record["at"]),
-        "price": "free: read again" if record["free"] else price(questions[0].get("spend")),
+        "price": "free: read again" if record["free"] else price(_question(record).get("spend")),
         "readable": record["readable"],
+        "single": record["tables"] == 1,
         "state": "failed" if record["failed"] else "ask again, free" if record["settled"] else "unfinished",
     }
 
 
-def _asked(record: dict[str, Any]) -> str:
+def _asked(record: dict[str, Any], place: int = 0) -> str:
     """The question as it was written, or else in words."""
-    questions = record.get("questions") or [{}]
-    return str(questions[0].get("sql") or record.get("asked") or "–")
+    return str(_question(record, place).get("sql") or record.get("asked") or "–")
+
+
+def _question(record: dict[str, Any], place: int = 0) -> dict[str, Any]:
+    """What was asked at a place; a workload or a counter is asked as a whole."""
+    found: list[dict[str, Any]] = record.get("questions") or []
+    return found[place] if place < len(found) else record.get("record") or {}
 
 
 _RELEASE = "/releases/{dataset}/{release}"
@@ -197,7 +205,7 @@ ROUTES = (
         query={"q": text(200, 0), "after": RELEASE},
         page=True,
     ),
-    Route("GET", _RELEASE, "analyst", "one release", one, page=True),
+    Route("GET", _RELEASE, "analyst", "one release", one, query={"place": PLACE}, page=True),
     Route(
         *("POST", f"{_RELEASE}/refine", "analyst", "refine a release", refined),
         body=of("spend", spend=text(40), delta=text(40, 0), currency=CURRENCY, nonce=NONCE),
