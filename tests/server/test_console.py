@@ -341,9 +341,9 @@ def test_a_workload_is_read_table_by_table(desk: Desk, bob: Any) -> None:
     cube = "SELECT region, COUNT(*) AS n FROM visits GROUP BY CUBE (region)"
     body = {"workload": {"sql": cube}, "terms": {"epsilon": "0.011"}, "key": "tables"}
     desk.service.call("bob", "POST", "/v1/datasets/visits/workload", body).raise_for_status()
-    several = {"questions": [{"sql": BY_REGION}, {"sql": BY_REGION.replace("n FROM", "m FROM")}]}
-    body = several | {"terms": {"epsilon": "0.014"}, "key": "several"}
-    desk.service.call("bob", "POST", "/v1/datasets/visits/batch", body).raise_for_status()
+    questions = [{"sql": BY_REGION}, {"sql": BY_REGION.replace("n FROM", "m FROM")}]
+    several = {"questions": questions, "terms": {"epsilon": "0.014"}, "key": "several"}
+    desk.service.call("bob", "POST", "/v1/datasets/visits/batch", several).raise_for_status()
     bob.goto("/releases/visits")
     assert "… and 1 more" in bob.text_content("tbody tr:first-child")
     assert "ε = 0.014" in bob.text_content("tbody tr:first-child")
