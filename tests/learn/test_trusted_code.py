@@ -77,6 +77,21 @@ def test_what_names_a_fit_is_what_the_custodian_calls_the_code() -> None:
         assert reserved(s) == 2
 
 
+def test_code_sees_all_rows_of_one_person_or_one_row_where_rows_are_protected() -> None:
+    for unit, rows in (("who", 3), (gt.ROW, 1)):
+        seen: list[Any] = []
+
+        def shapes(theta: Any, found: UnitRows, seen: list[Any] = seen) -> Any:
+            seen.append((theta.shape, found.x.shape, found.y.shape, set(found.x[:, 0]), set(found.y) <= {0, 1}))
+            return theta
+
+        with session(unit=unit, trusted={"shapes@1": shapes}) as s:
+            sgd(s, "bought", ["x"], loss="shapes@1", **USUAL | {"steps": 1})
+        assert all(each == ((2,), (rows, 2), (rows,), {1.0}, True) for each in seen)
+        sampled = 1200 / rows / 4
+        assert len(seen) == pytest.approx(sampled, abs=6 * np.sqrt(sampled))
+
+
 def fails(theta: Any, rows: UnitRows) -> Any:
     raise SystemExit if rows.y[0] else ValueError(rows)
 
