@@ -51,8 +51,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Times are printed when somebody wants them."""
+    """Times are printed when somebody wants them, and what takes long is run then."""
     parser.addoption("--rooms", action="store_true", help="print how long the tests of each room took")
+    parser.addoption("--whole", action="store_true", help="run each of scikit-learn's checks on every learner")
 
 
 @pytest.hookimpl(wrapper=True)

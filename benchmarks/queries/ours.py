@@ -82,6 +82,11 @@ def tasks(source: Callable[[str], Any] = str) -> dict[str, Callable[[str], Calla
     def protected(path: str) -> Callable[[], int]:
         return lambda: len(repr(protect(source(path), PERSON)))
 
+    def found(path: str) -> Callable[[], int]:
+        """How many keys are shown at the very promise that OpenDP is asked for."""
+        session = protect(source(path), ONE_ROW_EACH)
+        return lambda: len(session.sql(questions.by_category_and_day()).answer(epsilon="1", delta="1e-7"))
+
     return {
         "count": task(ROW, questions.by_region()),
         "sums": task(ROW, SUMS),
@@ -92,6 +97,7 @@ def tasks(source: Callable[[str], Any] = str) -> dict[str, Callable[[str], Calla
         "prepared other": task(FEW_ROWS, OTHER, first=SUMS),
         "prepared filtered": task(FEW_ROWS, FILTERED, first=OTHER),
         "discovered": task(ONE_ROW_EACH, questions.by_category_and_day(), key_delta="1e-7"),
+        "found": found,
         "quantiles": task(ROW, questions.quantiles("QUANTILE")),
         "protect": protected,
         "quote": quote,

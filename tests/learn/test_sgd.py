@@ -245,7 +245,7 @@ def test_what_has_no_price_or_no_meaning_is_refused_at_no_cost() -> None:
         with pytest.raises(BudgetExceeded, match="nothing was charged"):
             sgd(s, "bought", ["x"], **USUAL)
         with pytest.raises(InvalidParameter, match="loss"):
-            sgd(s, "bought", ["x"], loss="hinge", **USUAL)  # type: ignore[arg-type]
+            sgd(s, "bought", ["x"], loss="hinge", **USUAL)
         with pytest.raises(InvalidParameter, match="rate"):
             sgd(s, "bought", ["x"], **USUAL | {"rate": 1})
         with pytest.raises(InvalidParameter, match="classes"):

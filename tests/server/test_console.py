@@ -341,9 +341,14 @@ def test_a_workload_is_read_table_by_table(desk: Desk, bob: Any) -> None:
     cube = "SELECT region, COUNT(*) AS n FROM visits GROUP BY CUBE (region)"
     body = {"workload": {"sql": cube}, "terms": {"epsilon": "0.011"}, "key": "tables"}
     desk.service.call("bob", "POST", "/v1/datasets/visits/workload", body).raise_for_status()
+    questions = [{"sql": BY_REGION}, {"sql": BY_REGION.replace("n FROM", "m FROM")}]
+    several = {"questions": questions, "terms": {"epsilon": "0.014"}, "key": "several"}
+    desk.service.call("bob", "POST", "/v1/datasets/visits/batch", several).raise_for_status()
     bob.goto("/releases/visits")
-    assert bob.locator("tbody tr:first-child input:disabled").count() == 2  # what is compared is one table
-    bob.click("tbody tr:first-child a")
+    assert "… and 1 more" in bob.text_content("tbody tr:first-child")
+    assert "ε = 0.014" in bob.text_content("tbody tr:first-child")
+    assert bob.locator("tbody tr:nth-child(2) input:disabled").count() == 2  # what is compared is one table
+    bob.click("tbody tr:nth-child(2) a")
     first = bob.text_content("main")
     assert "Table 1 of 2" in first
     assert "Refine" not in first

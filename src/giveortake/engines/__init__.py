@@ -1,6 +1,6 @@
 """Engines: where the rows are. An engine returns exact integers, wrapped so that only a mechanism can look at them."""
 
-from giveortake.engines.protocol import Backend, Engine, FoundUnits, Limits, Source
+from giveortake.engines.protocol import Backend, Engine, FoundUnits, HandsOverRows, Limits, Source
 from giveortake.engines.public_tables import PublicColumn, PublicContent, PublicRows, read_public_table
 from giveortake.engines.questions import (
     Asked,
@@ -27,6 +27,7 @@ __all__ = [
     "Engine",
     "Found",
     "FoundUnits",
+    "HandsOverRows",
     "KeyColumn",
     "Keys",
     "Limits",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -117,6 +117,14 @@ class Engine(Protocol):
 
     def in_parts(self, asked: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
         """What `tally`, `bins` or `distinct` give, for so many keys at a time, in the order of the keys."""
+
+
+@runtime_checkable
+class HandsOverRows(Protocol):
+    """An engine in this process, which can hand rows to code that the custodian trusts. No other engine has to."""
+
+    def rows_of_units(self, asked: VectorSum) -> Sensitive[list[list[list[int]]]]:
+        """Of each unit the values of each of its rows, in steps; nothing is cut, named or remembered."""
 
 
 class Backend(Protocol):

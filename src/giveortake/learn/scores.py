@@ -31,16 +31,21 @@ if TYPE_CHECKING:
     from giveortake.learn.features import DesignColumn, Feature
     from giveortake.plan import Expression
 
-Loss: TypeAlias = "Literal['logistic', 'squared'] | Callable[[Expr, Expr], Expr]"
+Loss: TypeAlias = "Literal['logistic', 'squared'] | str | Callable[[Expr, Expr], Expr]"
 _NAMED: TypeAlias = Literal["logistic", "squared"]
 STEEPEST = 30  # beyond which the logistic function is 0 or 1
 _SCORE, _TARGET = "score", "target"
 _DOMAINS = {name: Domain(Kind.REAL, Fraction(-64), Fraction(64), nullable=False) for name in (_SCORE, _TARGET)}
 
 
+def is_code(loss: object) -> bool:
+    """Whether a loss is the name of code that a custodian trusts, name@version."""
+    return isinstance(loss, str) and "@" in loss
+
+
 def target_of(schema: Mapping[str, Domain], target: str, loss: Loss) -> Feature:
     """What is learned: two declared classes, or a bounded number, as a loss needs it."""
-    if not callable(loss) and loss not in get_args(_NAMED):
+    if not callable(loss) and not is_code(loss) and loss not in get_args(_NAMED):
         raise InvalidParameter(
             "loss",
             loss,

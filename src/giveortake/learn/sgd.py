@@ -6,8 +6,10 @@ Poisson-sampled Gaussian noise, so many times, and charged as that before a row 
 the budget finds the multiplier. Samples and their sizes are never told, and nothing is divided by a size: a step is the
 noisy sum divided by rate·n, with an n that is public. A row whose gradient cannot be computed counts as zero. Where a
 person is changed, sampling has no price here, and it is refused. Every step is kept in the ledger: checkpoints are
-releases. Where rows are what is protected, rows are sampled. A loss is an allow-listed expression (see `scores`): no
-code is called with rows.
+releases. Where rows are what is protected, rows are sampled.
+
+A loss is an allow-listed expression (see `scores`), or the name of code that the custodian registered, which is called
+for each sampled person by itself and never comes from an analyst (see `trusted_gradients` for what it has to keep).
 """
 
 from __future__ import annotations
@@ -28,9 +30,10 @@ from giveortake.learn.features import features_of
 from giveortake.learn.lattice import GRAIN, STEPS, lattice_of, one, value
 from giveortake.learn.linear_scores import LinearScores
 from giveortake.learn.model import Pass, Provenance
-from giveortake.learn.scores import filled, score_of, slope_of, target_of, with_target
+from giveortake.learn.scores import filled, is_code, score_of, slope_of, target_of, target_value, with_target
 from giveortake.learn.task import Ground
 from giveortake.privacy import ApproxDP, events
+from giveortake.session.adaptive_run import TrustedCode
 from giveortake.session.run_steps import NoisyVector
 from giveortake.session.vector_run import LearningData
 
@@ -71,6 +74,9 @@ def sgd(
     `loss` is "logistic", "squared", or a function that makes the slope of another one, the derivative in the score, of
     two expressions: `lambda score, y: (score - y).clamp("-1/8", "1/8")` does not run after outliers. y is 1 or 0 for
     classes, and from -1 to 1 for numbers; slopes beyond ±1 count as ±1.
+
+    Or it is "name@version", code that the custodian registered with `gt.protect(…, trusted=…)`: `function(theta, rows)`
+    gives the gradient of one person's rows, of which `rows.x` has a line (1, z) each, and `rows.y` the targets.
     """
     said = Schedule(
         whole("steps", steps), positive("rate", rate), whole("n", n), positive("clip", clip), float(learning_rate)
@@ -115,7 +121,7 @@ class _Descent:
     ground: Ground
     features: tuple[Feature, ...]
     target: Feature
-    slope: Expression
+    slope: Expression | None  # none where trusted code is called
     loss: str
 
     @classmethod
@@ -125,7 +131,9 @@ class _Descent:
         """As it was said, checked."""
         used = features_of(data.schema, features, target)
         wanted = target_of(data.schema, target, loss)
-        slope = slope_of(loss)
+        slope = None if is_code(loss) else slope_of(loss)
+        if slope is None:
+            data.require_trusted(str(loss))
         if data.budget.neighbours == "change-one":
             raise Unprovable(
                 "sampling of persons has no price where a person is changed",
@@ -139,6 +147,10 @@ class _Descent:
     def gradient(self, theta: Reals, bound: int) -> VectorSum:
         """The sum of gradients: the slope of a row times (1, x)."""
         columns = [column for feature in self.features for column in feature.design()]
+        if self.slope is None:
+            rows = [value(target_value(self.target)), *(value(each.expression, each.low) for each in columns)]
+            cells = tuple(Component((place,)) for place in range(len(theta)))  # which code fills
+            return VectorSum(self.ground.relation, tuple(rows), (), cells, bound)
         slope = filled(self.slope, score_of(columns, theta.tolist()), self.target)
         values = [value(slope), one(), *(value(each.expression, each.low) for each in columns)]
         components = [Component((0, place)) for place in range(1, len(values))]
@@ -165,7 +177,9 @@ class _Descent:
                     if not isinstance(drawn, NoisyVector) or len(drawn.steps) != first.size:
                         raise LedgerDamaged("a descent that was kept has other steps than this one")
                 else:
-                    drawn = run.add_up_sample(f"step {place + 1}", self.gradient(theta, bound), multiplier * bound)
+                    by = TrustedCode(self.loss, tuple(theta.tolist()), STEPS, STEPS**2) if self.slope is None else None
+                    asked = self.gradient(theta, bound)
+                    drawn = run.add_up_sample(f"step {place + 1}", asked, multiplier * bound, by)
                 far = said.learning_rate / math.sqrt(1 + place / 10)
                 theta = np.round((theta - far * said.mean(drawn.steps)) * GRAIN) / GRAIN
                 path.append(theta)
@@ -187,12 +201,13 @@ class _Descent:
 
     def _words(self) -> str:
         loss = "model of a chosen loss" if self.loss == "chosen" else f"{self.loss} model"
+        loss = f"model by the code {self.loss}" if self.slope is None else loss
         return f"a {loss} of {self.target.name} by gradient descent"
 
     def _said(self, schedule: Schedule) -> dict[str, Any]:
         return {
             "learner": "sgd",
-            "loss": self.slope.to_json(),
+            "loss": {"code": self.loss} if self.slope is None else self.slope.to_json(),
             "target": self.target.to_json(),
             "features": [each.to_json() for each in self.features],
             "filter": self.ground.relation.to_json(),

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
 
@@ -23,7 +23,7 @@ from giveortake import accounting, exact
 from giveortake.accounting.currencies import Rho
 from giveortake.accounting.filters import Filter
 from giveortake.compile.releases import packed
-from giveortake.engines import Sample
+from giveortake.engines import HandsOverRows, Sample
 from giveortake.engines.failures import failure
 from giveortake.engines.vector_sums import SAMPLED_OF
 from giveortake.errors import BudgetExceeded, LedgerDamaged, MechanismSpent, QueryFailed
@@ -33,6 +33,7 @@ from giveortake.mechanisms.linear_queries import NoisyCount, Surprise
 from giveortake.mechanisms.mechanism import Sensitive
 from giveortake.mechanisms.misfits import Misfits
 from giveortake.mechanisms.perturbed_descent import PerturbedDescent, Slopes
+from giveortake.mechanisms.trusted_gradients import TrustedGradients
 from giveortake.mechanisms.vector_noise import VectorNoise
 from giveortake.privacy import ZCDP, GaussianDP, events
 from giveortake.session.run_steps import Choice, Compared, Counted, NoisyTable, NoisyVector, Step, event_of, step_of
@@ -71,6 +72,17 @@ class Descended(Protocol):
 
     def joined(self, drawn: Integers) -> Integers:
         """The parts of such a sum as one."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TrustedCode:
+    """Which of the custodian's functions computes gradients, where, and how many steps make 1 in rows and in them."""
+
+    called: str
+    theta: tuple[float, ...]
+    steps: int
+    unit: int
 
 
 @final
@@ -144,9 +156,10 @@ class AdaptiveRun:
         costs = [Fraction(0) if event is None else self._filter.cost(event, Rho()) for event in charged]
         return [(step, cost or Fraction(0)) for step, cost in zip(self.steps, costs, strict=True)]
 
-    def add_up_sample(self, name: str, asked: VectorSum, sigma: Fraction) -> NoisyVector:
+    def add_up_sample(self, name: str, asked: VectorSum, sigma: Fraction, by: TrustedCode | None = None) -> NoisyVector:
         """A sum over a fresh secret sample of persons, with noise of a stated deviation in steps.
 
+        With `by` it is the sum of what trusted code says of each person, none longer than the bound.
         Every person is in the sample on their own, with the probability that was declared, rounded down to 2⁻⁶⁰.
         Nobody is told who was, nor how many.
         """
@@ -158,15 +171,21 @@ class AdaptiveRun:
 
         def draw() -> dict[str, Any]:
             sampled = replace(asked, sample=Sample(secrets.token_hex(16), below))
-            return self._noisy_sum(mechanism, sampled)
+            return self._noisy_sum(mechanism, sampled, by)
 
         step = self._draw(event, {"do": "sum", "name": name}, draw)
         assert isinstance(step, NoisyVector)  # noqa: S101 (it was added up)
         return step
 
-    def _noisy_sum(self, mechanism: VectorNoise, asked: VectorSum) -> dict[str, Any]:
+    def _noisy_sum(self, mechanism: VectorNoise, asked: VectorSum, by: TrustedCode | None = None) -> dict[str, Any]:
         engine = self._request._mechanism.engine  # noqa: SLF001 (the run is the other half of its request)
-        drawn = mechanism.release(engine.vectors(asked))
+        if by is None:
+            drawn = mechanism.release(engine.vectors(asked))
+        else:
+            assert isinstance(engine, HandsOverRows)  # noqa: S101 (others were refused)
+            code = self._request._mechanism.trusted[by.called]  # noqa: SLF001 (as above)
+            gradients = TrustedGradients(code, by.theta, by.steps, by.unit, asked.bound, mechanism)
+            drawn = gradients.release(engine.rows_of_units(asked))
         if not engine.unchanged():
             raise failure("changed")
         return {"sigma": str(mechanism.sigma), "steps": packed(drawn)}

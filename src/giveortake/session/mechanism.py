@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from giveortake.engines import Engine, Keys
     from giveortake.ledger import Ledger, Reservation, Standing, Trial
     from giveortake.ledger.outlooks import Outlook
+    from giveortake.mechanisms.trusted_gradients import Trusted
     from giveortake.plan import Origin, Question
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
@@ -126,6 +127,7 @@ class InteractiveMechanism:
     as_of: int | None = None  # the entry before which something was told that is read again: no later profile is known
     paid_profiles: tuple[tuple[Any, str, Any], ...] | None = None  # as the ledger told them, if it was asked already
     questions: PreparedQuestions = field(default_factory=PreparedQuestions)  # of this asker
+    trusted: Mapping[str, Trusted] = field(default_factory=dict, repr=False)  # the custodian's code, by name@version
     older: tuple[Rules, ...] = ()  # rules by which the ledger holds answers, and which are not the latest
 
     def as_analyst(self, name: str) -> InteractiveMechanism:
@@ -137,7 +139,7 @@ class InteractiveMechanism:
             each for each in self.ledger.levels() if (each.kind, each.name) == ("population", self.population)
         )
         budget = own[0].budget if people.allotted else people.budget
-        return replace(self, analyst=name, budget=budget or self.budget, questions=PreparedQuestions())
+        return replace(self, analyst=name, budget=budget or self.budget, questions=PreparedQuestions(), trusted={})
 
     def in_part(self, part: Part) -> InteractiveMechanism:
         """The same of which a part is all that is seen."""

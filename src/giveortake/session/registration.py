@@ -38,9 +38,11 @@ if TYPE_CHECKING:
     from giveortake.compile.caps import CapsRole
     from giveortake.engines import Engine, Source
     from giveortake.exact import Number
+    from giveortake.mechanisms.trusted_gradients import Trusted
     from giveortake.privacy.units import Neighbours
 
 _NAME = re.compile(r"[^0-9A-Za-z_]+")
+_CODE = re.compile(r"\w{1,64}@[\w.-]{1,64}")
 _MOST_PUBLIC_KEYS = 10_000
 _MOST_SECONDS = 10**6
 
@@ -79,6 +81,7 @@ def protect(
     seconds: float | None = None,
     cache: str | Path | None = None,
     by: str | None = None,
+    trusted: Mapping[str, Trusted] | None = None,
 ) -> Session:
     """Put a table, or several tables about the same people, behind a privacy budget.
 
@@ -106,7 +109,11 @@ def protect(
     people already, `population` says that this table is about them, or `new_population` that it is about others.
     `failures` is how many questions may run out of memory or time before the owner has to look, 3 unless stated. `by`
     names whoever puts the table here, in the ledger.
+
+    `trusted` is the custodian's own code, `{"name@version": function}`, that this session may name in `gt.learn.sgd`:
+    it is called with rows. Sessions of analysts have none of it.
     """
+    code = _trusted(trusted, analyst)
     whom = _unit(unit)
     checked_neighbours(neighbours)
     promise = _budget(budget, whom, neighbours)
@@ -173,6 +180,7 @@ def protect(
         analyst=analyst,
         declared=hashlib.sha256(json.dumps(domains_of, sort_keys=True).encode()).hexdigest()[:32],
         questions=_prepared_questions(kept, origin, [domains_of, str(whom), repr(said_caps)]),
+        trusted=code,
         older=OLDER if book.before_0_2 else (),
     )
     return Session(
@@ -181,6 +189,20 @@ def protect(
         owns_ledger=not isinstance(ledger, ledgers.Ledger),
         durable=ledger is not None and str(ledger) != MEMORY,
     )
+
+
+def _trusted(said: Mapping[str, Trusted] | None, analyst: str | None) -> dict[str, Trusted]:
+    """The custodian's code by its name and version, which are all that is known of it."""
+    if said and analyst is not None:
+        raise InvalidParameter(
+            "trusted", list(said), "is not for a session of an analyst", hint="leave `analyst` out: it is yours alone"
+        )
+    for called, code in (said or {}).items():
+        if not (_CODE.fullmatch(str(called)) and callable(code)):
+            raise InvalidParameter(
+                "trusted", called, "is no function by its name and version", hint='trusted={"pairs@1": function}'
+            )
+    return dict(said or {})
 
 
 def _prepared_questions(kept: Path | None, origin: Origin, declared: list[Any]) -> PreparedQuestions:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import frame
-from giveortake.engines import Sample
+from giveortake.engines import HandsOverRows, Sample
 from giveortake.engines.vector_sums import SAMPLED_OF
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan import Aggregate, AggregateKind, Measured, Question
@@ -135,6 +135,21 @@ class LearningData:
         if self.persons is not None:
             raise QueryRefused("a part of the persons is not sampled again", hint="fit it to all of them")
         return RunRequest.of_samples(self._mechanism, self.relation, spend, declared, said=said, words=words)
+
+    def require_trusted(self, called: str) -> None:
+        """Refuse code that this session does not have, and an engine that hands no rows to it."""
+        if called not in self._mechanism.trusted:
+            raise InvalidParameter(
+                "loss",
+                called,
+                "is no code that this session trusts",
+                hint="the custodian registers it: gt.protect(…, trusted={…}); sessions of analysts have none",
+            )
+        if not isinstance(self._mechanism.engine, HandsOverRows):
+            raise QueryRefused(
+                "rows are handed to trusted code by an engine in this process alone",
+                hint="protect a copy of the table in DuckDB, or take a loss that is an expression",
+            )
 
     def require_unwitnessed(self, why: str) -> None:
         """Refuse what rows decide within statements, where others see their texts."""

@@ -25,6 +25,8 @@ from giveortake.engines.sql.engine import SQLEngine, in_order_of_keys, places_of
 from giveortake.engines.sql.hashes import mark
 from giveortake.engines.sql.relations import bounded_name
 from giveortake.engines.sql.statements import Coded
+from giveortake.engines.sql.vector_statements import steps_statement
+from giveortake.mechanisms import Sensitive
 from giveortake.plan import KeepParts, Kind, PerPerson
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from giveortake.engines.protocol import FoundUnits, Source
     from giveortake.engines.public_tables import PublicContent
     from giveortake.engines.questions import Asked, Distinct, Persons, Tally
+    from giveortake.engines.vector_sums import VectorSum
     from giveortake.plan import Domain, Relation, Scan, Value
 
 _AT_ONCE = 1 << 17  # values that become Python's, or are made of Python's, before the time is looked at
@@ -280,6 +283,17 @@ class DuckDBEngine(SQLEngine):
             self._forget(table)
             self._bounded.remove(table)
         self._make_wide_relations(relation)
+
+    def rows_of_units(self, asked: VectorSum) -> Sensitive[list[list[list[int]]]]:
+        """Rows are in this process: they are handed to code that the custodian trusts."""
+
+        def read() -> list[list[list[int]]]:
+            rows = steps_statement(self._printer, asked)
+            row = f"[{', '.join(f'q{place}' for place in range(len(asked.values)))}]"
+            text = f"SELECT {f'[{row}]' if asked.by_row else f'list({row})'} FROM ({rows}) AS q"
+            return [unit for (unit,) in self._rows(text if asked.by_row else f"{text} GROUP BY p")]
+
+        return Sensitive(self._remembered(asked, read, remember=False))
 
     def _remembered(self, asked: Asked, compute: Callable[[], Any], *, remember: bool = True) -> Any:
         with self._lock:

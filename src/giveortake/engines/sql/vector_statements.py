@@ -39,6 +39,11 @@ def vector_statement(printer: Printer, asked: VectorSum, dictionaries: Sequence[
     return _cells_of_rows(printer, asked, rows) if asked.by_row else _cells_of_persons(printer, asked, rows)
 
 
+def steps_statement(printer: Printer, asked: VectorSum) -> str:
+    """The rows of dense vectors in steps q0, q1 …, and the person p unless each row is cut for itself."""
+    return _steps(printer, asked, ())
+
+
 def _steps(printer: Printer, asked: VectorSum, dictionaries: Sequence[str]) -> str:
     """Values as steps q0, q1 …, none where one is missing, and the codes c0, c1 … of keys, which may be unknown."""
     values = [f"{_in_steps(printer, asked, i)} AS q{i}" for i in range(len(asked.values))]

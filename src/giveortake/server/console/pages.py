@@ -68,9 +68,12 @@ def sentence(words: str) -> str:
 
     >>> sentence("at most 4 rows of a person")
     'At most 4 rows of a person.'
+    >>> sentence("n_consistent is post-processing")
+    'n_consistent is post-processing.'
     """
     said = words.strip()
-    first = said[:1].upper() if said[:1].isascii() else said[:1]  # an ε stays one
+    is_name = "_" in said.partition(" ")[0]  # of a column, which stays as it is
+    first = said[:1].upper() if said[:1].isascii() and not is_name else said[:1]  # and so does an ε
     return said and f"{first}{said[1:]}{'' if said[-1] in '.!?' else '.'}"
 
 

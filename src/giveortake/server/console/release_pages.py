@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 from urllib.parse import quote as in_address
 
@@ -175,16 +176,26 @@ def asked_again(record: dict[str, Any], place: int = 0) -> Form:
 
 
 def _row(record: dict[str, Any]) -> dict[str, Any]:
+    further = len(record.get("questions") or [{}]) - 1
     return {
         "id": record["id"],
         "short": short(record["id"]),
-        "asked": " ".join(_asked(record).split()),
+        "asked": " ".join(_asked(record).split()) + (f" … and {further} more" if further else ""),
         "at": minute(record["at"]),
-        "price": "free: read again" if record["free"] else price(_question(record).get("spend")),
+        "price": "free: read again" if record["free"] else _price(record),
         "readable": record["readable"],
         "single": record["tables"] == 1,
         "state": "failed" if record["failed"] else "ask again, free" if record["settled"] else "unfinished",
     }
+
+
+def _price(record: dict[str, Any]) -> str:
+    """What was charged: of several questions that share a spend, the sum of their prices where that is one number."""
+    questions = record.get("questions") or [_question(record)]
+    spends = [each.get("spend") for each in questions]
+    if len(spends) > 1 and all(spend is not None and set(spend) == {"epsilon"} for spend in spends):
+        return price({"epsilon": str(sum(Fraction(spend["epsilon"]) for spend in spends))})
+    return price(spends[0]) + (f", and {len(spends) - 1} more" if len(spends) > 1 else "")
 
 
 def _asked(record: dict[str, Any], place: int = 0) -> str:
