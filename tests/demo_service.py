@@ -59,8 +59,8 @@ class Running:
 
 
 def _client() -> httpx.Client:
-    """One that keeps no connection: the service cuts those that say nothing for some seconds."""
-    return httpx.Client(verify=False, limits=httpx.Limits(max_keepalive_connections=0))  # noqa: S501 (plain)
+    """One that uses no connection again that said nothing for a second: the service cuts those after some."""
+    return httpx.Client(verify=False, limits=httpx.Limits(keepalive_expiry=1.0))  # noqa: S501 (plain)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import pytest
 from giveortake.engines import Engine
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.postgres.engine import PostgresEngine
+from giveortake.engines.protocol import HandsOverRows
 from giveortake.engines.spark.engine import SparkEngine
 from toy_engine import SQLiteEngine
 
@@ -31,11 +32,12 @@ def _public(kind: type[Any]) -> set[str]:
 
 @pytest.mark.parametrize("kind", ENGINES)
 def test_an_engine_has_what_the_protocol_has_and_nothing_more(kind: type[Any]) -> None:
-    assert _public(kind) == _public(Engine)
+    within = _public(HandsOverRows) if kind is DuckDBEngine else set()  # what engines of this process may have besides
+    assert _public(kind) == _public(Engine) | within
     assert getattr(kind, "__final__", False)
 
 
-@pytest.mark.parametrize("name", sorted(_public(Engine) - {"identity", "has_witnesses"}))
+@pytest.mark.parametrize("name", sorted(_public(Engine) - {"identity", "has_witnesses"} | _public(HandsOverRows)))
 def test_whatever_is_computed_of_rows_leaves_as_sensitive(name: str) -> None:
-    returned = str(inspect.signature(getattr(Engine, name)).return_annotation)
+    returned = str(inspect.signature(getattr(Engine, name, None) or getattr(HandsOverRows, name)).return_annotation)
     assert returned == TOLD.get(name) or "Sensitive[" in returned
