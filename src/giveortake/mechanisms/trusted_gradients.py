@@ -54,7 +54,8 @@ class TrustedGradients(Mechanism["StepsOfUnits", "Integers"]):
     Proof: a unit's rows come in an order that their own integers decide, in arrays made for this call, with a copy of
     θ; so what the code returns depends on nothing but them. It is cut in doubles, and the integers that result count if
     the sum of their squares, in integers of any size, is at most `bound`²; else they are zero. The sum is exact. What
-    is no vector of finite numbers in the right length, and whatever is raised, counts as zero: it is no outcome. ∎
+    is no vector of finite numbers in the right length, and whatever is raised, counts as zero: it is no outcome. Only
+    an interruption from the keyboard ends it, and that is the custodian's. ∎
     """
 
     code: Trusted

@@ -14,16 +14,9 @@ _NO_EXTENSIONS = dict.fromkeys(  # a file of another kind would have them looked
 )
 
 
-def open_database(
-    folder: Path | None = None, *, file: Path | None = None, within: bool = False
-) -> duckdb.DuckDBPyConnection:
-    """An empty database, which uses files in the folder when memory is short; or the one in a file.
-
-    If `within`, that file is read and not written, and no other.
-    """
+def open_database(folder: Path | None = None, *, file: Path | None = None) -> duckdb.DuckDBPyConnection:
+    """An empty database, which uses files in the folder when memory is short; or the one in a file."""
     import duckdb  # noqa: PLC0415 (a heavy library, needed from here on)
 
     memory = {} if folder is None else {"temp_directory": str(folder)}
-    alone = {"enable_external_access": "false"} if within else {}
-    place = ":memory:" if file is None else str(file)
-    return duckdb.connect(place, read_only=within, config={**memory, **alone, **_NO_EXTENSIONS})
+    return duckdb.connect(":memory:" if file is None else str(file), config={**memory, **_NO_EXTENSIONS})

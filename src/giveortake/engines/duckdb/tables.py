@@ -266,27 +266,26 @@ def _attached(connection: duckdb.DuckDBPyConnection, name: str, path: Path, tabl
         raise NotFound(
             f"the database has no table {chosen!r}", hint=f"it has {', '.join(tables) or 'none'}: pass table="
         )
-    _require_within(path, chosen)
+    views = connection.execute("SELECT view_name FROM duckdb_views() WHERE database_name = ?", [alias]).fetchall()
+    if (chosen,) in views:
+        _require_within(path, chosen)
     return f"{alias}.{identifier(chosen)}", chosen
 
 
-def _require_within(path: Path, table: str) -> None:
+def _require_within(path: Path, view: str) -> None:
     """Refuse a view that reads what is not in its database: nobody has said that these files may be read."""
     import duckdb as library  # noqa: PLC0415 (it is there)
 
-    with open_database(file=path, within=True) as alone:
-        (is_view,) = alone.execute("SELECT count(*) FROM duckdb_views() WHERE view_name = ?", [table]).fetchall()[0]
+    outside = False
+    with open_database() as alone:
+        alone.execute(f"ATTACH {single_quoted(str(path.resolve()))} AS alone (READ_ONLY)")
+        alone.execute("SET enable_external_access = false")
         try:
-            if is_view:
-                alone.execute(f"DESCRIBE {identifier(table)}")
+            alone.execute(f"DESCRIBE alone.{identifier(view)}")
         except library.Error:
             outside = True
-        else:
-            outside = False
     if outside:
-        raise InvalidParameter(
-            "source", path.name, f"has a view {table} that reads other files", hint="make a table of it"
-        )
+        raise InvalidParameter("source", path.name, f"has a view {view} that reads other files", hint="make it a table")
 
 
 @final
