@@ -97,7 +97,14 @@ class InvalidParameter(GiveOrTakeError, ValueError):
     def __init__(self, name: str, value: object, problem: str, *, hint: str | None = None) -> None:
         self.name = name
         self.value = shown(value)
-        super().__init__(f"{name} = {_shortened(self.value)} {problem}", hint=hint)
+        self.problem = problem
+        super().__init__(self.named(name), hint=hint)
+
+    def named(self, name: str) -> str:
+        """What is wrong, where the parameter is called something else. Of what is missing no value is told."""
+        if self.problem.startswith("is missing"):
+            return f"{name} {self.problem}"
+        return f"{name} = {_shortened(self.value)} {self.problem}"
 
 
 class MismatchedPromises(GiveOrTakeError, ValueError):

@@ -23,6 +23,7 @@ from giveortake.ledger.book import Book
 from giveortake.ledger.checkpoints import checkpoint_of
 from giveortake.ledger.digests import asked_of, entries_of
 from giveortake.ledger.entries import canonical
+from giveortake.ledger.marks import FileMark
 from giveortake.ledger.opening import opened
 from giveortake.privacy import ApproxDP, PureDP
 from giveortake.privacy.events import Laplace, Pure
@@ -425,6 +426,32 @@ def test_whoever_reads_holds_no_lock(tmp_path: Path) -> None:
             ask(other, 10)
             ask(ledger, 11)
             assert reader.between(1, 5)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_whoever_reads_a_long_history_lets_others_write_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, read_only: bool
+) -> None:
+    """There is no checkpoint, and a charge goes through before each of the first pages: no lock is held."""
+    monkeypatch.setattr("giveortake.ledger.chain._PAGE", 10)
+    monkeypatch.setattr("giveortake.ledger.sqlite._PATIENCE", 0.2)
+    where, mark = str(tmp_path / "l"), tmp_path / "mark"
+    with opened(where, mark=mark) as other:
+        fill(other)
+        read, pages = FileMark.read, iter(range(100, 103))
+
+        def reading(self: FileMark) -> Any:
+            found = read(self)
+            number = None if self is other.chain.mark else next(pages, None)
+            if number is not None:
+                ask(other, number)
+            return found
+
+        monkeypatch.setattr(FileMark, "read", reading)
+        with opened(where, mark=mark, read_only=read_only) as ledger:
+            monkeypatch.undo()
+            assert [each.hash for each in ledger.history()] == [each.hash for each in other.history()]
+            assert next(pages, None) is None
 
 
 def test_what_an_export_writes_anew_has_its_indexes_and_makes_checkpoints(place: Place) -> None:

@@ -329,6 +329,11 @@ def test_a_backup_is_whole_and_has_no_mark_and_is_refused_once_it_is_old(place: 
         ledger.verify()
 
 
+def test_a_backup_makes_the_folder_that_it_is_put_into(place: FilePlace, tmp_path: Path) -> None:
+    backup(place.where, tmp_path / "of" / "november" / "monday.ledger")
+    assert (tmp_path / "of" / "november").stat().st_mode & 0o777 == 0o700
+
+
 def test_a_backup_while_others_write_is_one_state(place: FilePlace, tmp_path: Path) -> None:
     with place.open() as ledger, ThreadPoolExecutor(1) as pool:
         writing = pool.submit(lambda: [charge(ledger, f"w{number}") for number in range(8)])

@@ -48,7 +48,7 @@ def test_epsilons_and_deltas_add(kind: type[ApproxDP]) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(sizes, deltas)
-def test_groups_scale_as_in_seed_002_proposition_6(epsilon: Fraction, delta: Fraction) -> None:
+def test_groups_scale_as_in_lal20_proposition_6(epsilon: Fraction, delta: Fraction) -> None:
     """The geometric sum 1 + e^ε + … + e^((k−1)ε) is added up term by term here."""
     for kind in (ApproxDP, ComputationalDP):
         try:

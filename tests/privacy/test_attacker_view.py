@@ -70,7 +70,7 @@ def test_advantage_is_total_variation() -> None:
 
 @checked
 @given(sizes, open_rates)
-def test_beliefs_move_as_in_seed_002_equation_5(epsilon: Fraction, prior: Fraction) -> None:
+def test_beliefs_move_as_in_lal20_equation_5(epsilon: Fraction, prior: Fraction) -> None:
     low, high = PureDP(epsilon).posterior(prior)
     growth, p = math.exp(epsilon), float(prior)
     assert float(low) == pytest.approx(p / (growth + (1 - growth) * p), rel=1e-9)

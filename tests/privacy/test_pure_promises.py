@@ -73,7 +73,7 @@ def test_epsilon_at_never_exceeds_epsilon_and_reaches_zero() -> None:
     assert float(PureDP(1).epsilon_at("0.1")) == pytest.approx(math.log(math.e - 0.1 * (1 + math.e)), rel=1e-14)
 
 
-def test_seed_002_proposition_9_trades_epsilon_for_delta() -> None:
+def test_lal20_proposition_9_trades_epsilon_for_delta() -> None:
     traded = PureDP("0.2").trade("0.1")
     assert traded.epsilon == Fraction(1, 10)
     assert float(traded.delta) == pytest.approx(math.exp(0.2) - math.exp(0.1), rel=1e-14)

@@ -53,6 +53,15 @@ def filter(budget: Guarantee, *, snapshot: Snapshot | None = None, keys: Number 
     PureDP, ZCDP, GaussianDP and RenyiDP budgets are guarded by sums in their own currency, ApproxDP budgets by a race
     of filters. `keys` is the δ of an ApproxDP budget that is set aside for events that spend δ themselves, a tenth
     unless said otherwise. With `snapshot` the filter continues where it was taken: same orders, same δs, same totals.
+
+    >>> import giveortake as gt
+    >>> from giveortake.privacy import events
+    >>> guard = filter(gt.ZCDP("1"))
+    >>> guard
+    <ZCDPFilter for ZCDP('1'): ρ 0 of 1>
+    >>> guard.charge(events.Gaussian("1"))
+    >>> guard.admits(events.Gaussian("1/2"))
+    False
     """
     if snapshot is not None:
         return _restored(budget, snapshot, keys)

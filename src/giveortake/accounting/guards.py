@@ -38,6 +38,13 @@ class Filter(ABC):
     order [HSTVVXZ23]; for single currencies also [VW21], [VZ23], [Lyu22].
 
     A refused charge changes nothing, so a smaller one may be admitted afterwards. `charge` is atomic under a lock.
+
+    >>> import giveortake as gt
+    >>> from giveortake.privacy import events
+    >>> guard = gt.accounting.filter(gt.PureDP("1"))
+    >>> guard.charge(events.Pure("1/4"))
+    >>> guard.spent, guard.remaining
+    (Fraction(1, 4), Fraction(3, 4))
     """
 
     __slots__ = ("_budget", "_lock", "_pots", "_totals")

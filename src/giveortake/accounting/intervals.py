@@ -75,7 +75,13 @@ def delta_interval(
     unit: Unit | None = None,
     neighbours: Neighbours | None = None,
 ) -> Interval:
-    """The least δ for which all charges together are (ε, δ)-DP, as an interval."""
+    """The least δ for which all charges together are (ε, δ)-DP, as an interval.
+
+    >>> import giveortake as gt
+    >>> least = delta_interval(gt.PureDP("1"), "1/2")
+    >>> round(float(least.low), 4), round(float(least.high), 4)
+    (0.2876, 0.2876)
+    """
     return bundle_delta(flattened(charges, unit=unit, neighbours=neighbours), non_negative("epsilon", epsilon))
 
 
@@ -146,6 +152,10 @@ def least_miss_rate(
     Theorem [WZ10], [KOV15]: (ε, δ)-DP leaves max(0, 1 − δ − e^ε·fpr, e^−ε(1 − δ − fpr)); this is the greatest of these
     over points (ε, δ(ε)) of the composed curve, with δ(ε) from above. The points end where δ(ε) is next to nothing, or
     twice what the charges have of their own.
+
+    >>> import giveortake as gt
+    >>> round(float(least_miss_rate(gt.PureDP("1"), "1/10")), 4)
+    0.7282
     """
     rate = closed_probability("fpr", fpr)
     bundle = flattened(charges, unit=unit, neighbours=neighbours)

@@ -48,7 +48,12 @@ _ORDERS = tuple(1 + Fraction(2) ** k for k in range(-1, 11))  # from 3/2 to 1025
 
 
 class Odometer(ABC):
-    """Adds up what has been released; `spent` is the promise that all of it keeps together."""
+    """Adds up what has been released; `spent` is the promise that all of it keeps together.
+
+    >>> from giveortake import accounting
+    >>> isinstance(accounting.odometer("1e-6"), Odometer)
+    True
+    """
 
     __slots__ = ("_lock", "neighbours", "unit")
 
@@ -78,6 +83,13 @@ class PureOdometer(Odometer):
     """The sum of ε so far.
 
     Guarantee: P[S] ≤ E_Q[e^ε(T); T ∈ S]. Proof: the privacy loss never exceeds the sum [RRUV16]. ∎
+
+    >>> import giveortake as gt
+    >>> from giveortake.privacy import events
+    >>> so_far = PureOdometer()
+    >>> so_far.add(events.Pure("1/4"))
+    >>> so_far.spent
+    PureDP('0.25')
     """
 
     __slots__ = ("_sum",)
@@ -154,7 +166,16 @@ class ApproxOdometer(Odometer):
 def odometer(
     delta: Number | None = None, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove"
 ) -> PureOdometer | ApproxOdometer:
-    """An odometer for pure promises, or with `delta` one for (ε, δ) promises with that δ."""
+    """An odometer for pure promises, or with `delta` one for (ε, δ) promises with that δ.
+
+    >>> import giveortake as gt
+    >>> from giveortake.privacy import events
+    >>> so_far = odometer()
+    >>> so_far.add(events.Pure("1/4"))
+    >>> so_far.add(events.Pure("1/2"))
+    >>> so_far.spent
+    PureDP('0.75')
+    """
     if delta is None:
         return PureOdometer(unit=unit, neighbours=neighbours)
     return ApproxOdometer(delta, unit=unit, neighbours=neighbours)

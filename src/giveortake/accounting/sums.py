@@ -80,6 +80,13 @@ class ZCDPFilter(SingleSum):
     """ρ adds up; [FZ21] at every order, [WRRW23].
 
     Guarantee: ρ-zCDP. Proof: for every α > 1, as in `RenyiDPFilter` with prices αcᵢ. ∎
+
+    >>> import giveortake as gt
+    >>> from giveortake.privacy import events
+    >>> guard = ZCDPFilter(gt.ZCDP("1"))
+    >>> guard.charge(events.Gaussian("1"))
+    >>> guard.remaining
+    Fraction(1, 2)
     """
 
     __slots__ = ()
@@ -99,6 +106,13 @@ class GaussianDPFilter(SingleSum):
     As Σcᵢ ≤ μ² on every transcript, all releases are post-processing of that motion up to time μ². Its likelihood
     ratio depends on the end point alone, N(0, μ²) or N(μ², μ²), and these two are as far apart as μ-GDP allows. ∎
     Other trade-off curves have no such common clock, and composing them along the path is not a filter.
+
+    >>> import giveortake as gt
+    >>> from giveortake.privacy import events
+    >>> guard = GaussianDPFilter(gt.GaussianDP("1"))
+    >>> guard.charge(events.Gaussian("2"))
+    >>> guard.remaining
+    Fraction(3, 4)
     """
 
     __slots__ = ()
@@ -115,6 +129,11 @@ class RenyiDPFilter(SumFilter):
     Guarantee: the Rényi promise at every order listed. Proof for one order: E[e^((α−1)lᵢ) | before] ≤ e^((α−1)cᵢ)
     under P, so Zᵢ = e^((α−1)·Σ(lₖ − cₖ)) is a supermartingale and E[Z] ≤ 1 at the end. As Σcᵢ ≤ ε_α on every
     transcript, E[e^((α−1)L)] ≤ e^((α−1)ε_α), which is D_α ≤ ε_α [FZ21], [Lec21]. ∎
+
+    >>> guard = gt.accounting.RenyiDPFilter(gt.RenyiDP({2: 1}))
+    >>> guard.charge(gt.accounting.events.Gaussian(2))  # D(2) = 2 / (2·2²)
+    >>> guard.spent, guard.remaining
+    ({Fraction(2, 1): Fraction(1, 4)}, {Fraction(2, 1): Fraction(3, 4)})
     """
 
     __slots__ = ()

@@ -45,6 +45,9 @@ _ADDS: dict[type[Guarantee], tuple[type[Guarantee], ...]] = {
 }
 
 
+_TWO_PARTS = (PureDP, ApproxDP)
+
+
 def require_addable(budget: Guarantee, promise: Guarantee) -> None:
     """Refuse an allotment that does not add up in the currency of the budget it is taken from."""
     kinds = _ADDS[type(budget)]
@@ -55,8 +58,23 @@ def require_addable(budget: Guarantee, promise: Guarantee) -> None:
         )
 
 
+def require_same_kind(old: Guarantee | None, new: Guarantee) -> None:
+    """Refuse another kind of promise in the place of an allotment.
+
+    Of a pure promise and a zCDP one neither is the larger: at Rényi order 32, ρ = 1.9 is 60.8 and ε = 2 is no more than
+    2. Counted is one promise, so it has to be at least the other in every currency that the people's budget has or
+    will have. A pure promise is an (ε, 0) one.
+    """
+    if old is None or type(old) is type(new) or (isinstance(old, _TWO_PARTS) and isinstance(new, _TWO_PARTS)):
+        return
+    raise LedgerMismatch(
+        f"an allotment of {old!r} cannot become one of {new!r}: neither is the larger in every currency",
+        hint=f"grant another {type(old).__name__}, or revoke this analyst and let them in under another name",
+    )
+
+
 def larger(old: Guarantee | None, new: Guarantee) -> Guarantee:
-    """What is counted for an allotment that was changed: what was granted once is never taken back."""
+    """What is counted for an allotment that was changed, of one kind: what was granted once is never taken back."""
     if old is None:
         return new
     if isinstance(old, ApproxDP) or isinstance(new, ApproxDP):
@@ -107,6 +125,29 @@ def _parts(promise: Guarantee) -> tuple[Fraction, Fraction]:
         case PureDP():
             return promise.epsilon, Fraction(0)
     raise LedgerDamaged(f"{promise!r} was counted in an (ε, δ) budget")
+
+
+def part_of(budget: Guarantee, allotment: Guarantee) -> Fraction:
+    """Which part of a budget an allotment is, in the budget's own currency; of an (ε, δ) budget, of its ε.
+
+    >>> part_of(gt.PureDP(4), gt.PureDP(1)), part_of(gt.GaussianDP(2), gt.GaussianDP(1))
+    (Fraction(1, 4), Fraction(1, 4))
+    """
+    match budget:
+        case PureDP() | ApproxDP():
+            return _parts(allotment)[0] / budget.epsilon
+        case ZCDP():
+            return _size(allotment) / budget.rho
+        case GaussianDP():
+            return _size(allotment) ** 2 / budget.mu**2
+        case RenyiDP():
+            return max(_at_order(allotment, order) / limit for order, limit in budget.curve if limit)
+    raise LedgerDamaged(f"{budget!r} is no budget that allotments are taken from")
+
+
+def _at_order(promise: Guarantee, order: Fraction) -> Fraction:
+    found = order * _size(promise)
+    return min(found, promise.epsilon) if isinstance(promise, PureDP) else found
 
 
 def _size(promise: Guarantee) -> Fraction:

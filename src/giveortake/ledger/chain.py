@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from giveortake.ledger.marks import Mark
     from giveortake.ledger.store import Notice, Store, Transaction
 
+_PAGE = 64  # entries that are read at once: each takes up to 1 ms, and those who write wait for all of them
 _PATIENCE = 2.0  # seconds that a reader waits for a writer that has committed and is about to mark
 
 
@@ -122,6 +123,7 @@ class Chain:
                 yield draft
             return
         with self._held():
+            self._approach()
             with self.store.writing() as transaction:
                 self._at("begun")
                 draft = self._caught_up(transaction, writable=True)
@@ -155,6 +157,7 @@ class Chain:
         is marked here first, in its place in the queue of writers; a ledger that is only read waits, then refuses.
         """
         with self._held(), ExitStack() as stack:
+            self._approach()
             draft = self._caught_up(stack.enter_context(self.store.reading()), writable=False)
             if not draft.is_marked and not self._marked():
                 if self.read_only:
@@ -188,6 +191,18 @@ class Chain:
                 f"the ledger {self.name} was called from inside one of its own transactions; nothing was written",
                 hint="call it after the first call has returned, not from an argument's methods or a signal handler",
             )
+
+    def _approach(self) -> None:
+        """Read what is new page by page, before the transaction that reads the rest: nobody waits for all of it.
+
+        Pages that are read at different moments make one history, since every entry holds the hash of the one before
+        it; the mark vouches for all of them, in that transaction.
+        """
+        while (mark := self.mark.read()) is not None and mark.number - self.length > _PAGE:
+            with self.store.reading() as transaction:
+                transaction.outdated()
+                if not self._read(transaction, mark, _PAGE):
+                    return  # entries are missing, which is told there
 
     def _caught_up(self, transaction: Transaction, *, writable: bool) -> Draft:
         """Take in what other processes have written, and compare with the mark.
@@ -234,11 +249,13 @@ class Chain:
                 )
             time.sleep(0.01)
 
-    def _read(self, transaction: Transaction, mark: Point) -> None:
+    def _read(self, transaction: Transaction, mark: Point, most: int | None = None) -> int:
+        """Take in the entries that are new, or so many of them; how many they were."""
         self._begin_at_checkpoint(transaction, mark)
         self._book.reader = transaction
         head = self._book.head
-        entries = transaction.entries(max(head.number, 1), None)
+        stop = () if most is None else (head.number + most,)
+        entries = transaction.entries(max(head.number, 1), None, *stop)
         if head.number:
             last = next(entries, None)
             if last is None or last.hash != head.hash:
@@ -248,11 +265,14 @@ class Chain:
         self._apply(self._derived(entries, mark))
         self._book.take_rows()  # whoever wrote these entries kept them
         seen = self._vouched
+        if most is not None and seen is not None and seen.number > self._book.head.number:
+            seen = None  # the entry is on a later page
         if seen is not None and self._book.hash_of(seen.number) != seen.hash:
             raise LedgerRolledBack(
                 f"entry {seen.number} of {self.name} is not the one it was a moment ago", hint=RESTORE
             )
         self._is_unsure = False
+        return self._book.head.number - head.number
 
     def _begin_at_checkpoint(self, transaction: Transaction, mark: Point) -> None:
         """Begin anew at the last checkpoint that the mark remembers, unless this book has begun there or later.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Known: TypeAlias = "Mapping[Any, Mapping[int, Any]]"
 
 _WRITING = 4  # how `_written` writes: another number for another way
-EVERY = 4096  # entries: reading as many takes a moment
+EVERY = 1024  # entries: reading as many takes a second where a million charges are behind them
 _BESIDE = frozenset({"finds", "hashes", "reader", "rows", "_recent", "_settlements"})
 _PARTS = (DataSet, Grant, Level, Listed, Requested, Token)
 _WHOLE = {Level: "levels", Requested: "requests_by_id"}  # where those are that a book knows in several places

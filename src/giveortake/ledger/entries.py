@@ -135,5 +135,6 @@ def read_entry(number: object, body: object, stored: object, previous: str | Non
 
 
 UPGRADE = "upgrade giveortake"
+BEGIN = "`giveortake serve` or the first question begins it; or is the path another?"
 RESTORE = "docs/how-to-restore-a-ledger.md says how the owner brings a ledger back"
 INDEX = "an index of the ledger is not what the chain says"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TypeAlias
 
+from giveortake.advice import Advice
 from giveortake.errors import InvalidParameter
 
 Expiry: TypeAlias = "datetime | timedelta | str"
 
-_HINT = 'expires="2027-01-31", expires="2027-01-31T12:00:00+00:00", or expires=timedelta(days=30)'
+_HINT = Advice("{moment}")
 
 
 def expiry(said: Expiry, now: datetime) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.errors import BudgetExceeded
-from giveortake.ledger.allotments import filter_of_rest, larger, require_addable, rest
+from giveortake.ledger.allotments import filter_of_rest, larger, require_addable, require_same_kind, rest
 from giveortake.ledger.digests import charges
 from giveortake.ledger.entries import Json, plain
 from giveortake.ledger.events import event_from_dict
@@ -36,6 +36,7 @@ def take(
     for level in above:
         assert level.budget is not None  # noqa: S101 (only levels with a cap are above)
         require_addable(level.budget, promise)
+        require_same_kind(level.allotments.get(number), promise)
         counted = larger(level.allotments.get(number), promise)
         if counted == level.allotments.get(number):
             continue

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, final
 
 from giveortake.errors import LedgerDamaged, LedgerForeign, LedgerMissing, NotFound
 from giveortake.ledger.book import Book
-from giveortake.ledger.entries import NOTHING, RESTORE, Point
+from giveortake.ledger.entries import BEGIN, NOTHING, RESTORE, Point
 from giveortake.ledger.files import VARIABLE, sync_folder
 from giveortake.ledger.marks import FileMark
 from giveortake.ledger.sqlite import is_ledger
@@ -99,7 +99,7 @@ class Home:
         if old is not None and old.number:
             raise _missing(store, old)
         if not create:
-            raise NotFound(f"there is no ledger at {store.name}")
+            raise NotFound(f"there is no ledger at {store.name}", hint=BEGIN)
         first = old or Point(secrets.token_hex(16), 0, NOTHING)
         mark = self.state.mark(first.ledger)
         mark.begin(first)  # before the path is claimed: a path without a mark has lost it
@@ -151,7 +151,10 @@ class Home:
         return str(first.content.get("ledger"))
 
     def _take_over(self, store: Store, mark: FileMark, old: Point) -> Point:
-        """Begin a mark where that of 0.1 is, unless the chain says that this happened before."""
+        """Begin a mark where that of 0.1 is, unless the chain says that this happened before.
+
+        Whoever opens the ledger in the same moment may have begun it since it was looked for; then it is there.
+        """
         if not old.number:
             return mark.begin(old)
         with store.writing() as transaction:
@@ -160,9 +163,12 @@ class Home:
             for entry in transaction.entries(1, NOTHING):
                 book.apply(entry)
             book.agrees_with(old)
-            if book.moved is not None:
+            if book.moved is None:
+                return mark.begin(old)
+            begun = mark.read()
+            if begun is None:
                 raise _unmarked(store)
-            return mark.begin(old)
+            return begun
 
     def _beside(self) -> Point | None:
         with suppress(LedgerDamaged):  # some other file that ends in .mark

@@ -10,7 +10,7 @@ from giveortake.errors import HIDDEN, InvalidParameter, LedgerForeign, LedgerMis
 from giveortake.ledger.chain import Chain
 from giveortake.ledger.checkpoints import EVERY
 from giveortake.ledger.drafts import clock
-from giveortake.ledger.entries import FORMAT, NOTHING, RESTORE, Point, entry
+from giveortake.ledger.entries import BEGIN, FORMAT, NOTHING, RESTORE, Point, entry
 from giveortake.ledger.home import Home
 from giveortake.ledger.indexing import indexed_anew
 from giveortake.ledger.ledger import Ledger
@@ -98,7 +98,7 @@ def _mark_of(store: Store, keeper: Mark, *, create: bool) -> Point:
         )
     if found is None:
         if not create:
-            raise NotFound(f"there is no ledger at {store.name}")
+            raise NotFound(f"there is no ledger at {store.name}", hint=BEGIN)
         return keeper.begin(Point(secrets.token_hex(16), 0, NOTHING))
     if found.number and not there and not store.exists():
         raise LedgerMissing(f"the ledger {store.name} is gone; its mark remembers {found.number} entries", hint=RESTORE)

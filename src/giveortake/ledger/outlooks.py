@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.ledger import spending
-from giveortake.ledger.standings import standing_of
+from giveortake.ledger.standings import standing_of, used_of
+from giveortake.ledger.trials import trial_of
 
 if TYPE_CHECKING:
     from giveortake.ledger.drafts import Draft
@@ -21,20 +22,26 @@ if TYPE_CHECKING:
 class Outlook:
     """The level that decides about a question as it stands, whether all levels would admit it now, and paid profiles.
 
-    `profiles` are those of the asker's own levels, as `Ledger.profiles` tells them.
+    `profiles` are those of the asker's own levels, as `Ledger.profiles` tells them. `used_after` is how much of that
+    level's budget would be spent or given away once the question is charged; None if it is not admitted.
     """
 
     standing: Standing
     admitted: bool
     profiles: list[tuple[Any, str, Any]]
+    used_after: Fraction | None
 
 
 def outlook(draft: Draft, event: Event, *, dataset: str, analyst: str | None, version: str) -> Outlook:
     """Everything that a quote asks a ledger."""
+    level = deciding(draft, dataset, analyst)
+    trial = trial_of(draft, level, draft.book.dataset_for(dataset, analyst))
+    after = None if trial is None else trial.after(event)
     return Outlook(
-        standing_of(draft, deciding(draft, dataset, analyst)),
+        standing_of(draft, level),
         admits(draft, event, dataset=dataset, analyst=analyst),
         spending.profiles(draft, dataset, analyst, version),
+        None if after is None else used_of(level, after.share),
     )
 
 

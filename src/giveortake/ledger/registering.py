@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from giveortake.advice import Advice
 from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.exact import whole
 from giveortake.ledger.differences import other_domains, short
@@ -163,7 +164,7 @@ def analyst(
     """Let an analyst ask some data sets of one population: within an allotment, or, where all are pooled, one cap."""
     book = draft.book
     if named("analyst", name) in book.revoked:
-        raise AccessDenied(f"the analyst {name!r} was revoked", hint=f"`ledger.readmit({name!r})` takes that back")
+        raise AccessDenied(f"the analyst {name!r} was revoked", hint=Advice("{readmit} takes that back"))
     names = tuple(sorted({datasets} if isinstance(datasets, str) else set(datasets)))
     if not names:
         raise InvalidParameter("datasets", names, "is empty", hint="name the data sets that the analyst may ask")
@@ -201,7 +202,7 @@ def _allotment(
             "budget",
             None,
             f"is missing: the analysts of {above.name!r} have allotments of their own",
-            hint='pass budget=; or register people with analysts="pooled", where one sees what others spend',
+            hint=Advice("{allotment}", "{pooled}", between="; or "),
         )
     givers = draft.book.capped_above(datasets)
     for level in givers:
@@ -273,7 +274,7 @@ def _same(
                 f"the {what} {known.name!r} is in the ledger with another {field}: "
                 f"{short(first.get(field, _BEFORE_0_2.get(field)))}, "
                 f"not {short(value)}",
-                hint="open it as it was registered; a budget is changed by `ledger.change_budget`, which is recorded",
+                hint=Advice("open it as it was registered; a budget is changed by {change_budget}, which is recorded"),
             )
 
 
@@ -310,7 +311,7 @@ def _same_table(draft: Draft, known: DataSet, name: str, fingerprint: str | None
     if not is_same(draft, known.versions[-1][1], fingerprint):
         raise LedgerMismatch(
             f"the table is not the one that {name!r} was registered with (version {known.version!r})",
-            hint=f"`ledger.new_version({name!r}, version=…, fingerprint=…)` says that the data changed",
+            hint=Advice("{new_version} says that the data changed"),
         )
     key_again(draft, name, fingerprint)
 
@@ -324,7 +325,7 @@ def _confirmed(draft: Draft, name: str, fingerprint: str | None, owner_confirms:
         return None
     raise SameTable(
         f"the table of {name!r} is registered as {other!r} already: the same people would pay from two budgets",
-        hint='use that name, or pass owner_confirms="why this is meant", which is recorded',
+        hint=Advice("use that name", "{confirm}"),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.advice import Advice
 from giveortake.errors import AccessDenied, LedgerDamaged, NotFound
 from giveortake.exact import whole
 from giveortake.ledger.digests import asked_of
@@ -146,7 +147,7 @@ def number_of(draft: Draft, release: str, analyst: str | None) -> int:
     _require_admitted(draft, analyst)
     number = draft.book.ids.get(release)
     if number is None or (analyst is not None and draft.book.reservations[number].analyst != analyst):
-        raise NotFound(f"there is no release {release!r}", hint="session.releases() lists them")
+        raise NotFound(f"there is no release {release!r}", hint=Advice("{releases} lists them"))
     return number
 
 

@@ -48,6 +48,13 @@ def move(
 
     Guarantee: at no moment can the ledger be opened at both places with marks that do not know of each other. The move
     and its reason are an entry, and whoever asks for the ledger at its old path is told where it went.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with gt.ledger.open(f"{folder}/old.ledger") as book:
+    ...     people = book.population("people", budget=gt.PureDP(1))
+    >>> gt.ledger.move(f"{folder}/old.ledger", f"{folder}/new.ledger", reason="a larger disk").number  # entries
+    3
     """
     named("reason", reason)
     target = Path(to).absolute()

@@ -6,6 +6,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.advice import Advice
 from giveortake.errors import (
     AccessDenied,
     AllowanceExceeded,
@@ -301,7 +302,7 @@ def _charge(draft: Draft, levels: list[Level], event: Event, asked: DataSet, con
             raise PopulationClosed(
                 f"the {level.kind} {level.name!r} is closed: the ledger was restored and what was spent before that is "
                 "not known",
-                hint="the owner sets a new budget with `ledger.change_budget`",
+                hint=Advice("the owner sets a new budget with {change_budget}"),
             )
         seen = level_event(event, level, asked)
         content["levels"][str(level.number)] = None if seen == event else seen.to_dict()
@@ -333,8 +334,7 @@ def _admitted(guard: Filter, level: Level, event: Event) -> Filter:
             f"the {level.kind} {level.name!r} refuses: {refusal.message}",
             cost=refusal.cost,
             remaining=refusal.remaining,
-            hint=f"`ledger.affordable({level.kind} {level.name!r})` says which ε still fits; "
-            "`ledger.change_budget` is the owner's",
+            hint=Advice("{what_fits}"),
         ) from None
     return after
 
@@ -378,6 +378,8 @@ def profiles(
     found: dict[int, tuple[Any, str, Any]] = {}
     for number in reversed(book.profiles[dataset]):
         reserved = book.reservations[number]
+        if analyst is not None and reserved.analyst != analyst:
+            continue  # of the same profile, another's reservation is nobody else's to know
         paid = None if reserved.question is None else book.paid.get((payer, reserved.question))
         is_early = before is None or (paid is not None and paid.answer < before)
         if (

@@ -21,7 +21,7 @@ from giveortake.errors import (
     LedgerUnavailable,
 )
 from giveortake.ledger.entries import RESTORE
-from giveortake.ledger.files import create_private, require_private, sync, sync_folder
+from giveortake.ledger.files import create_private, make_private_folder, require_private, sync, sync_folder
 from giveortake.ledger.store import MIGRATIONS, Transaction, silent
 
 if TYPE_CHECKING:
@@ -122,6 +122,10 @@ class SQLiteStore:
         if target.exists():
             raise LedgerMismatch(f"there is something at {target} already", hint="choose another path")
         part = target.with_name(f"{target.name}.{token_hex(8)}.part")
+        try:
+            make_private_folder(target.parent)
+        except OSError as error:
+            raise LedgerUnavailable(f"the folder {target.parent} cannot be made: {error.strerror}") from error
         create_private(part)
         try:
             source = f"file:{quote(str(self.path))}?mode=ro"  # SQLite does not copy from a connection that is writing

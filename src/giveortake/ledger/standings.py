@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.advice import Advice
 from giveortake.answers import html
 from giveortake.errors import InvalidParameter, LedgerMismatch
+from giveortake.exact import shown
+from giveortake.ledger.allotments import part_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from fractions import Fraction
 
     from giveortake.ledger.book import Book
     from giveortake.ledger.drafts import Draft
@@ -23,8 +26,10 @@ if TYPE_CHECKING:
 class Standing:
     """What a level may spend and has spent, at the moment it was asked for. Without a budget it only counts.
 
-    Of a population whose analysts have `allotments`, `spent` and `remaining` are those of the rest that the custodian
-    holds.
+    Of a population whose analysts have `allotments`, `remaining` is what the custodian holds. `given` is the part of
+    the whole budget that was given to analysts, whether they have used it or not, and `own` the part that was charged
+    for the custodian's own questions: with what is left they are 1. `spent` and `share` are the filter's, in which an
+    allotment counts as a charge once it is taken from a filter that has begun.
     """
 
     number: int
@@ -39,6 +44,8 @@ class Standing:
     allotted: bool = False
     allotments: tuple[Guarantee, ...] = ()
     approval_above: Guarantee | None = None  # what costs more waits for the custodian
+    given: Fraction = Fraction(0)
+    own: Fraction | None = None
 
     def _repr_html_(self) -> str:
         return standings_page([self])
@@ -55,21 +62,22 @@ class Standings(list[Standing]):
 
 
 def standings_page(standings: Iterable[Standing]) -> str:
-    """Who may spend what, and how much of it is used, as a notebook shows it."""
-    head = ("level", "name", "protects", "budget", "used")
+    """Who may spend what, and how much of it was spent and given away, as a notebook shows it."""
+    head = ("level", "name", "protects", "budget", "spent", "given to analysts")
     return html.table(head, [_row(each) for each in standings])
 
 
 def _row(level: Standing) -> tuple[str, ...]:
     budget = "of its people" if level.budget is None else str(level.budget).partition(" (")[0]
-    spent = "" if level.share is None else "closed" if level.closed else html.used(level.share)
-    return level.kind, level.name, level.unit.column or "row", budget, spent
+    spent = "" if level.own is None else "closed" if level.closed else html.used(level.own)
+    given = f"{shown(100 * level.given, 3)} %" if level.given else ""
+    return level.kind, level.name, level.unit.column or "row", budget, spent, given
 
 
 def meant(book: Book, standing: Standing) -> Level:
     """The level that a standing speaks of; one that another ledger gave out is refused."""
     if not isinstance(standing, Standing):
-        raise InvalidParameter("level", standing, "is not a standing", hint="`ledger.levels()` lists them")
+        raise InvalidParameter("level", standing, "is not a standing", hint=Advice("{levels} lists them"))
     level = book.levels.get(standing.number)
     if level is None or (level.kind, level.name, level.unit) != (standing.kind, standing.name, standing.unit):
         raise LedgerMismatch(
@@ -82,6 +90,7 @@ def meant(book: Book, standing: Standing) -> Level:
 def standing_of(draft: Draft, level: Level) -> Standing:
     """A level as it stands."""
     guard = draft.filter_of(level)
+    given, own = _parts(level, None if guard is None else guard.share)
     return Standing(
         number=level.number,
         kind=level.kind,
@@ -95,4 +104,26 @@ def standing_of(draft: Draft, level: Level) -> Standing:
         allotted=level.allotted,
         allotments=tuple(level.allotments.values()),
         approval_above=level.approval,
+        given=given,
+        own=own,
     )
+
+
+def _parts(level: Level, share: Fraction | None) -> tuple[Fraction, Fraction | None]:
+    """What was given away and what was spent, as parts of the whole budget; of a level without one, nothing.
+
+    Allotments of an (ε, δ) budget are taken from it before its filter begins, which then guards the rest; all others
+    are charges to the filter, `level.granted`.
+    """
+    if share is None or level.budget is None:
+        return Fraction(0), None
+    used = used_of(level, share)
+    given = min(used, sum((part_of(level.budget, each) for each in level.allotments.values()), Fraction(0)))
+    return given, used - given
+
+
+def used_of(level: Level, share: Fraction) -> Fraction:
+    """How much of a level's whole budget is spent or given away, by how much of its filter is used."""
+    given = (each for number, each in level.allotments.items() if number not in level.granted)
+    before = sum((part_of(level.budget, each) for each in given), Fraction(0)) if level.budget else Fraction(0)
+    return before + share * (1 - before)

@@ -39,6 +39,7 @@ INDEXES = (
 )
 _INDEXED = "indexed"
 _BUCKETS, _AT_ONCE = 1 << 16, 20_000
+_LAST = 2**63 - 1  # a number that no entry has
 _ROWS = 32  # that one statement inserts
 
 
@@ -140,10 +141,11 @@ class Transaction:
         self._run("DELETE FROM {s}about WHERE name = ?", _INDEXED)
         self._run("INSERT INTO {s}about VALUES (?, '1')", _INDEXED)
 
-    def entries(self, start: int, previous: str | None) -> Iterator[Entry]:
-        """All entries from number `start` on, each checked against its own hash and the entry before it."""
+    def entries(self, start: int, previous: str | None, stop: int = _LAST) -> Iterator[Entry]:
+        """All entries from number `start` to `stop`, each checked against its own hash and the entry before it."""
         expected = start
-        for row in self._run("SELECT number, body, hash FROM {s}entries WHERE number >= ? ORDER BY number", start):
+        wanted = "SELECT number, body, hash FROM {s}entries WHERE number >= ? AND number <= ? ORDER BY number"
+        for row in self._run(wanted, start, stop):
             found = read_entry(row[0], row[1], row[2], previous)
             if found.number != expected:
                 raise LedgerDamaged(f"entry {expected} is missing", hint=RESTORE)

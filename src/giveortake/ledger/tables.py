@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.advice import Advice
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.ledger import registering
 
@@ -46,19 +47,29 @@ def people_of(book: Book, name: str, population: str | None, new_population: str
             return first
         raise SameTable(
             f"the ledger knows people already, and {name!r} may be about the same ones",
-            hint=f'population="{next(iter(book.populations))}" says that it is; '
-            f'new_population="{first}" is your word that they are others',
+            hint=Advice(
+                "{population} says that it is; {new_population} is your word that they are others",
+                "{people}",
+                between="; ",
+                population=next(iter(book.populations)),
+                new_population=first,
+            ),
         )
     if population is not None and book.populations and population not in book.populations:
         raise NotFound(
             f"the ledger has no population {population!r}",
-            hint=f"there are: {', '.join(book.populations)}; "
-            f'new_population="{population}" is your word that these people are others',
+            hint=Advice(
+                "there are: {known}",
+                "{new_population} is your word that these people are others",
+                between="; ",
+                known=", ".join(book.populations),
+                new_population=population,
+            ),
         )
     if new_population is not None and new_population in held:
         raise LedgerMismatch(
             f"the population {new_population!r} is in the ledger already",
-            hint=f'population="{new_population}" says that {name!r} is about the same people',
+            hint=Advice("{population} says that the people are the same", "{people}", population=new_population),
         )
     return said
 
@@ -103,5 +114,5 @@ def _same_people(draft: Draft, name: str, population: str, fingerprint: str) -> 
         return f"the same people: {population}"
     raise SameTable(
         f"the table of {name!r} is registered as {other!r} already: the same people would pay from two budgets",
-        hint=f'use that name, or population="{theirs}"; or pass owner_confirms=, which is recorded',
+        hint=Advice("use that name", "{population}", "{people}", "{confirm}", population=theirs),
     )

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
 
+    from giveortake.ledger.paces import Pace
     from giveortake.privacy.events import Event
 
 
 class Till(Office):
     """Charging every level, durably, and keeping one answer for each charge."""
+
+    pace: Pace | None = None  # on which answers, draws and failures are written, if times are nobody's to know
 
     def affordable(self, level: Standing) -> Fraction | None:
         """The greatest ε, up to rounding, of a pure release that a level would admit now; None if it has no cap."""
@@ -90,6 +93,8 @@ class Till(Office):
                 said=asked,
                 record=record,
             )
+        if self.pace is not None:
+            self.pace.begin()
         if isinstance(found, Waiting):
             raise ApprovalRequired(
                 f"this spend is large for {found.level!r} and waits for approval (request {found.request})",
@@ -128,6 +133,7 @@ class Till(Office):
     def settle(self, reservation: Reservation | int, answer: object) -> Any:
         """Keep an answer unless there is one, and return the one that is kept: nothing else may be released."""
         number = _number(reservation)
+        self._keep_pace()
         with self.chain.changing() as draft:
             return spending.settle(draft, number, answer)
 
@@ -137,6 +143,7 @@ class Till(Office):
         Call it before anything is made of the draw: what is kept is what was drawn, however often a run is taken up.
         """
         number = _number(reservation)
+        self._keep_pace()
         with self.chain.changing() as draft:
             return draws.keep(draft, number, place, drawn)
 
@@ -188,8 +195,13 @@ class Till(Office):
         durable then. A crash needs no call. It counts against the allowance of whoever asked.
         """
         number = _number(reservation)
+        self._keep_pace()
         with self.chain.changing() as draft:
             spending.fail(draft, number)
+
+    def _keep_pace(self) -> None:
+        if self.pace is not None:
+            self.pace.wait()
 
     def fail_key(self, key: str, *, analyst: str | None = None) -> None:
         """The same for an executor that was ended before it could say so itself, by the key of what it was asked.

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
+from giveortake.advice import Advice
 from giveortake.errors import AccessDenied, InvalidParameter, NotFound
 from giveortake.ledger.entries import digest
 from giveortake.ledger.expiries import expiry, has_passed
@@ -82,18 +83,16 @@ def issue(draft: Draft, role: Role, analyst: str | None, expires: Expiry | None)
 
 def _require_analyst(draft: Draft, analyst: str) -> None:
     if analyst in draft.book.revoked:
-        raise AccessDenied(
-            f"the analyst {analyst!r} was revoked", hint=f"`ledger.readmit({analyst!r})` takes that back"
-        )
+        raise AccessDenied(f"the analyst {analyst!r} was revoked", hint=Advice("{readmit} takes that back"))
     if not draft.book.grants_of(analyst):
-        raise NotFound(f"the ledger has no analyst {analyst!r}", hint="`ledger.analyst` lets somebody ask")
+        raise NotFound(f"the ledger has no analyst {analyst!r}", hint=Advice("{admit} lets somebody ask"))
 
 
 def revoke(draft: Draft, token: str, reason: str) -> None:
     """From now on nobody is let in by a token. A second time changes nothing."""
     known = draft.book.tokens.get(token)
     if known is None:
-        raise NotFound("there is no such token", hint="`ledger.tokens()` lists the ids")
+        raise NotFound("there is no such token", hint=Advice("{tokens} lists the ids"))
     if not known.revoked:
         draft.add("withdrawn", {"token": token, "reason": named("reason", reason)})
 

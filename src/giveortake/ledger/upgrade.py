@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 
 def pending(where: str | os.PathLike[str], *, mark: str | os.PathLike[str] | None = None) -> list[str]:
-    """What an upgrade would change, in sentences; nothing is written. The ledger is verified on the way."""
+    """What an upgrade would change, in sentences; nothing is written. The ledger is verified on the way.
+
+    >>> import tempfile
+    >>> path = f"{tempfile.mkdtemp()}/visits.ledger"
+    >>> gt.ledger.open(path).close()
+    >>> gt.ledger.pending(path)
+    []
+    """
     changes = []
     with opened(where, mark=mark, create=False, read_only=True) as ledger:
         ledger.verify()
@@ -38,7 +45,14 @@ def pending(where: str | os.PathLike[str], *, mark: str | os.PathLike[str] | Non
 
 
 def upgrade(where: str | os.PathLike[str], *, mark: str | os.PathLike[str] | None = None) -> list[str]:
-    """Make these changes, as opening the ledger for writing would."""
+    """Make these changes, as opening the ledger for writing would.
+
+    >>> import tempfile
+    >>> path = f"{tempfile.mkdtemp()}/visits.ledger"
+    >>> gt.ledger.open(path).close()
+    >>> gt.ledger.upgrade(path)  # it is of this version already
+    []
+    """
     changes = pending(where, mark=mark)
     opened(where, mark=mark, create=False).close()
     return changes

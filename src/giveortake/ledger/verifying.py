@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, LedgerDamaged, LedgerTooNew
-from giveortake.ledger.allotments import larger, require_addable, require_sound, rest
+from giveortake.ledger.allotments import larger, require_addable, require_same_kind, require_sound, rest
 from giveortake.ledger.book import Book
 from giveortake.ledger.checkpoints import advance, is_known, require_derived
 from giveortake.ledger.digests import charges
@@ -217,6 +217,7 @@ class Replay:
             if promise is None or level.budget is None:
                 raise LedgerDamaged(f"entry {entry.number} grants without a promise", hint=RESTORE)
             require_addable(level.budget, promise)
+            require_same_kind(level.allotments.get(number), promise)
             counted = larger(level.allotments.get(number), promise)
             taken = stated.get(str(level.number))
             if (taken is None) != (counted == level.allotments.get(number)):

@@ -149,6 +149,9 @@ class ProbabilisticDP(EpsilonDelta):
 
     Guarantee [Mei18], [Lal20, Def. 2]: for all neighbours there is a set B with P[B] ≤ δ and P[S∖B] ≤ e^ε·Q[S∖B]
     for all S. Post-processing does *not* keep this promise [Lal20, Prop. 4]; what survives is `.approximate()`.
+
+    >>> ProbabilisticDP("1", "1e-6").approximate()
+    ApproxDP('1', '1e-6')
     """
 
     def group(self, size: int) -> ApproxDP:
@@ -184,6 +187,9 @@ class ComputationalDP(EpsilonDelta):
     Guarantee [MPRV09], [Lal20, Def. 4]: P[A = 0] ≤ e^ε·Q[A = 0] + δ for every polynomial-time test A. All numbers
     taken from it (`delta_at`, `tradeoff`, …) are statements about such attackers too, so it composes like ApproxDP
     and never turns into any other kind of promise.
+
+    >>> ComputationalDP("1", "1e-6").compose(ComputationalDP("1", "1e-6"))
+    ComputationalDP('2', '2e-6')
     """
 
     def group(self, size: int) -> ComputationalDP:

@@ -21,6 +21,10 @@ def sequential(promises: Iterable[Guarantee]) -> Guarantee:
 
     Theorem [PDP21, L1.2], [Lal20, Prop. 8]: as `Guarantee.compose`. Different kinds are restated in a common
     currency one by one and then added, so that the order of the list does not matter.
+
+    >>> import giveortake as gt
+    >>> sequential([gt.PureDP("1/2"), gt.ZCDP("1/8")])
+    ZCDP('0.25')
     """
     listed = _listed(promises)
     return combined(listed, len(listed))

@@ -146,7 +146,7 @@ def _group(promise: Guarantee, size: int, prior: Number) -> str:
     except Unprovable:
         return f"About {count} people at once this promises nothing useful."
     if found is None:
-        return f"About {count} people at once no belief is bounded: {together}"
+        return f"About {count} people at once no belief is bounded: what is promised to each is too little for so many."
     low, high, failure = found
     whole_group = "are all in the data or all not" if promise.neighbours == "add-remove" else "change their entries"
     they = "they are" if promise.neighbours == "add-remove" else "their entries are these and not those"

@@ -137,6 +137,9 @@ def gaussian_delta(mu: Fraction, epsilon: Fraction) -> Fraction:
     """δ_μ(ε) = Φ(−a) − e^ε·Φ(−a − μ) with a = ε/μ − μ/2, rounded up [BW18, Thm 8].
 
     The first term alone is an upper bound, and all that is left where the second is too small to be computed.
+
+    >>> round(float(gaussian_delta(Fraction(1), Fraction(1))), 4)
+    0.1269
     """
     distance = epsilon / mu - mu / 2
     if distance > _FAR:

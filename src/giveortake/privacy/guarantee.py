@@ -51,6 +51,10 @@ class Guarantee(ABC):
 
     Theorem (post-processing, [PDP21, L1.6]): whatever is computed from the releases alone keeps the promise, so
     every method speaks about the releases and all their consequences. ProbabilisticDP is the one exception.
+
+    >>> import giveortake as gt
+    >>> isinstance(gt.PureDP("1"), Guarantee), gt.PureDP("1").delta_at("1")
+    (True, Fraction(0, 1))
     """
 
     unit: Unit = ROW

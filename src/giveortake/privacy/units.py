@@ -39,7 +39,12 @@ ROW = Unit()
 
 
 def unit(column: str) -> Unit:
-    """Protect all rows that share one value of `column`, such as all rows of one person."""
+    """Protect all rows that share one value of `column`, such as all rows of one person.
+
+    >>> import giveortake as gt
+    >>> gt.PureDP("1", unit=unit("person_id"))
+    PureDP('1', unit=unit('person_id'))
+    """
     return Unit(_checked_column(column))
 
 

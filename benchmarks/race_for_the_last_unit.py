@@ -9,13 +9,15 @@ import json
 import multiprocessing
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import BudgetExceeded
-from giveortake.ledger import Ledger
 from giveortake.ledger.opening import opened
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
+
+if TYPE_CHECKING:
+    from giveortake.ledger import Ledger
 
 PROCESSES, THREADS = 8, 4  # in each process two threads share a ledger, and two have one each
 TENTH = Laplace(10)
