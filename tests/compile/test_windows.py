@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -79,10 +80,15 @@ def session() -> Any:
         yield made
 
 
+@cache
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    """One for all: opening it costs more than what it is asked."""
+    return duckdb.connect()
+
+
 def _by_duckdb(text: str, table: pl.DataFrame) -> list[tuple[Any, ...]]:
-    with duckdb.connect() as connection:
-        connection.register("t", table)
-        return connection.execute(text).fetchall()
+    _duckdb().register("t", table)
+    return _duckdb().execute(text).fetchall()
 
 
 def _same(found: list[Any], expected: list[Any]) -> bool:

@@ -106,7 +106,7 @@ def test_the_textbook_sample_size_comes_from_equation_15() -> None:
     assert Poll(truth="1/2").sample_size(margin="0.05", interval="normal") == math.ceil(1.959964**2 * 0.25 / 0.025**2)
 
 
-def test_seed_002_needs_more_people_for_more_privacy() -> None:
+def test_lal20_needs_more_people_for_more_privacy() -> None:
     sizes = [Poll(epsilon=epsilon).sample_size(margin="0.05") for epsilon in ("0.1", "1", "3")]
     assert sizes[0] > 10 * sizes[1] > 10 * sizes[2]
 

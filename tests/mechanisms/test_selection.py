@@ -68,7 +68,7 @@ FAMILIES = [
 ]
 
 
-def test_example_10_of_seed_003_has_mass_21_not_20() -> None:
+def test_example_10_of_fre18_has_mass_21_not_20() -> None:
     chances = Exponential(2 / LN_2).probabilities(EXAMPLE_10)
     assert [21 * p for p in chances] == pytest.approx([1, 4, 8, 8], abs=1e-13)
     assert sum(chances) == pytest.approx(1)

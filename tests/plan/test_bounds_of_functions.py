@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -21,15 +22,25 @@ NUMBERS = [-3.0, -2.5, -1.0, -1e-300, 0.0, 0.145, 0.5, 1.0, 2.005, 6.999999, 7.0
 POSITIVE = [1 / 3, 0.5, 1.0, 1.7, 2.675, 33.3, 40.0]
 
 
+KINDS = {Kind.REAL: "DOUBLE", Kind.DATE: "DATE", Kind.INTEGER: "BIGINT", Kind.TIMESTAMP: "TIMESTAMP"}
+
+
+@cache
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    """One for all: opening it costs more than what it is asked."""
+    return duckdb.connect()
+
+
 def _values(expression: Expression, schema: dict[str, Domain], rows: dict[str, list[Any]]) -> list[Any]:
-    with duckdb.connect() as connection:
-        kinds = {Kind.REAL: "DOUBLE", Kind.DATE: "DATE", Kind.INTEGER: "BIGINT", Kind.TIMESTAMP: "TIMESTAMP"}
-        columns = ", ".join(f"{name} {kinds[schema[name].kind]}" for name in rows)
-        connection.execute(f"CREATE TABLE t ({columns})")
-        marks = ", ".join("?" for _ in rows)
-        connection.executemany(f"INSERT INTO t VALUES ({marks})", list(zip(*rows.values(), strict=True)))
-        text = Expressions(DuckDBDialect()).write(expression, schema)
-        return [value for (value,) in connection.execute(f"SELECT {text} FROM t").fetchall()]
+    text = Expressions(DuckDBDialect()).write(expression, schema)
+    return _by_duckdb(text, {name: (KINDS[schema[name].kind], values) for name, values in rows.items()})
+
+
+def _by_duckdb(text: str, columns: dict[str, tuple[str, list[Any]]]) -> list[Any]:
+    """What DuckDB makes of each row of some columns, by their names, types and values."""
+    unnested = ", ".join(f"unnest(CAST(? AS {kind}[])) AS {name}" for name, (kind, _) in columns.items())
+    values = [each for _, each in columns.values()]
+    return [value for (value,) in _duckdb().execute(f"SELECT {text} FROM (SELECT {unnested})", values).fetchall()]
 
 
 def _require_inside(values: list[Any], domain: Domain) -> None:
@@ -90,12 +101,8 @@ def test_moved_days_are_those_of_duckdb_and_stay_between_their_bounds(
     domain, days = _days(*stretch)
     call = Call(name, (Column("d"), Literal(by)))
     moved = _values(call, {"d": domain}, {"d": days})
-    with duckdb.connect() as connection:
-        unit = "days" if name == "add_days" else "months"
-        plain = [
-            connection.execute(f"SELECT CAST(CAST(? AS DATE) + to_{unit}({by}) AS VARCHAR)", [day]).fetchall()[0][0]
-            for day in days
-        ]
+    unit = "days" if name == "add_days" else "months"
+    plain = _by_duckdb(f"CAST(d + to_{unit}({by}) AS VARCHAR)", {"d": ("DATE", days)})
     within = [
         dt.date.fromisoformat(text) if len(text) == 10 else None
         for text in (each[:10] if len(each) == 19 else each for each in plain)
@@ -113,13 +120,11 @@ def test_differences_of_days_are_those_of_duckdb_and_stay_between_their_bounds(u
             schema = {"a": first, "b": last}
             call = Call("date_diff", (Literal(unit), Column("a"), Column("b")))
             found = _values(call, schema, {"a": starts, "b": ends})
-            pairs = list(zip(starts, ends, strict=True))
             if unit == "week":  # which begins on Monday here; DuckDB counts from a Thursday
+                pairs = zip(starts, ends, strict=True)
                 plain = [(b.toordinal() - 1) // 7 - (a.toordinal() - 1) // 7 for a, b in pairs]
             else:
-                with duckdb.connect() as connection:
-                    text = f"SELECT date_diff('{unit}', ?, ?)"
-                    plain = [connection.execute(text, pair).fetchall()[0][0] for pair in pairs]
+                plain = _by_duckdb(f"date_diff('{unit}', a, b)", {"a": ("DATE", starts), "b": ("DATE", ends)})
             assert found == plain
             _require_inside(found, call.domain(schema))
 
@@ -141,10 +146,8 @@ def test_hours_and_minutes_between_moments_are_those_of_duckdb_and_stay_between_
         rows["b"][:2] = rows["b"][1::-1]  # the first beside the last
         call = Call("date_diff", (Literal(unit), Column("a"), Column("b")))
         found = _values(call, schema, rows)
-        with duckdb.connect() as connection:
-            pairs = zip(rows["a"], rows["b"], strict=True)
-            text = f"SELECT date_diff('{unit}', ?::TIMESTAMP, ?::TIMESTAMP)"
-            plain = [connection.execute(text, pair).fetchall()[0][0] for pair in pairs]
+        typed = {name: (KINDS[kind], rows[name]) for name, kind in zip("ab", kinds, strict=True)}
+        plain = _by_duckdb(f"date_diff('{unit}', a::TIMESTAMP, b::TIMESTAMP)", typed)
         assert found == plain
         _require_inside(found, call.domain(schema))
 

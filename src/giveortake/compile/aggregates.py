@@ -43,6 +43,10 @@ class Measures:
     pure: bool  # whether the noise keeps a pure promise, for which other matrices are best
     listed: list[Measure] = field(default_factory=list)
     basis: Basis = PLAIN
+    _domains: dict[int, tuple[Expression, Domain]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _sums: dict[tuple[int, bool], tuple[Expression, ValueSum]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )  # by the very expression, which is held so that no other gets its place
 
     def formula(self, output: Output) -> Formula:
         """How an output follows from the measures."""
@@ -248,7 +252,9 @@ class Measures:
         return self._sum(of, centred=False).moved(self._domain(of))
 
     def _sum(self, of: Expression, *, centred: bool) -> ValueSum:
-        return ValueSum.within(self.stability, of, self._domain(of), centred=centred)
+        if (id(of), centred) not in self._sums:
+            self._sums[id(of), centred] = of, ValueSum.within(self.stability, of, self._domain(of), centred=centred)
+        return self._sums[id(of), centred][1]
 
     def _linear(self, measure: Measure, *, whole: bool = False) -> Linear:
         return Linear({self._place(measure): Fraction(1)}, Fraction(0), whole)
@@ -268,7 +274,9 @@ class Measures:
         return self.listed.index(measure)
 
     def _domain(self, of: Expression) -> Domain:
-        return of.domain(self.question.relation.schema)
+        if id(of) not in self._domains:
+            self._domains[id(of)] = of, of.domain(self.question.relation.schema)
+        return self._domains[id(of)][1]
 
 
 def _square(of: Expression, middle: Fraction, reach: Fraction) -> Expression:

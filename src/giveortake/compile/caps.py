@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
+from giveortake.advice import Advice
 from giveortake.answers.caps import Caps
 from giveortake.compile.rules import LATEST, Rules
 from giveortake.errors import InvalidParameter, QueryRefused, meant
@@ -47,7 +48,10 @@ class CustodianCaps:
             raise InvalidParameter("caps", role, "is unknown", hint='caps="default", or caps="maximum"')
         if role == "maximum" and not caps.stated:
             raise InvalidParameter(
-                "caps", role, "says that caps are maxima, and none is stated", hint="rows_per_person=4"
+                "caps",
+                role,
+                "says that caps are maxima, and none is stated",
+                hint=Advice("{rows_per_person}", rows_per_person=4),
             )
         return cls(_in_tables(caps, tables), tuple(tables), role == "maximum", of_persons)
 
@@ -164,7 +168,7 @@ def _with_sources(relation: Relation, cap: Callable[[Relation], Relation], caps:
     return replace(relation, left=sources[0], right=sources[1])
 
 
-_WAYS = "answer(…, rows_per_person=10), or answer(…, groups_per_person=4, rows_per_group=4)"
+_WAYS = "{cap}, or {caps_in_groups}"
 
 
 def unbounded(what: str, ways: str | None = _WAYS) -> QueryRefused:
@@ -172,10 +176,10 @@ def unbounded(what: str, ways: str | None = _WAYS) -> QueryRefused:
 
     `ways` say it with the question, if that can be said there.
     """
-    everywhere = "gt.protect(…, rows_per_person=10) says it for all questions, and session.profile finds numbers"
+    everywhere = "{for_all} says it for all questions, and {profiles} finds numbers"
     return QueryRefused(
         f"one person may have any number of {what}, and no amount of noise would hide all of them: say how many count",
-        hint=everywhere if ways is None else f"{ways}; {everywhere}",
+        hint=Advice(*([] if ways is None else [ways]), everywhere, between="; "),
     )
 
 

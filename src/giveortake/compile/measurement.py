@@ -14,7 +14,7 @@ import numpy as np
 from giveortake import exact
 from giveortake.compile.aggregates import Measures
 from giveortake.compile.caps import capped, named
-from giveortake.compile.measures import Inquiry
+from giveortake.compile.measures import Inquiry, PersonCount
 from giveortake.compile.releases import Deciding, Release, arrays_from_json
 from giveortake.compile.rules import LATEST, Rules
 from giveortake.compile.selection_rules import KeySearch, with_key_delta
@@ -28,6 +28,7 @@ from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import Laplace
 from giveortake.plan import Measured
 from giveortake.plan.descriptions import described
+from giveortake.plan.documents import question_to_json
 from giveortake.plan.domains import MOST_KEYS
 from giveortake.privacy import ApproxDP, GaussianDP, events
 
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from giveortake.engines.questions import Asked
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise
-    from giveortake.plan import Question, Value
+    from giveortake.plan import Origin, Question, Value
     from giveortake.privacy import Guarantee, Unit
     from giveortake.privacy.events import Event
     from giveortake.privacy.units import Neighbours
@@ -80,6 +81,7 @@ class Measurement:
     rules: Rules
     basis: Basis
     shares: tuple[Fraction, ...]  # of the spend for values, of each vector of measures
+    binding_caps: Caps | None  # those that bear on the answer; None if everything counts
     _priced: list[Event] = field(default_factory=list, init=False, repr=False, compare=False)  # `event`, once asked for
 
     @property
@@ -162,6 +164,15 @@ class Measurement:
     def named(self) -> list[Any]:
         """What names the question at its price."""
         return [self.digest(), self.spend.to_json()]
+
+    def record(self, question: Question, origin: Origin) -> dict[str, Any]:
+        """What it is made of, so that it can be made again: the question as it was asked, the spend, caps and rules."""
+        return {
+            "plan": json.dumps(question_to_json(question, origin)),  # a text: plans nest deeper than entries
+            "spend": self.spend.to_json(),
+            "caps": self.caps.to_json(),
+            "rules": int(self.rules),
+        }
 
     # -- running it ---------------------------------------------------------------------------------------------
 
@@ -270,6 +281,7 @@ class Prepared:
     stability: Stability
     chosen: Design
     rules: Rules
+    binding_caps: Caps | None
 
     def at(self, spend: Spend, key_pot: Fraction | None = None) -> Measurement:
         """The measurement that a spend buys; the δ for finding keys, if none is said, is a part of the `key_pot`.
@@ -298,6 +310,7 @@ class Prepared:
             rules,
             chosen.basis,
             chosen.shares,
+            self.binding_caps,
         )
         require_within(made.event, spend)
         return made
@@ -368,7 +381,9 @@ def prepared(
             f"the answer would be computed from {numbers:,} noisy numbers, more than {_MOST_NUMBERS:,}",
             hint="a quantile takes about a thousand for each key: ask for fewer keys",
         )
-    return Prepared(question, caps, keys, discovered, stability, chosen, rules)
+    rows_count = not all(isinstance(each, PersonCount) for each in measures)
+    binding = stability.binding_caps(caps, question.relation, rows_count=rows_count)
+    return Prepared(question, caps, keys, discovered, stability, chosen, rules, binding)
 
 
 def known_values(question: Question, rules: Rules) -> list[tuple[Value, ...] | None]:

@@ -14,11 +14,9 @@ import numpy as np
 
 from giveortake.answers import Answer, Column
 from giveortake.answers.answer import Remark
-from giveortake.answers.caps import Caps
 from giveortake.answers.numbers import shown
 from giveortake.answers.printable import with_article
 from giveortake.compile.aggregates import Measures
-from giveortake.compile.measures import PersonCount
 from giveortake.compile.outputs import Ratio, evaluated
 from giveortake.compile.releases import combined
 from giveortake.compile.rules import Rules
@@ -87,7 +85,6 @@ def answer_of(
         guarantee = together([*around.promised, cost])
         numbers, _, _ = str(guarantee).partition(":")  # and the sentence
         joint = (f"with what it refines it promises {numbers}",)
-    caps = caps_of(made)
     columns = answer_columns(made, keys, releases, around.confidence, limit)
     return Answer(
         columns,
@@ -95,18 +92,18 @@ def answer_of(
         guarantee=guarantee,
         cost=cost,
         citations=tuple(dict.fromkeys(_citations(made))),
-        recipe=_recipe(made, caps),
+        recipe=_recipe(made),
         notes=(
             *around.before,
             *undeclared_values(made.question),
             *joint,
-            *_notes(made, caps),
+            *_notes(made),
             *_empty(made, keys),
             *_unknown(made, columns),
             *around.after,
             *(() if around.left_out is None else (str(around.left_out),)),
         ),
-        caps=caps,
+        caps=made.binding_caps,
         left_out=around.left_out,
         release_id=around.release_id,
         confidence=around.confidence,
@@ -122,8 +119,8 @@ def answer_columns(
     `limit` is how many rows are wanted at most, besides what the question says.
     """
     rows = keys.rows()
-    measures = combined(made.measures, releases)
     miss = confidence.miss(len(rows) * len(made.formulas))
+    measures = combined(made.measures, releases, miss, made.rules)
     columns = _key_columns(made.question, keys, rows)
     measured = list(made.measures)
     found = Measures(made.question, made.stability, made.rules, made.is_pure, measured, made.basis)
@@ -280,26 +277,9 @@ def noise_in_words(made: Measurement) -> dict[str, str]:
     return {each.name: each.described(noise) for each, noise in zip(made.measures, made.noises, strict=True)}
 
 
-def caps_of(made: Measurement) -> Caps | None:
-    """The caps that bear on an answer; None if everything counts."""
-    stability, relation = made.stability, made.question.relation
-    read = {each.table.name: each.most_rows_of_person for each in relation.scans()}
-    rows = {name: most for name, most in read.items() if most is not None}
-    total = rows if len(read) > 1 and rows else next(iter(rows.values()), None)
-    groups = rows_in_group = None
-    rows_count = made.caps.rows_per_group and not all(isinstance(each, PersonCount) for each in made.measures)
-    if stability.is_cut and rows_count:
-        groups, rows_in_group = stability.groups if stability.grouped else None, stability.rows_in_group
-    elif stability.is_cut and stability.grouped and (stability.keys is None or stability.touched < stability.keys):
-        groups = stability.groups
-    found = Caps(groups, rows_in_group, total)
-    return found if found.stated else None
-
-
 def caps_in_words(made: Measurement) -> str | None:
     """How much of one person counts, if anything is capped."""
-    caps = caps_of(made)
-    return None if caps is None else str(caps)
+    return None if made.binding_caps is None else str(made.binding_caps)
 
 
 def of_units(made: Measurement, text: str) -> str:
@@ -308,11 +288,11 @@ def of_units(made: Measurement, text: str) -> str:
     return text if of_persons else text.replace("person", "row")
 
 
-def _recipe(made: Measurement, caps: Caps | None) -> dict[str, object]:
+def _recipe(made: Measurement) -> dict[str, object]:
     """The spend, the caps, how keys are found, and the noise of every measure."""
     steps: dict[str, object] = {"spend": str(made.spend)}
-    if caps is not None:
-        steps["contributions"] = str(caps)
+    if made.binding_caps is not None:
+        steps["contributions"] = str(made.binding_caps)
     if made.selection is not None:
         found = f"found in the data: shown if {made.selection.told}, of at most {made.selection.touched} keys of each"
         steps["keys"] = of_units(made, found)
@@ -341,7 +321,7 @@ def _unknown(made: Measurement, columns: list[Column]) -> list[str]:
     return found
 
 
-def _notes(made: Measurement, caps: Caps | None) -> tuple[str, ...]:
+def _notes(made: Measurement) -> tuple[str, ...]:
     """What a reader of the answer should know about what it leaves out."""
     found = []
     if made.selection is not None:
@@ -353,7 +333,7 @@ def _notes(made: Measurement, caps: Caps | None) -> tuple[str, ...]:
     person = made.question.relation.person
     if person is not None:
         without = f"rows without {with_article(person)} are left out"
-        found.append(without if caps is None else f"{caps}; {without}")
+        found.append(without if made.binding_caps is None else f"{made.binding_caps}; {without}")
     bare = [name for name, formula in made.formulas if not formula.has_interval]
     if bare:
         found.append(f"no interval is claimed for {', '.join(f'`{name}`' for name in bare)}: the order of rows decides")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
 from giveortake.accounting.whole_prices import noise_multiplier, priced_within
+from giveortake.advice import Advice
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.caps import Caps
 from giveortake.answers.confidence import Confidence
@@ -45,11 +46,10 @@ class Spend:
     rho: Fraction | None = None
     mu: Fraction | None = None
     keys: Fraction | None = None
+    is_pure: bool = field(init=False, repr=False, compare=False)  # whether Laplace noise keeps it
 
-    @property
-    def is_pure(self) -> bool:
-        """Whether Laplace noise keeps it."""
-        return self.epsilon is not None and self.delta is None
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_pure", self.epsilon is not None and self.delta is None)
 
     def gaussian(self) -> Fraction:
         """The μ that may be spent on values, rounded down."""
@@ -171,10 +171,12 @@ def spend_of(
             stated,
             epsilon if epsilon is not None else rho,
             f"and {others} were given together; give one",
-            hint="pass epsilon=, rho= or mu=",
+            hint=Advice("{pass} {epsilon}, {rho} or {mu}"),
         )
     if delta is not None and epsilon is None:
-        raise InvalidParameter("delta", delta, "goes with epsilon", hint='pass epsilon="0.5", delta="1e-8"')
+        raise InvalidParameter(
+            "delta", delta, "goes with epsilon", hint=Advice("{pass} {epsilon}, {delta}", epsilon="0.5", delta="1e-8")
+        )
     if not given:
         return None
     return Spend(
@@ -222,11 +224,18 @@ class Terms:
             raise InvalidParameter(decided[-1], given[decided[-1]], "decides the spend; do not state both")
         share = exact.positive("share", given["share"]) if "share" in given else None
         if share is not None and share > 1:
-            raise InvalidParameter("share", given["share"], "is more than the whole budget", hint='share="1/10"')
+            raise InvalidParameter(
+                "share", given["share"], "is more than the whole budget", hint=Advice("{share}", share="1/10")
+            )
         sure = Confidence(given.get("confidence", confidence), given.get("confidence_over", confidence.over))
         keys = exact.open_probability("key_delta", given["key_delta"]) if "key_delta" in given else None
         if given.get("caps", "best") != "best":
-            raise InvalidParameter("caps", given["caps"], "is unknown", hint='caps="best", or rows_per_person=4')
+            raise InvalidParameter(
+                "caps",
+                given["caps"],
+                "is unknown",
+                hint=Advice("{caps}", "{rows_per_person}", caps="best", rows_per_person=4),
+            )
         caps = Caps.of(*(given.get(name) for name in ("groups_per_person", "rows_per_group", "rows_per_person")))
         return cls(spend, given.get("margin"), share, sure, keys, given.get("n"), caps, "caps" in given)
 

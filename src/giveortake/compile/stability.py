@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
-from giveortake.compile.caps import unbounded
+from giveortake.compile.caps import Caps, unbounded
 from giveortake.compile.rules import LATEST, Rules
 from giveortake.engines.questions import Bounding
 from giveortake.exact import sqrt_up
 
 if TYPE_CHECKING:
-    from giveortake.compile.caps import Caps
-    from giveortake.plan import Question
+    from giveortake.plan import Question, Relation
     from giveortake.privacy.units import Neighbours
 
 
@@ -61,6 +60,19 @@ class Stability:
     def bounding(self) -> Bounding | None:
         """What an engine has to keep. Where nobody asked for rows, and persons alone are counted, one row will do."""
         return Bounding(self.touched, self.rows_in_group or 1) if self.is_cut else None
+
+    def binding_caps(self, caps: Caps, relation: Relation, *, rows_count: bool) -> Caps | None:
+        """Those of the caps that bear on an answer; None if everything counts. `rows_count` unless persons alone do."""
+        read = {each.table.name: each.most_rows_of_person for each in relation.scans()}
+        rows = {name: most for name, most in read.items() if most is not None}
+        total = rows if len(read) > 1 and rows else next(iter(rows.values()), None)
+        groups = rows_in_group = None
+        if self.is_cut and caps.rows_per_group and rows_count:
+            groups, rows_in_group = self.groups if self.grouped else None, self.rows_in_group
+        elif self.is_cut and self.grouped and (self.keys is None or self.touched < self.keys):
+            groups = self.groups
+        found = Caps(groups, rows_in_group, total)
+        return found if found.stated else None
 
     @property
     def scales(self) -> bool:

@@ -45,7 +45,8 @@ _KEPT = 256  # choices remembered: the search for a spend makes the same one man
 _FINENESS = 1000
 _WAYS = (1.0, 0.75, 0.5, 0.25, 0.0)
 _SAME = 1 + 1e-9
-_WIDEST = 2.0**900  # square that is reckoned with in doubles
+_WIDEST_BITS = 900
+_WIDEST = 2.0**_WIDEST_BITS  # square that is reckoned with in doubles
 _WORTHWHILE = 0.01  # of the width of intervals: for less, nothing is changed
 
 
@@ -184,17 +185,18 @@ class _Candidate:
         return {place: each / shares[place] for place, each in adds.items()}
 
     @cached_property
+    def _leaves(self) -> list[list[_Leaf]]:
+        """Of every output its parts."""
+        return [list(_leaves(formula)) for formula in self._judged]
+
+    @cached_property
     def _terms(self) -> list[Term]:
         """What every vector adds to V of every output, were the whole spend its own."""
-        return [
-            (1 / len(leaves), self._by_vector(leaf.average))
-            for leaves in map(list, map(_leaves, self._judged))
-            for leaf in leaves
-        ]
+        return [(1 / len(leaves), self._by_vector(leaf.average)) for leaves in self._leaves for leaf in leaves]
 
     @cached_property
     def _extremes(self) -> list[dict[int, float]]:
-        return [self._by_vector(at) for formula in self._judged for leaf in _leaves(formula) for at in leaf.extremes]
+        return [self._by_vector(at) for leaves in self._leaves for leaf in leaves for at in leaf.extremes]
 
     def _by_vector(self, squares: Squares) -> dict[int, float]:
         found: dict[int, float] = {}
@@ -207,9 +209,14 @@ class _Candidate:
     @cached_property
     def _is_within_doubles(self) -> bool:
         """Whether doubles hold V of every output, and what it is made of."""
-        leaves = [leaf for formula in self._judged for leaf in _leaves(formula)]
-        squares = [square for leaf in leaves for at in (leaf.average, *leaf.extremes) for square in at.values()]
-        if any(each > _WIDEST for each in [*squares, *(reach * reach for reach in self._reaches)]):
+        squares = [
+            square
+            for leaves in self._leaves
+            for leaf in leaves
+            for at in (leaf.average, *leaf.extremes)
+            for square in at.values()
+        ]
+        if any(map(_is_too_wide, [*squares, *(reach * reach for reach in self._reaches)])):
             return False
         averages, extremes = (
             [_total(adds.values()) for adds in each] for each in ([adds for _, adds in self._terms], self._extremes)
@@ -305,6 +312,11 @@ def parts_of(formula: Formula) -> Iterator[Formula]:
         for part in value if isinstance(value, tuple) else (value,):
             if isinstance(part, Formula):
                 yield part
+
+
+def _is_too_wide(square: Fraction) -> bool:
+    """Whether it is above the widest; what the lengths of its numbers rule out is not compared."""
+    return square.numerator.bit_length() - square.denominator.bit_length() >= _WIDEST_BITS and square > _WIDEST
 
 
 def _total(numbers: Iterable[float]) -> float:

@@ -191,6 +191,10 @@ def _spelled(value: Any) -> Any:
 
 
 def truth_of(epsilon: Number) -> Fraction:
-    """The probability of the truth that a poll with a fair coin may give for ε: (e^ε − 1)/(e^ε + 1), rounded down."""
+    """The probability of the truth that a poll with a fair coin may give for ε: (e^ε − 1)/(e^ε + 1), rounded down.
+
+    >>> round(float(gt.local.truth_of("1.0986123")), 6)  # ln 3
+    0.5
+    """
     ratio = ratio_below(survey_epsilon(rational("epsilon", epsilon)))
     return (ratio - 1) / (ratio + 1)

@@ -25,6 +25,9 @@ class DiscreteGaussian(AdditiveNoise):
 
     Guarantee [CKS20, theorem 4]: for L2 sensitivity d, a release is d²/2σ²-zCDP, and nothing better is claimed: the
     curve of the continuous Gaussian does not bound it. Rounding of numbers: none; the sampler is exact.
+
+    >>> DiscreteGaussian("2").event(1)
+    DiscreteGaussian(sigma=Fraction(2, 1), sensitivity=Fraction(1, 1))
     """
 
     sigma: Fraction

@@ -25,6 +25,9 @@ class Geometric(AdditiveNoise):
     Guarantee [GRS12]: for L1 sensitivity d, a whole number of steps, a release is (d / scale)-DP. It is priced as
     what it is: at one step its privacy loss has two values only, like randomized response, and composes worse than
     the loss of `Laplace`. Rounding of numbers: none; the sampler is exact.
+
+    >>> Geometric("2").event(1)
+    Geometric(scale=Fraction(2, 1), sensitivity=1)
     """
 
     scale: Fraction

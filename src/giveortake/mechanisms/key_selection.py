@@ -33,6 +33,9 @@ class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
     shows any key more often. It is the truncated geometric mechanism with a threshold. Rounding of numbers: none.
 
     Counts must be of distinct persons. Only keys are shown, no counts.
+
+    >>> KeySelection("1", "1e-6").event(1)
+    DiscoveredKeys(epsilon=Fraction(1, 1), delta=Fraction(1, 1000000))
     """
 
     epsilon: Fraction

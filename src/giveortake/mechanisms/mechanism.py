@@ -30,6 +30,10 @@ class Mechanism(ABC, Generic[Private_contra, Public_co]):
 
     `event` says what a release is, for accountants; `release` runs it. A mechanism is calibrated before it sees
     data, and the event depends on its parameters alone.
+
+    >>> from giveortake.mechanisms import Geometric
+    >>> isinstance(Geometric("2"), Mechanism)
+    True
     """
 
     __slots__ = ()
@@ -50,6 +54,9 @@ class Sensitive(Generic[Private]):
     """A value that prints as `<sensitive>` and opens for a mechanism only: a guard against accidents, not malice.
 
     What may be made of it has a name here and stays sensitive. No function of a caller's ever sees the value.
+
+    >>> Sensitive(5)
+    <sensitive>
     """
 
     __slots__ = ("_hidden",)

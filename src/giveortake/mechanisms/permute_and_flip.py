@@ -24,6 +24,9 @@ class PermuteAndFlip(NoisySelection):
     Guarantee [MS20]: for utilities of sensitivity d, a selection is (2d / scale)-DP, and the utility selected is at
     least as good, in distribution, as the exponential mechanism's. It is drawn as the greatest utility / scale +
     exponential noise, which has the same law [DKX+21]. Rounding of numbers: none; the sampler is exact.
+
+    >>> PermuteAndFlip("2").event(1)
+    Pure(epsilon=Fraction(1, 1))
     """
 
     scale: Fraction

@@ -24,6 +24,10 @@ class ReportNoisyMax(NoisySelection):
     Guarantee [DR14, claim 3.9, with noise doubled because utilities need not move together]: for utilities of
     sensitivity d, a selection is (2d / scale)-DP, however many candidates there are. The noisy utilities themselves
     stay secret. Rounding of numbers: none; the comparison is exact.
+
+    >>> from giveortake.mechanisms import Sensitive
+    >>> ReportNoisyMax("1/100").release(Sensitive([1, 90, 4]))
+    1
     """
 
     scale: Fraction

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from giveortake.advice import Advice
 from giveortake.errors import QueryRefused
 from giveortake.plan.domains import Kind
 from giveortake.plan.expressions import Call, Column
@@ -116,8 +117,11 @@ def require_few_matches(relation: Relation) -> None:
     if one is None and other is None:
         raise QueryRefused(
             "a person may have any number of rows on both sides of the join, and all pairs of them would be made",
-            hint="answer(…, rows_per_person=10), or gt.protect(…, rows_per_person=10) for all questions; or make one "
-            "row for each person first (GROUP BY the person in a subquery)",
+            hint=Advice(
+                "{cap}, or {for_all} for all questions",
+                "make one row for each person first (GROUP BY the person in a subquery)",
+                between="; or ",
+            ),
         )
     most = _MOST_REPEATED if one is None or other is None else _MOST_MATCHES
     if (one or 1) * (other or 1) > most:

@@ -315,9 +315,24 @@ def _require_storable(name: str, numbers: list[Fraction], physical: Domain) -> N
 
 
 def _plain(name: str, value: object) -> Value:
+    """A key as every engine writes it: keys that Python tells apart, and an engine does not, would be two parts of one.
+
+    Kinds of text, dates and times of other libraries become Python's own, to the microsecond. No column has a zone.
+    """
     match value:
-        case None | bool() | str() | dt.date():
+        case None | bool():
             return value
+        case str():
+            return str.__str__(value)
+        case dt.datetime(tzinfo=None):
+            days = (value.year, value.month, value.day)
+            return dt.datetime(*days, value.hour, value.minute, value.second, value.microsecond)
+        case dt.datetime():
+            raise InvalidParameter(
+                f"domains[{name!r}]", value, "has a zone, and columns have none", hint="write it without a zone"
+            )
+        case dt.date():
+            return dt.date(value.year, value.month, value.day)
         case int():
             return int(value)
         case float() | Decimal() | Fraction():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
@@ -109,11 +109,18 @@ class Call(Expression):
 
     name: str
     arguments: tuple[Expression, ...]
+    _last: list[tuple[Schema, Domain]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def domain(self, schema: Schema) -> Domain:
+        """The last one is kept: a printer asks for the domain of every part, and so for those of its parts again."""
         from giveortake.plan.functions import domain_of_call  # noqa: PLC0415 (functions need expressions)
 
-        return domain_of_call(self, schema)
+        for before, domain in self._last:
+            if before is schema:
+                return domain
+        domain = domain_of_call(self, schema)
+        self._last[:] = [(schema, domain)]
+        return domain
 
     def columns(self) -> Iterator[str]:
         for argument in self.arguments:

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from giveortake.plan.aggregates import Aggregate
     from giveortake.plan.domains import Domain
 
+_OF_PERSONS = (
+    "group by person inside a subquery and aggregate outside: SELECT AVG(CLAMP(n, 0, 9)) AS mean "
+    "FROM (SELECT {person}, COUNT(*) AS n FROM {table} GROUP BY {person})"
+)
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -103,10 +108,10 @@ class Question:
                     f"groups are not made of {domain.kind} values", hint="BUCKET(x, width), or DATE_TRUNC('day', t)"
                 )
             if self.relation.person is not None and self.relation.person in set(key.columns()):
+                person, table = self.relation.person, self.relation.tables()[0].name
                 raise QueryRefused(
-                    f"`{self.relation.person}` names persons, and answers are never about one",
-                    hint="group by person inside a subquery and aggregate outside: SELECT AVG(CLAMP(n, 0, 9)) AS mean "
-                    "FROM (SELECT user_id, COUNT(*) AS n FROM trips GROUP BY user_id)",
+                    f"`{person}` names persons, and answers are never about one",
+                    hint=_OF_PERSONS.format(person=person, table=table),
                 )
         self._require_plain_windows()
         aggregates = self.aggregates()
