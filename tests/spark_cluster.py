@@ -1,113 +1,87 @@
-"""A Spark cluster on this machine: a master and workers, each in a process of its own that can be killed."""
+"""A Spark cluster on this machine, of which a worker can be killed."""
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
-import socket
 import subprocess
-import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
-from spark_session import SHORT_LIVED
+from spark_session import SHORT_LIVED, stop_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_MASTER, _WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
-_PATIENCE = 60.0
+_HERE = "127.0.0.1"
 
 
 @final
 @dataclass
 class Cluster:
-    """Where the master listens, and the processes of the workers."""
+    """Where the master listens, and the process of a worker."""
 
     url: str
-    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    worker: subprocess.Popen[bytes]
+    is_killed: bool = False
 
-    def kill_worker(self, place: int = 0) -> None:
-        """End a worker and its executors at once, without a chance to say goodbye."""
-        os.killpg(self.workers[place].pid, signal.SIGKILL)
+    def kill_worker(self) -> None:
+        """End it and its executor at once, without a chance to say goodbye."""
+        os.killpg(self.worker.pid, signal.SIGKILL)
+        self.is_killed = True
 
 
 @contextmanager
-def spark_cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
-    """A master and workers with one core and 1 GiB each; they are gone afterwards, whatever happens."""
-    port = _free_port()
-    cluster = Cluster(f"spark://127.0.0.1:{port}")
-    master = _started(folder / "master", _MASTER, "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+def spark_cluster(folder: Path) -> Iterator[Cluster]:
+    """A master and two workers with one core and 1 GiB each; they are gone afterwards, whatever happens.
+
+    The master and the worker that lives are in the virtual machine that the tests have anyhow, which takes a third of
+    the time of processes of their own. Its session is stopped before; whoever needs one later gets another. Executors
+    are processes of their own.
+    """
+    machine = stop_session()
+    settings = machine.SparkConf().set("spark.master.rest.enabled", "false")
+    master = machine.org.apache.spark.deploy.master.Master.startRpcEnvAndEndpoint(_HERE, 0, 0, settings)._1()
+    url = f"spark://{_HERE}:{master.address().port()}"
+    parts = [master]
+    worker = None
     try:
-        _wait_for(port)
-        for place in range(workers):
-            own = folder / f"worker-{place}"
-            options = ("--host", "127.0.0.1", "--webui-port", "0", "--cores", "1", "--memory", "1g")
-            cluster.workers.append(_started(own, _WORKER, *options, "--work-dir", str(own / "work"), cluster.url))
-        yield cluster
+        parts.insert(0, _worker_within(machine, settings, url, folder / "worker-within"))
+        worker = _worker_outside(machine, url, folder / "worker-outside")
+        yield Cluster(url, worker)
     finally:
-        for process in (*cluster.workers, master):
-            _end(process)
+        if worker is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(worker.pid, signal.SIGKILL)
+            worker.wait()
+        for part in parts:  # the master last: a worker that loses it ends its virtual machine
+            part.shutdown()
+            part.awaitTermination()
 
 
-def _started(folder: Path, name: str, *options: str) -> subprocess.Popen[bytes]:
-    """A process in a group of its own, to which the executors that it starts belong."""
-    folder.mkdir(parents=True)
-    with (folder / "log").open("wb") as log:
-        return subprocess.Popen(
-            [*_command(), name, *options], env=_environment(), stdout=log, stderr=log, start_new_session=True
-        )
+def _worker_within(machine: Any, settings: Any, url: str, folder: Path) -> Any:
+    from pyspark import SparkContext  # noqa: PLC0415 (a heavy library)
+
+    gateway: Any = SparkContext._gateway
+    masters = gateway.new_array(machine.java.lang.String, 1)
+    masters[0] = url
+    nothing = machine.scala.Option.empty()
+    start = machine.org.apache.spark.deploy.worker.Worker.startRpcEnvAndEndpoint
+    return start(_HERE, 0, 0, 1, 1024, masters, str(folder), nothing, settings, nothing)
 
 
-@functools.cache
-def _command() -> tuple[str, ...]:
-    """How Java starts a part of a cluster. Spark's launcher tells it, which takes as long to start as the part."""
-    home = Path(_environment()["SPARK_HOME"])
-    launcher = [_java(), "-cp", str(home / "jars" / "*"), "org.apache.spark.launcher.Main", _MASTER]
-    told = subprocess.run(launcher, env=_environment(), check=True, capture_output=True, text=True).stdout
-    words = [word.strip() for word in told.split("\0") if word.strip()]
-    return tuple(words[: words.index(_MASTER)])
-
-
-def _java() -> str:
-    home = os.environ.get("JAVA_HOME")
-    return str(Path(home) / "bin" / "java") if home else "java"
-
-
-@functools.cache
-def _environment() -> dict[str, str]:
+def _worker_outside(machine: Any, url: str, folder: Path) -> subprocess.Popen[bytes]:
+    """A process in a group of its own, to which the executor that it starts belongs."""
     from pyspark.find_spark_home import _find_spark_home  # noqa: PLC0415 (a heavy library)
 
-    return {
-        **os.environ,
-        "SPARK_HOME": str(_find_spark_home()),
-        "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_SCALA_VERSION": "2.13",
-    }
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
-
-
-def _wait_for(port: int) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while time.monotonic() < deadline:
-        with socket.socket() as trying:
-            if trying.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    raise TimeoutError("the master of the cluster did not start")
+    folder.mkdir(parents=True)
+    home, java = str(_find_spark_home()), os.environ.get("JAVA_HOME")
+    needed = str(machine.org.apache.spark.launcher.JavaModuleOptions.defaultModuleOptions()).split()
+    command = [str(Path(java) / "bin" / "java") if java else "java", "-cp", str(Path(home) / "jars" / "*"), "-Xmx256m"]
+    command += [*SHORT_LIVED.split(), *needed, "org.apache.spark.deploy.worker.Worker", "--host", _HERE]
+    command += ["--webui-port", "0", "--cores", "1", "--memory", "1g", "--work-dir", str(folder / "work"), url]
+    around = {**os.environ, "SPARK_HOME": home, "SPARK_LOCAL_IP": _HERE, "SPARK_SCALA_VERSION": "2.13"}
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen(command, env=around, stdout=log, stderr=log, start_new_session=True)

@@ -21,7 +21,7 @@ SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # no second compiler f
 # For the one process that is asked a thousand questions. One compiler alone has 48 MB, and throws away code that it has
 # to compile again; classes that Spark generates are not searched for unused ones before they are many; and what a
 # question leaves behind is gone before it counts as old.
-ROOMY = f"{SHORT_LIVED} -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=256m -Xmn512m"
+ROOMY = f"{SHORT_LIVED} -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=256m -Xms1536m -Xmn1g"
 
 
 @functools.cache
@@ -35,7 +35,34 @@ def spark_session() -> SparkSession:
     """Two threads of this machine."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 (a heavy library)
 
-    return quietly(configured(SparkSession.builder.master("local[2]")).getOrCreate)  # type: ignore[no-any-return]
+    session = quietly(configured(SparkSession.builder.master("local[2]")).getOrCreate)
+    _compile_once(session)
+    return session  # type: ignore[no-any-return]
+
+
+def stop_session() -> Any:
+    """Stop the one session. Its virtual machine stays, and whoever asks next gets another session in it."""
+    session = spark_session()
+    machine = session._jvm
+    session.stop()
+    spark_session.cache_clear()
+    return machine
+
+
+def _compile_once(session: Any) -> None:
+    """Let this thread of the driver find classes where tasks find them.
+
+    Spark compiles code before it sends a task, and keeps it for whoever has the same class loader. Tasks have one of
+    their own, and would compile all of it again.
+    """
+    session.range(1).collect()
+    thread = session._jvm.java.lang.Thread
+    (loader, *_) = [
+        each.getContextClassLoader()
+        for each in thread.getAllStackTraces().keySet().toArray()
+        if str(each.getName()).startswith("Executor task")
+    ]
+    thread.currentThread().setContextClassLoader(loader)
 
 
 def configured(builder: Any) -> Any:
@@ -44,12 +71,13 @@ def configured(builder: Any) -> Any:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         **dict.fromkeys(NOT_SHOWN, "1"),
-        "spark.driver.memory": "1g",
+        "spark.driver.memory": "1536m",
         "spark.driver.extraJavaOptions": ROOMY,
         "spark.executor.extraJavaOptions": SHORT_LIVED,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2",
+        "spark.buffer.pageSize": "256k",  # every map and sorter takes a page, of 16 MB else, and clears it
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": event_log().as_uri(),
         "spark.eventLog.rolling.enabled": "false",

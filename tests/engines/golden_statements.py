@@ -35,6 +35,7 @@ from giveortake.engines import (
     Tally,
     VectorSum,
 )
+from giveortake.engines.duckdb import counted_cells, sorted_vectors
 from giveortake.engines.duckdb import statements as of_duckdb
 from giveortake.engines.duckdb.dialect import DuckDBDialect
 from giveortake.engines.postgres.dialect import PostgresDialect
@@ -44,7 +45,7 @@ from giveortake.engines.sql import statements
 from giveortake.engines.sql.dialect import Dialect
 from giveortake.engines.sql.relations import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
-from giveortake.engines.sql.vector_statements import vector_statement
+from giveortake.engines.sql.vector_statements import fits_doubles, vector_statement
 from giveortake.plan import Catalog, Column, Domain, Kind, PrivateTable, PublicTable, Relation, Scan
 from giveortake.plan.domains import declared
 from query_shapes import OF_PERSONS_WITH_FEW_ROWS, shapes_of
@@ -152,6 +153,15 @@ def sections(mode: Mode, dialect: Dialect) -> Iterator[tuple[str, str]]:
     for what, asked in _vectors(catalog.private["data"]).items():
         known = [f"values_of_key_{place}" for place in range(len(asked.columns))]
         yield f"vectors: {what}", vector_statement(printer, asked, known).replace(read["data"], "[data]")
+        if isinstance(dialect, DuckDBDialect) and fits_doubles(asked):
+            in_doubles = vector_statement(printer, asked, known, in_doubles=True)
+            yield f"vectors in doubles: {what}", in_doubles.replace(read["data"], "[data]")
+        if isinstance(dialect, DuckDBDialect) and counted_cells.suits(asked):
+            in_arrays = counted_cells.cells_statement(printer, asked, known)
+            yield f"vectors in arrays: {what}", in_arrays.replace(read["data"], "[data]")
+        if isinstance(dialect, DuckDBDialect) and sorted_vectors.suits(asked):
+            lines = sorted_vectors.lines_statement(printer, asked)
+            yield f"vectors by sorting: {what}", lines.replace(read["data"], "[data]")
 
 
 def _vectors(relation: Relation) -> dict[str, VectorSum]:

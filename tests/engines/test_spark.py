@@ -15,7 +15,7 @@ import pytest
 
 from beside_spark import BOUNDING, Q, both, listed_units, one_if, opened, stored
 from evil_calls import LEAVES, calls
-from evil_tables import DOMAINS, SCHEMA, Table, frame, random_row, random_table
+from evil_tables import DOMAINS, SCHEMA, frame, random_row
 from giveortake.engines import Bins, Distinct, Found, KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.questions import Bounding, Quantum
 from giveortake.engines.spark import engine as spark_engine
@@ -24,9 +24,6 @@ from giveortake.engines.spark.engine import SparkEngine
 from giveortake.engines.spark.key_lists import KeysInDriver, KeysInFiles
 from giveortake.plan import Call, Column, Expression, Literal, PrivateTable, Scan, Value
 from giveortake.plan.functions import FUNCTIONS
-from inside import engine_of, measured
-from query_shapes import shapes_of
-from replay import MODES, SPEND, ZONES, exact_integers, exact_units
 from spark_session import spark_session
 
 if TYPE_CHECKING:
@@ -178,28 +175,6 @@ def test_tallies_of_random_evil_tables_are_the_same(limit: int | None, spark: Sp
         for names in (("q",), ("d", "w"), ("r", "c", "b"))[:: 1 if limit is None else 2]:
             asked = Persons(relation, Keys(tuple(KeyColumn(name, Column(name), None) for name in names)), 2)
             assert listed_units(one.persons(asked)) == listed_units(other.persons(asked))
-
-
-@pytest.mark.parametrize("mode", MODES[:2], ids=lambda mode: mode.name)
-def test_questions_of_random_shapes_have_the_same_integers(mode: Any, spark: SparkSession, tmp_path: Path) -> None:
-    luck = random.Random(mode.name)  # noqa: S311 (see above)
-    table = Table((), ())
-    while len(table.rows) < 30:
-        table = random_table(luck)
-    shapes = shapes_of(by_person=mode.by_person, few_rows=mode.few_rows)
-    engine = SparkEngine(spark)
-    for name, content in table.sources().items():
-        engine.add(name, spark.read.parquet(str(stored(content, tmp_path / f"{name}.parquet"))), None)
-    engine.add_public("zones", ZONES)
-    with mode.session(table) as session:
-        for name in luck.sample(sorted(shapes), 10):
-            made = measured(session, shapes[name], SPEND)
-            if made.selection is not None:
-                assert exact_units(made, engine_of(session)) == exact_units(made, engine), name
-                continue
-            mine, theirs = exact_integers(made, engine_of(session)), exact_integers(made, engine)
-            assert [each.tolist() for each in mine] == [each.tolist() for each in theirs], name
-    engine.close()
 
 
 def test_an_empty_table_has_zeros(spark: SparkSession, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from beside_spark import BOUNDING, Q, both, listed_units, one_if, opened, stored
 from evil_tables import SCHEMA, frame, random_row
 from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.questions import Quantum
+from giveortake.engines.spark import sessions
 from giveortake.engines.spark.engine import SparkEngine
 from giveortake.engines.spark.tables import connect
 from giveortake.engines.time_limits import TimeLimit
@@ -215,6 +216,21 @@ def test_what_a_user_has_cached_stays_cached(spark: SparkSession, tmp_path: Path
     cached.unpersist()
 
 
+def test_what_the_parser_learns_from_questions_is_let_go(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be hundreds of megabytes of the driver after some hundred questions, and stay."""
+    learned = spark._jvm.org.apache.spark.sql.catalyst.parser.AbstractParser.getDFACacheNumStates  # type: ignore[union-attr]
+    assert sessions._SETTINGS["spark.sql.parser.parserDfaCacheFlushRatio"] == "5"
+    kept = []
+    for share in ("100", "0.000001"):
+        monkeypatch.setitem(sessions._SETTINGS, "spark.sql.parser.parserDfaCacheFlushRatio", share)
+        engine = SparkEngine(spark)
+        for _ in range(2):
+            engine._rows("SELECT CAST((1 + 2) AS BIGINT) AS a")
+        kept.append(learned())
+        engine.close()
+    assert kept[1] < kept[0]
+
+
 # -- failing ------------------------------------------------------------------------------------------------------
 
 
@@ -259,7 +275,7 @@ def test_no_value_of_a_row_is_in_the_event_log(spark: SparkSession, tmp_path: Pa
             "x": [73313.37, 1.0, 2.0, 73313.37] * 5,
         }
     )
-    (log,) = (path for path in event_log().iterdir() if path.is_file())
+    (log,) = event_log().glob(f"{spark.sparkContext.applicationId}*")
     before = log.stat().st_size  # what other tests left there knows nothing of these rows
     with both(spark, stored(table, tmp_path / "t.parquet"), x=(0, 100_000)) as (_, engine, scan):
         keys = Keys((KeyColumn("q", Column("q"), ("plain", None)),))

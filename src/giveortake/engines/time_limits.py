@@ -50,6 +50,12 @@ def one_question() -> Iterator[None]:
         _clock.reset(token)
 
 
+def as_one_question(work: Callable[[], Item]) -> Item:
+    """What is worked out as one question."""
+    with one_question():
+        return work()
+
+
 @contextmanager
 def no_question() -> Iterator[None]:
     """What engines do in here is for no question, and may take as long as it takes."""

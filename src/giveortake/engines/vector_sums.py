@@ -11,7 +11,8 @@ Guarantee: each unit's vector has length at most C, on the integers that are sum
 with doubles does, and it is a function of this unit's rows alone. So a unit that is added or removed moves the sum by
 at most C, and one that is changed by at most 2·C. Proof: the last step checks exactly that, on integers of 64 bits,
 which hold the sum because C ≤ 2³⁰. All sums over rows and over cells that come in no fixed order are sums of integers,
-which no order changes; what is computed in doubles are expressions of these. ∎ Without the check doubles do not keep C:
+which no order changes, also where doubles hold them: these are exact below 2⁵³, and no more rows are added so than stay
+there. What else is computed in doubles are expressions of these. ∎ Without the check doubles do not keep C:
 at C = 2⁵² one draw in ten was longer.
 
 Where each row is a unit, and the components are all products of two values with weight 1 on the diagonal and 2 beside

@@ -1681,6 +1681,29 @@ FROM (SELECT *
               WHERE "y" IS NOT NULL) AS t) AS r) AS q) AS q) AS q) AS q
   WHERE CAST(w0 AS BIGINT) * w0 + CAST(w1 AS BIGINT) * w1 <= 500) AS q
 
+-- vectors in doubles: gram
+SELECT CASE WHEN count(*) <= 8589934592 THEN coalesce(sum(w0 * w0), 0) END AS a0,
+    CASE WHEN count(*) <= 8589934592 THEN coalesce(sum(w0 * w1), 0) END AS a1,
+    CASE WHEN count(*) <= 8589934592 THEN coalesce(sum(w1 * w1), 0) END AS a2
+FROM (SELECT *
+  FROM (SELECT trunc(q0 * f) AS w0,
+        trunc(q1 * f) AS w1
+    FROM (SELECT *,
+          CASE WHEN n <= 500 THEN CAST('1.0' AS DOUBLE) ELSE sqrt(CAST('500.0' AS DOUBLE) / CAST(n AS DOUBLE)) * CAST('0.9999999999999964' AS DOUBLE) END AS f
+      FROM (SELECT *,
+            q0 * q0 + q1 * q1 AS n
+        FROM (SELECT CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('56.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-24.0' AS DOUBLE) ELSE CAST('0.0' AS DOUBLE) END AS q0,
+              CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('96.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('80.0' AS DOUBLE) ELSE CAST('0.0' AS DOUBLE) END AS q1
+          FROM (SELECT "x" AS v0,
+                "y" AS v1
+            FROM (SELECT "x",
+                  "y"
+              FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                    CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                FROM table_data AS t) AS t
+              WHERE "y" IS NOT NULL) AS t) AS r) AS q) AS q) AS q) AS q
+  WHERE w0 * w0 + w1 * w1 <= 500) AS q
+
 -- vectors: sums
 SELECT coalesce(sum(w0), 0) AS a0,
     coalesce(sum(w1), 0) AS a1,
@@ -1711,9 +1734,49 @@ FROM (SELECT *
                   WHERE "y" IS NOT NULL) AS t) AS r) AS q) AS u) AS u) AS u) AS u) AS u
   WHERE w0 * w0 * 1 + w1 * w1 * 1 + w2 * w2 * 1 <= 250000) AS u
 
+-- vectors in doubles: sums
+SELECT coalesce(sum(w0), 0) AS a0,
+    coalesce(sum(w1), 0) AS a1,
+    coalesce(sum(w2), 0) AS a2
+FROM (SELECT *
+  FROM (SELECT CAST(trunc(x0 * f) AS BIGINT) AS w0,
+        CAST(trunc(x1 * f) AS BIGINT) AS w1,
+        CAST(trunc(x2 * f) AS BIGINT) AS w2
+    FROM (SELECT *,
+          CASE WHEN CAST(n AS DOUBLE) * CAST('1.0000000000009095' AS DOUBLE) <= CAST('250000.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) ELSE CAST('499.99999999999824' AS DOUBLE) / sqrt(CAST(n AS DOUBLE)) END AS f
+      FROM (SELECT *,
+            x0 * x0 * 1 + x1 * x1 * 1 + x2 * x2 * 1 AS n
+        FROM (SELECT CAST(a0 AS DOUBLE) AS x0,
+              CAST(a1 AS DOUBLE) AS x1,
+              CAST(a2 AS DOUBLE) AS x2
+          FROM (SELECT q0 AS a0,
+                q0 * q1 AS a1,
+                1 AS a2
+            FROM (SELECT CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('56.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-24.0' AS DOUBLE) ELSE CAST('0.0' AS DOUBLE) END AS q0,
+                  CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('96.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('80.0' AS DOUBLE) ELSE CAST('0.0' AS DOUBLE) END AS q1
+              FROM (SELECT "x" AS v0,
+                    "y" AS v1
+                FROM (SELECT "x",
+                      "y"
+                  FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                    FROM table_data AS t) AS t
+                  WHERE "y" IS NOT NULL) AS t) AS r) AS q) AS u) AS u) AS u) AS u) AS u
+  WHERE w0 * w0 * 1 + w1 * w1 * 1 + w2 * w2 * 1 <= 250000) AS u
+
 -- vectors: short sums
 SELECT coalesce(sum_no_overflow(q0), 0) AS a0
 FROM (SELECT CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0
+  FROM (SELECT "x" AS v0
+    FROM (SELECT "x"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r) AS q
+
+-- vectors in doubles: short sums
+SELECT CASE WHEN count(*) <= 8589934592 THEN coalesce(sum(q0), 0) END AS a0
+FROM (SELECT CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('56.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-24.0' AS DOUBLE) ELSE CAST('0.0' AS DOUBLE) END AS q0
   FROM (SELECT "x" AS v0
     FROM (SELECT "x"
       FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
@@ -1755,6 +1818,35 @@ FROM (SELECT unnest([CAST(b0 AS BIGINT), CAST(b1 AS BIGINT)]) AS code,
       FROM d1.value) AS q) AS t) AS l
 WHERE code IS NOT NULL
 GROUP BY code
+
+-- vectors in arrays: cells
+SELECT q0,
+    q1,
+    CAST(coalesce(c0, -1) AS INTEGER) AS c0,
+    CAST(coalesce(c1, -1) AS INTEGER) AS c1
+FROM (SELECT CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0,
+      CASE WHEN CAST(v1 AS DOUBLE) >= CAST('10.0' AS DOUBLE) AND CAST(v1 AS DOUBLE) <= CAST('12.0' AS DOUBLE) THEN CAST(floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN 96 WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN 80 ELSE 0 END AS q1,
+      d0.code AS c0,
+      d1.code AS c1
+  FROM (SELECT "r" AS k0,
+        "n" AS k1,
+        "x" AS v0,
+        "y" AS v1
+    FROM (SELECT "x",
+          "y",
+          "r",
+          "n"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+            CASE WHEN strlen(CAST("n" AS VARCHAR)) <= 4096 THEN CAST("n" AS VARCHAR) ELSE left(CAST("n" AS VARCHAR), 4096) END AS "n"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t) AS r
+  LEFT
+  JOIN values_of_key_0 AS d0 ON r.k0 = d0.value
+  LEFT
+  JOIN values_of_key_1 AS d1 ON r.k1 IS NOT DISTINCT
+  FROM d1.value) AS q LIMIT 16777217
 
 -- ==== persons with caps ====
 
@@ -5604,6 +5696,61 @@ FROM (SELECT *
             GROUP BY p) AS u) AS u) AS u) AS u) AS u
   WHERE w0 * w0 * 1 + w1 * w1 * 2 + w2 * w2 * 1 <= 250000) AS u
 
+-- vectors in doubles: gram
+SELECT coalesce(sum(w0), 0) AS a0,
+    coalesce(sum(w1), 0) AS a1,
+    coalesce(sum(w2), 0) AS a2
+FROM (SELECT *
+  FROM (SELECT CAST(trunc(x0 * f) AS BIGINT) AS w0,
+        CAST(trunc(x1 * f) AS BIGINT) AS w1,
+        CAST(trunc(x2 * f) AS BIGINT) AS w2
+    FROM (SELECT *,
+          CASE WHEN CAST(n AS DOUBLE) * CAST('1.0000000000009095' AS DOUBLE) <= CAST('250000.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) ELSE CAST('499.99999999999824' AS DOUBLE) / sqrt(CAST(n AS DOUBLE)) END AS f
+      FROM (SELECT *,
+            x0 * x0 * 1 + x1 * x1 * 2 + x2 * x2 * 1 AS n
+        FROM (SELECT CAST(a0 AS DOUBLE) AS x0,
+              CAST(a1 AS DOUBLE) AS x1,
+              CAST(a2 AS DOUBLE) AS x2
+          FROM (SELECT p,
+                sum(q0 * q0) AS a0,
+                sum(q0 * q1) AS a1,
+                sum(q1 * q1) AS a2
+            FROM (SELECT r.p AS p,
+                  CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('56.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-24.0' AS DOUBLE) ELSE CAST('0.0' AS DOUBLE) END AS q0,
+                  CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('96.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('80.0' AS DOUBLE) ELSE CAST('0.0' AS DOUBLE) END AS q1
+              FROM (SELECT "x" AS v0,
+                    "y" AS v1,
+                    "p" AS p
+                FROM (SELECT "p",
+                      "x",
+                      "y"
+                  FROM (SELECT "p" AS "p",
+                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                    FROM table_data AS t) AS t
+                  WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
+            GROUP BY p HAVING count(*) <= 8589934592) AS u) AS u) AS u) AS u) AS u
+  WHERE w0 * w0 * 1 + w1 * w1 * 2 + w2 * w2 * 1 <= 250000) AS u
+
+-- vectors by sorting: gram
+SELECT p,
+    CAST(q0 AS SMALLINT) AS q0,
+    CAST(q1 AS SMALLINT) AS q1
+FROM (SELECT r.p AS p,
+      CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0,
+      CASE WHEN CAST(v1 AS DOUBLE) >= CAST('10.0' AS DOUBLE) AND CAST(v1 AS DOUBLE) <= CAST('12.0' AS DOUBLE) THEN CAST(floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN 96 WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN 80 ELSE 0 END AS q1
+  FROM (SELECT "x" AS v0,
+        "y" AS v1,
+        "p" AS p
+    FROM (SELECT "p",
+          "x",
+          "y"
+      FROM (SELECT "p" AS "p",
+            CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q LIMIT 16777217
+
 -- vectors: sums
 SELECT coalesce(sum(w0), 0) AS a0,
     coalesce(sum(w1), 0) AS a1,
@@ -5640,6 +5787,61 @@ FROM (SELECT *
             GROUP BY p) AS u) AS u) AS u) AS u) AS u
   WHERE w0 * w0 * 1 + w1 * w1 * 1 + w2 * w2 * 1 <= 250000) AS u
 
+-- vectors in doubles: sums
+SELECT coalesce(sum(w0), 0) AS a0,
+    coalesce(sum(w1), 0) AS a1,
+    coalesce(sum(w2), 0) AS a2
+FROM (SELECT *
+  FROM (SELECT CAST(trunc(x0 * f) AS BIGINT) AS w0,
+        CAST(trunc(x1 * f) AS BIGINT) AS w1,
+        CAST(trunc(x2 * f) AS BIGINT) AS w2
+    FROM (SELECT *,
+          CASE WHEN CAST(n AS DOUBLE) * CAST('1.0000000000009095' AS DOUBLE) <= CAST('250000.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) ELSE CAST('499.99999999999824' AS DOUBLE) / sqrt(CAST(n AS DOUBLE)) END AS f
+      FROM (SELECT *,
+            x0 * x0 * 1 + x1 * x1 * 1 + x2 * x2 * 1 AS n
+        FROM (SELECT CAST(a0 AS DOUBLE) AS x0,
+              CAST(a1 AS DOUBLE) AS x1,
+              CAST(a2 AS DOUBLE) AS x2
+          FROM (SELECT p,
+                sum(q0) AS a0,
+                sum(q0 * q1) AS a1,
+                sum(1) AS a2
+            FROM (SELECT r.p AS p,
+                  CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('56.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-24.0' AS DOUBLE) ELSE CAST('0.0' AS DOUBLE) END AS q0,
+                  CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('96.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('80.0' AS DOUBLE) ELSE CAST('0.0' AS DOUBLE) END AS q1
+              FROM (SELECT "x" AS v0,
+                    "y" AS v1,
+                    "p" AS p
+                FROM (SELECT "p",
+                      "x",
+                      "y"
+                  FROM (SELECT "p" AS "p",
+                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                    FROM table_data AS t) AS t
+                  WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
+            GROUP BY p HAVING count(*) <= 8589934592) AS u) AS u) AS u) AS u) AS u
+  WHERE w0 * w0 * 1 + w1 * w1 * 1 + w2 * w2 * 1 <= 250000) AS u
+
+-- vectors by sorting: sums
+SELECT p,
+    CAST(q0 AS SMALLINT) AS q0,
+    CAST(q1 AS SMALLINT) AS q1
+FROM (SELECT r.p AS p,
+      CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0,
+      CASE WHEN CAST(v1 AS DOUBLE) >= CAST('10.0' AS DOUBLE) AND CAST(v1 AS DOUBLE) <= CAST('12.0' AS DOUBLE) THEN CAST(floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN 96 WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN 80 ELSE 0 END AS q1
+  FROM (SELECT "x" AS v0,
+        "y" AS v1,
+        "p" AS p
+    FROM (SELECT "p",
+          "x",
+          "y"
+      FROM (SELECT "p" AS "p",
+            CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q LIMIT 16777217
+
 -- vectors: short sums
 SELECT coalesce(sum(w0), 0) AS a0
 FROM (SELECT *
@@ -5664,6 +5866,46 @@ FROM (SELECT *
                   WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
             GROUP BY p) AS u) AS u) AS u) AS u) AS u
   WHERE w0 * w0 * 1 <= 250000) AS u
+
+-- vectors in doubles: short sums
+SELECT coalesce(sum(w0), 0) AS a0
+FROM (SELECT *
+  FROM (SELECT CAST(trunc(x0 * f) AS BIGINT) AS w0
+    FROM (SELECT *,
+          CASE WHEN CAST(n AS DOUBLE) * CAST('1.0000000000009095' AS DOUBLE) <= CAST('250000.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) ELSE CAST('499.99999999999824' AS DOUBLE) / sqrt(CAST(n AS DOUBLE)) END AS f
+      FROM (SELECT *,
+            x0 * x0 * 1 AS n
+        FROM (SELECT CAST(a0 AS DOUBLE) AS x0
+          FROM (SELECT p,
+                sum(q0) AS a0
+            FROM (SELECT r.p AS p,
+                  CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('56.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-24.0' AS DOUBLE) ELSE CAST('0.0' AS DOUBLE) END AS q0
+              FROM (SELECT "x" AS v0,
+                    "p" AS p
+                FROM (SELECT "p",
+                      "x"
+                  FROM (SELECT "p" AS "p",
+                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                    FROM table_data AS t) AS t
+                  WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
+            GROUP BY p HAVING count(*) <= 8589934592) AS u) AS u) AS u) AS u) AS u
+  WHERE w0 * w0 * 1 <= 250000) AS u
+
+-- vectors by sorting: short sums
+SELECT p,
+    CAST(q0 AS SMALLINT) AS q0
+FROM (SELECT r.p AS p,
+      CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0
+  FROM (SELECT "x" AS v0,
+        "p" AS p
+    FROM (SELECT "p",
+          "x"
+      FROM (SELECT "p" AS "p",
+            CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM table_data AS t) AS t
+      WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q LIMIT 16777217
 
 -- vectors: cells
 SELECT code,
@@ -5933,6 +6175,61 @@ FROM (SELECT *
             GROUP BY p) AS u) AS u) AS u) AS u) AS u
   WHERE w0 * w0 * 1 + w1 * w1 * 2 + w2 * w2 * 1 <= 250000) AS u
 
+-- vectors in doubles: gram
+SELECT coalesce(sum(w0), 0) AS a0,
+    coalesce(sum(w1), 0) AS a1,
+    coalesce(sum(w2), 0) AS a2
+FROM (SELECT *
+  FROM (SELECT CAST(trunc(x0 * f) AS BIGINT) AS w0,
+        CAST(trunc(x1 * f) AS BIGINT) AS w1,
+        CAST(trunc(x2 * f) AS BIGINT) AS w2
+    FROM (SELECT *,
+          CASE WHEN CAST(n AS DOUBLE) * CAST('1.0000000000009095' AS DOUBLE) <= CAST('250000.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) ELSE CAST('499.99999999999824' AS DOUBLE) / sqrt(CAST(n AS DOUBLE)) END AS f
+      FROM (SELECT *,
+            x0 * x0 * 1 + x1 * x1 * 2 + x2 * x2 * 1 AS n
+        FROM (SELECT CAST(a0 AS DOUBLE) AS x0,
+              CAST(a1 AS DOUBLE) AS x1,
+              CAST(a2 AS DOUBLE) AS x2
+          FROM (SELECT p,
+                sum(q0 * q0) AS a0,
+                sum(q0 * q1) AS a1,
+                sum(q1 * q1) AS a2
+            FROM (SELECT r.p AS p,
+                  CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('56.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-24.0' AS DOUBLE) ELSE CAST('0.0' AS DOUBLE) END AS q0,
+                  CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('96.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('80.0' AS DOUBLE) ELSE CAST('0.0' AS DOUBLE) END AS q1
+              FROM (SELECT "x" AS v0,
+                    "y" AS v1,
+                    "p" AS p
+                FROM (SELECT "p",
+                      "x",
+                      "y"
+                  FROM (SELECT "p" AS "p",
+                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                    FROM few_rows_of_data AS t) AS t
+                  WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
+            GROUP BY p HAVING count(*) <= 8589934592) AS u) AS u) AS u) AS u) AS u
+  WHERE w0 * w0 * 1 + w1 * w1 * 2 + w2 * w2 * 1 <= 250000) AS u
+
+-- vectors by sorting: gram
+SELECT p,
+    CAST(q0 AS SMALLINT) AS q0,
+    CAST(q1 AS SMALLINT) AS q1
+FROM (SELECT r.p AS p,
+      CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0,
+      CASE WHEN CAST(v1 AS DOUBLE) >= CAST('10.0' AS DOUBLE) AND CAST(v1 AS DOUBLE) <= CAST('12.0' AS DOUBLE) THEN CAST(floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN 96 WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN 80 ELSE 0 END AS q1
+  FROM (SELECT "x" AS v0,
+        "y" AS v1,
+        "p" AS p
+    FROM (SELECT "p",
+          "x",
+          "y"
+      FROM (SELECT "p" AS "p",
+            CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM few_rows_of_data AS t) AS t
+      WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q LIMIT 16777217
+
 -- vectors: sums
 SELECT coalesce(sum(w0), 0) AS a0,
     coalesce(sum(w1), 0) AS a1,
@@ -5969,6 +6266,61 @@ FROM (SELECT *
             GROUP BY p) AS u) AS u) AS u) AS u) AS u
   WHERE w0 * w0 * 1 + w1 * w1 * 1 + w2 * w2 * 1 <= 250000) AS u
 
+-- vectors in doubles: sums
+SELECT coalesce(sum(w0), 0) AS a0,
+    coalesce(sum(w1), 0) AS a1,
+    coalesce(sum(w2), 0) AS a2
+FROM (SELECT *
+  FROM (SELECT CAST(trunc(x0 * f) AS BIGINT) AS w0,
+        CAST(trunc(x1 * f) AS BIGINT) AS w1,
+        CAST(trunc(x2 * f) AS BIGINT) AS w2
+    FROM (SELECT *,
+          CASE WHEN CAST(n AS DOUBLE) * CAST('1.0000000000009095' AS DOUBLE) <= CAST('250000.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) ELSE CAST('499.99999999999824' AS DOUBLE) / sqrt(CAST(n AS DOUBLE)) END AS f
+      FROM (SELECT *,
+            x0 * x0 * 1 + x1 * x1 * 1 + x2 * x2 * 1 AS n
+        FROM (SELECT CAST(a0 AS DOUBLE) AS x0,
+              CAST(a1 AS DOUBLE) AS x1,
+              CAST(a2 AS DOUBLE) AS x2
+          FROM (SELECT p,
+                sum(q0) AS a0,
+                sum(q0 * q1) AS a1,
+                sum(1) AS a2
+            FROM (SELECT r.p AS p,
+                  CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('56.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-24.0' AS DOUBLE) ELSE CAST('0.0' AS DOUBLE) END AS q0,
+                  CASE WHEN CAST(v1 AS DOUBLE) BETWEEN CAST('10.0' AS DOUBLE) AND CAST('12.0' AS DOUBLE) THEN floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN CAST('96.0' AS DOUBLE) WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN CAST('80.0' AS DOUBLE) ELSE CAST('0.0' AS DOUBLE) END AS q1
+              FROM (SELECT "x" AS v0,
+                    "y" AS v1,
+                    "p" AS p
+                FROM (SELECT "p",
+                      "x",
+                      "y"
+                  FROM (SELECT "p" AS "p",
+                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                    FROM few_rows_of_data AS t) AS t
+                  WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
+            GROUP BY p HAVING count(*) <= 8589934592) AS u) AS u) AS u) AS u) AS u
+  WHERE w0 * w0 * 1 + w1 * w1 * 1 + w2 * w2 * 1 <= 250000) AS u
+
+-- vectors by sorting: sums
+SELECT p,
+    CAST(q0 AS SMALLINT) AS q0,
+    CAST(q1 AS SMALLINT) AS q1
+FROM (SELECT r.p AS p,
+      CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0,
+      CASE WHEN CAST(v1 AS DOUBLE) >= CAST('10.0' AS DOUBLE) AND CAST(v1 AS DOUBLE) <= CAST('12.0' AS DOUBLE) THEN CAST(floor(CAST(v1 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v1 AS DOUBLE) > CAST('12.0' AS DOUBLE) THEN 96 WHEN CAST(v1 AS DOUBLE) < CAST('10.0' AS DOUBLE) THEN 80 ELSE 0 END AS q1
+  FROM (SELECT "x" AS v0,
+        "y" AS v1,
+        "p" AS p
+    FROM (SELECT "p",
+          "x",
+          "y"
+      FROM (SELECT "p" AS "p",
+            CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM few_rows_of_data AS t) AS t
+      WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q LIMIT 16777217
+
 -- vectors: short sums
 SELECT coalesce(sum(w0), 0) AS a0
 FROM (SELECT *
@@ -5993,6 +6345,46 @@ FROM (SELECT *
                   WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
             GROUP BY p) AS u) AS u) AS u) AS u) AS u
   WHERE w0 * w0 * 1 <= 250000) AS u
+
+-- vectors in doubles: short sums
+SELECT coalesce(sum(w0), 0) AS a0
+FROM (SELECT *
+  FROM (SELECT CAST(trunc(x0 * f) AS BIGINT) AS w0
+    FROM (SELECT *,
+          CASE WHEN CAST(n AS DOUBLE) * CAST('1.0000000000009095' AS DOUBLE) <= CAST('250000.0' AS DOUBLE) THEN CAST('1.0' AS DOUBLE) ELSE CAST('499.99999999999824' AS DOUBLE) / sqrt(CAST(n AS DOUBLE)) END AS f
+      FROM (SELECT *,
+            x0 * x0 * 1 AS n
+        FROM (SELECT CAST(a0 AS DOUBLE) AS x0
+          FROM (SELECT p,
+                sum(q0) AS a0
+            FROM (SELECT r.p AS p,
+                  CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('56.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-24.0' AS DOUBLE) ELSE CAST('0.0' AS DOUBLE) END AS q0
+              FROM (SELECT "x" AS v0,
+                    "p" AS p
+                FROM (SELECT "p",
+                      "x"
+                  FROM (SELECT "p" AS "p",
+                        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+                    FROM few_rows_of_data AS t) AS t
+                  WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q
+            GROUP BY p HAVING count(*) <= 8589934592) AS u) AS u) AS u) AS u) AS u
+  WHERE w0 * w0 * 1 <= 250000) AS u
+
+-- vectors by sorting: short sums
+SELECT p,
+    CAST(q0 AS SMALLINT) AS q0
+FROM (SELECT r.p AS p,
+      CASE WHEN CAST(v0 AS DOUBLE) >= CAST('-3.0' AS DOUBLE) AND CAST(v0 AS DOUBLE) <= CAST('7.0' AS DOUBLE) THEN CAST(floor(CAST(v0 AS DOUBLE) * CAST('8.0' AS DOUBLE) + 0.5) AS INTEGER) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN 56 WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN -24 ELSE 0 END AS q0
+  FROM (SELECT "x" AS v0,
+        "p" AS p
+    FROM (SELECT "p",
+          "x"
+      FROM (SELECT "p" AS "p",
+            CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y"
+        FROM few_rows_of_data AS t) AS t
+      WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS q LIMIT 16777217
 
 -- vectors: cells
 SELECT code,

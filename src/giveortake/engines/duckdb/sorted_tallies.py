@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 FEWEST_ROWS, MOST_ROWS = 1 << 17, 1 << 24  # fewer are not worth it; more would take too much memory
-_MOST_BYTES = 1 << 29
+MOST_BYTES = 1 << 29
 BLOCK = 1 << 16
 _EXACT = 1 << 53
 
@@ -36,7 +36,7 @@ def suits(tally: Tally, rows: int) -> bool:
     """Whether so many rows can be tallied here: few enough, and no sum of them leaves 62 bits."""
     if tally.bounding is None or not FEWEST_ROWS <= rows <= MOST_ROWS:
         return False
-    if rows * (12 + 8 * len(tally.summands)) > _MOST_BYTES:
+    if rows * (12 + 8 * len(tally.summands)) > MOST_BYTES:
         return False
     return all(
         rows * _reach(each) * each.fineness < 1 << 62 and rows**2 * each.fineness < 1 << 63 for each in tally.summands

@@ -24,6 +24,8 @@ _SETTINGS = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.inMemoryColumnarStorage.compressed": "false",  # of what is read once
+    "spark.sql.parser.manageParserCaches": "true",  # what the parser learns of each question would stay for ever,
+    "spark.sql.parser.parserDfaCacheFlushRatio": "5",  # gigabytes after many; it forgets at 5 % of the driver's memory
 }
 _FORGOTTEN = ("spark.sql.legacy.", "spark.sql.ansi.", "spark.sql.parser.")
 _KEPT = ("spark.sql.shuffle.partitions", "spark.sql.autoBroadcastJoinThreshold")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
 from urllib.parse import parse_qs
 
@@ -208,11 +209,17 @@ def _states(frame: DataFrame) -> frozenset[tuple[str, int, int]]:
     session = frame.sparkSession
     if is_connect(session):
         return frozenset()
-    machine: Any = session._jvm  # noqa: SLF001 (file systems are known to the virtual machine alone)
+    path_of, uri_of = _classes(session._jvm)  # noqa: SLF001 (file systems are known to the virtual machine alone)
     configuration = session._jsc.hadoopConfiguration()  # noqa: SLF001 (see above)
     found = set()
     for name in frame.inputFiles():
-        path = machine.org.apache.hadoop.fs.Path(machine.java.net.URI(name))
+        path = path_of(uri_of(name))
         status = path.getFileSystem(configuration).getFileStatus(path)
         found.add((name, status.getLen(), status.getModificationTime()))
     return frozenset(found)
+
+
+@lru_cache(maxsize=1)
+def _classes(machine: Any) -> tuple[Any, Any]:
+    """Paths and addresses of files. To look for a class by its name asks for every part of it, in every archive."""
+    return machine.org.apache.hadoop.fs.Path, machine.java.net.URI

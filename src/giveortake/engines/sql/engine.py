@@ -196,14 +196,17 @@ class SQLEngine(ABC):
         return dense
 
     def _vectors(self, asked: VectorSum) -> npt.NDArray[Any]:
-        schema = asked.relation.schema
-        known = [self._dictionary(each.values or (), each.expression.domain(schema)) for each in asked.columns]
-        rows = self._rows(vector_statements.vector_statement(self._printer, asked, known))
+        rows = self._rows(vector_statements.vector_statement(self._printer, asked, self._dictionaries(asked)))
         if asked.is_dense:
             return np.array([int(value) for value in rows[0]], dtype=object)
         found = np.zeros(asked.size, dtype=object)
         found[[int(row[0]) for row in rows]] = [int(row[1]) for row in rows]
         return found
+
+    def _dictionaries(self, asked: VectorSum) -> list[str]:
+        """A table of the values of each key column."""
+        schema = asked.relation.schema
+        return [self._dictionary(each.values or (), each.expression.domain(schema)) for each in asked.columns]
 
     def _persons(self, persons: Persons) -> FoundUnits:
         return in_order_of_keys(self._rows(self._found_statement(persons)))

@@ -62,8 +62,8 @@ class Printer:
         """A SELECT of its columns, or of those that are needed: perhaps with others, and always with one at least."""
         wanted = _wanted(relation, relation.schema if needed is None else needed)
         self.dialect.require_columns(wanted)
-        prepared = self._sources.get(relation)
-        if prepared is not None:
+        prepared = self._sources.get(relation) if isinstance(relation, KeepParts | PerPerson) else None
+        if prepared is not None:  # it was made into a table, as no other kind is
             return f"SELECT {self._names(wanted)} FROM {prepared} AS t"
         match relation:
             case Scan():

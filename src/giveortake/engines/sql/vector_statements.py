@@ -9,7 +9,7 @@ from giveortake.engines.vector_sums import MOST_OF_CELL
 from giveortake.plan import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from giveortake.engines.sql.dialect import Dialect
     from giveortake.engines.sql.relations import Printer
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _NARROW = 1 << 31
 _MANY = 7  # components, from where rows of the same keys are added up before they are unfolded
-_SMALL = 1 << 20  # steps of a row, of which no table has enough rows to fill 64 bits
+SMALL = 1 << 20  # steps of a row, of which no table has enough rows to fill 64 bits
+_EXACT = (1 << 53) // SMALL  # rows whose small steps doubles add up exactly, in any order
 
 
 def vector_rows(printer: Printer, asked: VectorSum) -> str:
@@ -28,25 +29,35 @@ def vector_rows(printer: Printer, asked: VectorSum) -> str:
     return select_rows(printer, asked.relation, asked.keys, [each.of for each in asked.values], person)
 
 
-def vector_statement(printer: Printer, asked: VectorSum, dictionaries: Sequence[str]) -> str:
+def vector_statement(
+    printer: Printer, asked: VectorSum, dictionaries: Sequence[str], *, in_doubles: bool = False
+) -> str:
     """One row (code, a0) for each cell that occurs; for dense vectors one row of all cells, a0, a1 and so on.
 
-    `dictionaries` are tables (value, code) of the key columns' known values.
+    `dictionaries` are tables (value, code) of the key columns' known values. With `in_doubles`, where `fits_doubles`,
+    steps are held in doubles, which some engines multiply and add faster than integers. All that is computed of rows
+    are whole numbers below 2⁵³ then, which doubles hold, so no order of rows changes them. Where there are too many
+    rows for that, cells are missing; a person who has too many adds nothing, as one whose vector is too long.
     """
-    rows = _steps(printer, asked, dictionaries)
+    rows = _steps(printer, asked, dictionaries, in_doubles=in_doubles)
     if asked.is_dense:
-        return _dense(printer, asked, rows)
+        return _dense(printer, asked, rows, in_doubles=in_doubles)
     return _cells_of_rows(printer, asked, rows) if asked.by_row else _cells_of_persons(printer, asked, rows)
 
 
-def steps_statement(printer: Printer, asked: VectorSum) -> str:
-    """The rows of dense vectors in steps q0, q1 …, and the person p unless each row is cut for itself."""
-    return _steps(printer, asked, ())
+def fits_doubles(asked: VectorSum) -> bool:
+    """Whether rows are dense vectors of so small steps that doubles add up billions of them exactly."""
+    return asked.is_dense and asked.sample is None and max(map(asked.reach, asked.components), default=0) <= SMALL
 
 
-def _steps(printer: Printer, asked: VectorSum, dictionaries: Sequence[str]) -> str:
+def steps_statement(printer: Printer, asked: VectorSum, dictionaries: Sequence[str] = ()) -> str:
+    """Rows as steps q0, q1 … and codes of keys c0, c1 …, with the person p unless each row is cut for itself."""
+    return _steps(printer, asked, dictionaries)
+
+
+def _steps(printer: Printer, asked: VectorSum, dictionaries: Sequence[str], *, in_doubles: bool = False) -> str:
     """Values as steps q0, q1 …, none where one is missing, and the codes c0, c1 … of keys, which may be unknown."""
-    values = [f"{_in_steps(printer, asked, i)} AS q{i}" for i in range(len(asked.values))]
+    values = [f"{_in_steps(printer, asked, i, in_doubles=in_doubles)} AS q{i}" for i in range(len(asked.values))]
     counted = [_code_of_integer(asked, i) for i in range(len(dictionaries))]
     codes = [f"{code or f'd{i}.code'} AS c{i}" for i, code in enumerate(counted)]
     person = [] if asked.by_row else ["r.p AS p"]
@@ -64,18 +75,25 @@ def _steps(printer: Printer, asked: VectorSum, dictionaries: Sequence[str]) -> s
     return dialect.fence(f"{text} WHERE {_is_sampled(dialect, asked.sample, dialect.to_text('r.p'))}")
 
 
-def _in_steps(printer: Printer, asked: VectorSum, place: int) -> str:
+def _in_steps(printer: Printer, asked: VectorSum, place: int, *, in_doubles: bool) -> str:
     """A value as whole steps, none if it is missing: what `quantised` says, by comparisons, which cost a quarter."""
     summand, dialect = asked.values[place], printer.dialect
     quantum = summand.quantum
     assert summand.of is not None and quantum is not None  # noqa: S101, PT018 (values have both)
     kind = summand.of.domain(asked.relation.schema).kind
     if quantum.is_whole or quantum.shift or quantum.reach >= _NARROW - 1:
-        return f"coalesce({quantised(dialect, f'v{place}', kind, quantum)}, 0)"
+        steps = f"coalesce({quantised(dialect, f'v{place}', kind, quantum)}, 0)"
+        return dialect.real(steps) if in_doubles else steps
     real, low, high = dialect.real(f"v{place}"), dialect.double(quantum.low), dialect.double(quantum.high)
-    steps = f"CAST({dialect.lattice(real, quantum.granularity)} AS INTEGER)"
-    beyond = f"WHEN {real} > {high} THEN {quantum.most} WHEN {real} < {low} THEN {quantum.least}"
-    return f"CASE WHEN {real} >= {low} AND {real} <= {high} THEN {steps} {beyond} ELSE 0 END"
+    steps = dialect.lattice(real, quantum.granularity)
+    inside, most, least, none = f"{real} >= {low} AND {real} <= {high}", str(quantum.most), str(quantum.least), "0"
+    if in_doubles:
+        inside, none = f"{real} BETWEEN {low} AND {high}", dialect.double(0)
+        most, least = dialect.double(quantum.most), dialect.double(quantum.least)
+    else:
+        steps = f"CAST({steps} AS INTEGER)"
+    beyond = f"WHEN {real} > {high} THEN {most} WHEN {real} < {low} THEN {least}"
+    return f"CASE WHEN {inside} THEN {steps} {beyond} ELSE {none} END"
 
 
 def _code_of_integer(asked: VectorSum, place: int) -> str | None:
@@ -108,13 +126,13 @@ def _sampled_rows(dialect: Dialect, asked: VectorSum, sample: Sample, rows: str)
 
 def _total(dialect: Dialect, steps: str, reach: int) -> str:
     """A sum over all rows."""
-    return dialect.short_total(steps) if reach <= _SMALL else dialect.total(steps, reach)
+    return dialect.short_total(steps) if reach <= SMALL else dialect.total(steps, reach)
 
 
 def _narrow_total(dialect: Dialect, asked: VectorSum, place: int) -> str:
     """A sum over the rows of a person, in 64 bits."""
     steps = _product(asked.components[place])
-    return dialect.short_total(steps) if asked.reach(asked.components[place]) <= _SMALL else dialect.narrow_total(steps)
+    return dialect.short_total(steps) if asked.reach(asked.components[place]) <= SMALL else dialect.narrow_total(steps)
 
 
 def _product(component: Component) -> str:
@@ -125,22 +143,37 @@ def _product(component: Component) -> str:
 # -- dense vectors ----------------------------------------------------------------------------------------------
 
 
-def _dense(printer: Printer, asked: VectorSum, rows: str) -> str:
+def _dense(printer: Printer, asked: VectorSum, rows: str, *, in_doubles: bool) -> str:
     dialect, count = printer.dialect, len(asked.components)
     products = [_product(each) for each in asked.components]
     if asked.is_uncut:
-        sums = [_total(dialect, each, asked.reach(asked.components[i])) for i, each in enumerate(products)]
-        return f"SELECT {_listed(sums, 'coalesce({}, 0)')} FROM ({rows}) AS q"
+        reaches = [asked.reach(each) for each in asked.components]
+        return _summed(dialect, zip(products, reaches, strict=True), rows, in_doubles=in_doubles)
     if asked.by_row and asked.is_gram:
-        return _gram(dialect, asked, rows)
+        return _gram(dialect, asked, rows, in_doubles=in_doubles)
     if asked.by_row:
         vectors = f"SELECT {_listed(products, '{}')} FROM ({rows}) AS q"
+    elif in_doubles:
+        sums = [f"sum({each})" for each in products]
+        vectors = f"SELECT p, {_listed(sums, '{}')} FROM ({rows}) AS q GROUP BY p HAVING count(*) <= {_EXACT}"
     else:
         each = [_narrow_total(dialect, asked, i) for i in range(count)]
         vectors = f"SELECT p, {_listed(each, '{}')} FROM ({dialect.by_person(rows)}) AS q GROUP BY p"
     checked = _checked(dialect, asked, vectors, [])
     sums = [dialect.total(f"w{i}", asked.bound) for i in range(count)]
     return f"SELECT {_listed(sums, 'coalesce({}, 0)')} FROM ({checked}) AS u"
+
+
+def _summed(dialect: Dialect, products: Iterable[tuple[str, int]], rows: str, *, in_doubles: bool) -> str:
+    """Sums of products of rows that are short enough, each with how far from zero it can be."""
+    if in_doubles:
+        sums, form = (
+            [f"sum({each})" for each, _ in products],
+            f"CASE WHEN count(*) <= {_EXACT} THEN coalesce({{}}, 0) END",
+        )
+    else:
+        sums, form = [_total(dialect, each, reach) for each, reach in products], "coalesce({}, 0)"
+    return f"SELECT {_listed(sums, form)} FROM ({rows}) AS q"
 
 
 def _checked(dialect: Dialect, asked: VectorSum, vectors: str, kept: list[str]) -> str:
@@ -160,23 +193,31 @@ def _checked(dialect: Dialect, asked: VectorSum, vectors: str, kept: list[str]) 
     return f"SELECT * FROM ({shorter}) AS u WHERE {check} <= {asked.bound**2}"
 
 
-def _gram(dialect: Dialect, asked: VectorSum, rows: str) -> str:
+def _gram(dialect: Dialect, asked: VectorSum, rows: str, *, in_doubles: bool) -> str:
     """Rows whose values are made shorter first: their products are as short as they should be then."""
     places = range(len(asked.values))
-    length = " + ".join(f"CAST(q{i} AS BIGINT) * q{i}" for i in places)
+    square = "{0} * {0}" if in_doubles else "CAST({0} AS BIGINT) * {0}"
+    length = " + ".join(square.format(f"q{i}") for i in places)
     measured = dialect.fence(f"SELECT *, {length} AS n FROM ({rows}) AS q")
     ratio = f"sqrt({dialect.double(asked.bound)} / {dialect.real('n')}) * {dialect.double(LESS)}"
     scaled = dialect.fence(
         f"SELECT *, CASE WHEN n <= {asked.bound} THEN {dialect.double(1)} ELSE {ratio} END AS f FROM ({measured}) AS q"
     )
-    narrow = "INTEGER" if asked.bound < _NARROW else "BIGINT"
-    parts = [dialect.cut(f"{dialect.real(each)} * f", asked.bound) for each in (f"q{i}" for i in places)]
-    cut = [f"CAST({part} AS {narrow})" for part in parts]
-    shorter = dialect.fence(f"SELECT {_listed(cut, '{}', 'w')} FROM ({scaled}) AS q")
-    check = " + ".join(f"CAST(w{i} AS BIGINT) * w{i}" for i in places)
+    shorter = dialect.fence(
+        f"SELECT {_listed([_shorter(dialect, asked, f'q{i}', in_doubles=in_doubles) for i in places], '{}', 'w')} "
+        f"FROM ({scaled}) AS q"
+    )
+    check = " + ".join(square.format(f"w{i}") for i in places)
     checked = f"SELECT * FROM ({shorter}) AS q WHERE {check} <= {asked.bound}"
-    sums = [_total(dialect, f"w{i} * w{j}", asked.bound) for i, j in (each.factors for each in asked.components)]
-    return f"SELECT {_listed(sums, 'coalesce({}, 0)')} FROM ({checked}) AS q"
+    products = [(f"w{i} * w{j}", asked.bound) for i, j in (each.factors for each in asked.components)]
+    return _summed(dialect, products, checked, in_doubles=in_doubles)
+
+
+def _shorter(dialect: Dialect, asked: VectorSum, steps: str, *, in_doubles: bool) -> str:
+    if in_doubles:
+        return f"trunc({steps} * f)"
+    cut = dialect.cut(f"{dialect.real(steps)} * f", asked.bound)
+    return f"CAST({cut} AS {'INTEGER' if asked.bound < _NARROW else 'BIGINT'})"
 
 
 # -- vectors with a cell for each key ---------------------------------------------------------------------------
@@ -186,7 +227,7 @@ def _cells_of_rows(printer: Printer, asked: VectorSum, rows: str) -> str:
     """Each row is in one cell of each component at most, so its length is a sum over components."""
     dialect, count = printer.dialect, len(asked.components)
     products = [_product(each) for each in asked.components]
-    if asked.is_uncut and count > _MANY and max(map(asked.reach, asked.components)) <= _SMALL:
+    if asked.is_uncut and count > _MANY and max(map(asked.reach, asked.components)) <= SMALL:
         rows, products = _together(dialect, asked, rows, products)
     there = [_if_known(each, product) for each, product in zip(asked.components, products, strict=True)]
     places = [f"{_cell(asked, i)} AS b{i}" for i in range(count)]
