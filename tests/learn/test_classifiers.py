@@ -16,6 +16,7 @@ from giveortake.learn import (
     AdditiveClassifier,
     AdditiveRegressor,
     ClassMeans,
+    KMeans,
     LogisticRegression,
     NaiveBayes,
 )
@@ -56,6 +57,8 @@ def session(rows: pl.DataFrame = ROWS, **more: Any) -> Session:
 
 
 def made(learner: Any, **more: Any) -> Any:
+    if learner is KMeans:
+        return KMeans(features=FEATURES, n_clusters=2, **SPEND | more)
     target = "price" if learner is AdditiveRegressor else "bought"
     return learner(target, FEATURES, **SPEND | more)
 
@@ -85,6 +88,11 @@ def test_a_fit_learns_is_charged_once_and_free_when_it_is_asked_again(learner: A
             assert chances.sum(axis=1) == pytest.approx(1)
             assert np.array_equal(read.predict_proba(ROWS), chances)
             assert ((model.decision_function(ROWS) > 0) == (model.predict(ROWS) == "yes")).all()
+        if learner is LogisticRegression:
+            assert model.model_.names == ["x", "y", "colour=green", "colour=blue"]
+            columns = [ROWS["x"], ROWS["y"], ROWS["colour"] == "green", ROWS["colour"] == "blue"]
+            log_odds = model.intercept_ + np.column_stack(columns) @ model.coef_[0]
+            assert model.decision_function(ROWS) == pytest.approx(log_odds)
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -206,6 +214,16 @@ def test_classes_and_categories_are_the_declared_ones_whatever_the_rows_hold(lea
         assert model.predict_proba(ROWS.head(5)).shape == (5, 2)
         assert "zebra" not in model.to_json()
         assert "mauve" not in model.to_json()
+
+
+@pytest.mark.parametrize("learner", [LogisticRegression, KMeans])
+def test_rows_without_a_declared_category_are_not_counted_with_the_first(
+    learner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stray = [SMALL.with_columns(colour=pl.lit(each, dtype=pl.String)) for each in ("mauve", None)]
+    asked = asked_by(learner, SMALL, monkeypatch, unit=gt.ROW)
+    few, many = sums(asked, SMALL, unit=gt.ROW), sums(asked, pl.concat([SMALL, *stray]), unit=gt.ROW)
+    assert all(np.array_equal(one, other) for one, other in zip(few, many, strict=True))
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

@@ -14,6 +14,7 @@ from giveortake.learn.features import ScaledNumber, complete, feature_of, featur
 from giveortake.learn.shapes import AdditiveModel
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
 
     import numpy as np
@@ -79,11 +80,12 @@ class _Additive(Learner):
             for each in model.shapes
         }
 
-    def plot(self, title: str | None = None) -> Any:
-        """Each feature's shape with a band of two deviations; needs the extra `[plot]`."""
+    def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
+        """Each feature's shape with a band of two deviations, saved where a path is given; needs the extra `[plot]`."""
+        from giveortake.plot import titled_or_saved  # noqa: PLC0415 (heavy)
         from giveortake.plot.shapes import shapes  # noqa: PLC0415 (heavy)
 
-        return shapes(self._drawn(), *self._axis(), title=title)
+        return titled_or_saved(lambda words: shapes(self._drawn(), *self._axis(), title=words), title)
 
     def _drawn(self) -> list[tuple[str, list[tuple[Any, float, float]]]]:
         """Features with their bins, as numbers from and to, or as names, what they add, and two deviations."""
@@ -120,7 +122,17 @@ class AdditiveClassifier(_Additive, Classifier):
 
 
 class AdditiveRegressor(_Additive, Regressor):
-    """A bounded number, told by the sum of one shape for each feature. Parameters are those of `AdditiveClassifier`."""
+    """A bounded number, told by the sum of one shape for each feature. Parameters are those of `AdditiveClassifier`.
+
+    >>> import polars as pl
+    >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
+    >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
+    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
+    >>> model = gt.learn.AdditiveRegressor("weight", ["age"], epsilon=1, delta="1e-7").fit(s)
+    >>> young, old = model.predict(pl.DataFrame({"age": [20, 50]}))
+    >>> bool(young < old)
+    True
+    """
 
     def _task(self, data: LearningData) -> AdditiveTask:
         target = required_target(self.target)

@@ -14,6 +14,7 @@ from giveortake.learn.features import (
     Feature,
     classes_of,
     complete,
+    complete_and_declared,
     feature_from_json,
     features_of,
     is_declared,
@@ -133,9 +134,12 @@ def required_target(target: str | None) -> str:
 
 
 def planned(
-    learner: Classifier, data: LearningData, *, most: int | None = None
+    learner: Classifier, data: LearningData, *, most: int | None = None, declared: bool = False
 ) -> tuple[Ground, tuple[Feature, ...], Category]:
-    """What a classifier learns from: rows of a declared class without missing numbers, features and classes."""
+    """What a classifier learns from: rows of a declared class without missing numbers, features and classes.
+
+    With `declared`, categories of features have to be declared ones, too.
+    """
     target = required_target(learner.target)
     features = features_of(data.schema, learner.features, target)
     classes = classes_of(data.schema, target)
@@ -147,7 +151,9 @@ def planned(
             hint='gt.learn.NaiveBayes tells many apart; or derive one against the rest: gt.col("…") == "…"',
         )
     said = {name: getattr(learner, name) for name in ("epsilon", "delta", "rho", "mu")}
-    parts = (complete(data.schema, [each.name for each in features]), is_declared(classes, data.schema))
+    names = [each.name for each in features]
+    there_are = complete_and_declared(data.schema, features) if declared else complete(data.schema, names)
+    parts = (there_are, is_declared(classes, data.schema))
     there = [each for each in parts if each is not None]
     ground = Ground.of(data, said, learner.clip, joined("and", there) if there else None)
     return ground, features, classes

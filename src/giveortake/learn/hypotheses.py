@@ -86,7 +86,16 @@ def goodness_of_fit(table: Contingency, expected: Mapping[Any, Any] | Sequence[A
 
 
 def difference_of_means(moments: Moments, value: str, by: str) -> HypothesisTest:
-    """That the mean of a number is the same where a column has its first value and where it has its second."""
+    """That the mean of a number is the same where a column has its first value and where it has its second.
+
+    >>> import polars as pl
+    >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
+    >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
+    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
+    >>> moments = gt.learn.moments(s, ["age", "sick"], epsilon=1, delta="1e-7")
+    >>> gt.learn.difference_of_means(moments, "age", "sick").p_value < 0.01
+    True
+    """
     column, _ = moments.feature(by)
     if not isinstance(column, Category) or len(column.values) != 2:
         raise InvalidParameter("by", by, "has not two declared values", hint="anova(…) compares several")
@@ -118,7 +127,16 @@ def anova(moments: Moments, value: str, by: str) -> HypothesisTest:
 
 
 def correlation(moments: Moments, first: str, second: str) -> HypothesisTest:
-    """That two numbers are not correlated, being independent. Variances are estimated: it holds for large n·μ."""
+    """That two numbers are not correlated, being independent. Variances are estimated: it holds for large n·μ.
+
+    >>> import polars as pl
+    >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
+    >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
+    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
+    >>> moments = gt.learn.moments(s, ["age", "weight"], epsilon=1, delta="1e-7")
+    >>> gt.learn.correlation(moments, "age", "weight").p_value < 0.01
+    True
+    """
     _require_one_row_each(moments)
     places = [_number(moments, name) for name in (first, second)]
     if first == second:

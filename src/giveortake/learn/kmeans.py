@@ -22,7 +22,7 @@ from giveortake.learn.estimator import Learner
 from giveortake.learn.features import (
     Feature,
     ScaledNumber,
-    complete,
+    complete_and_declared,
     encoded,
     feature_from_json,
     features_of,
@@ -183,6 +183,14 @@ class KMeans(Learner):
     """Clusters of rows by declared columns, each scaled to -1 … 1 by its bounds. There is no target.
 
     `n_clusters` is how many are looked for; a centre that nobody is near is told by its number of rows.
+
+    >>> import polars as pl
+    >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
+    >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
+    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
+    >>> model = gt.learn.KMeans(features=["age", "weight"], n_clusters=2, epsilon=1, delta="1e-7").fit(s)
+    >>> model.cluster_centers_.shape
+    (2, 2)
     """
 
     made: ClassVar[type[Model]] = ClusterModel
@@ -214,9 +222,8 @@ class KMeans(Learner):
         if not 1 <= whole("n_clusters", self.n_clusters) <= MOST_CLUSTERS:
             raise InvalidParameter("n_clusters", self.n_clusters, f"is no number up to {MOST_CLUSTERS}")
         features = features_of(data.schema, self.features)
-        return KMeansTask(
-            self._ground(data, complete(data.schema, [each.name for each in features])), features, self.n_clusters
-        )
+        ground = self._ground(data, complete_and_declared(data.schema, features))
+        return KMeansTask(ground, features, self.n_clusters)
 
     def predict(self, rows: Any) -> npt.NDArray[np.int64]:
         """The place of the nearest centre, of public rows."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
-_PRIOR = 8.0  # the sum of squares that standard coefficients are thought to have, before anything is seen
+_PRIOR = 2.0  # the sum of squares that standard coefficients are thought to have, before anything is seen
 _EDGE = 0.35  # of the largest eigenvalue that noise alone would have
 _ERRORS = 2.5  # deviations of an error that count whole in a row of the farthest columns, and more in nearer ones
 _MARK = 0.3  # what marks a row that is made shorter, as a part of the longest
@@ -303,6 +303,15 @@ class Ridge(_Linear):
 
     Guarantee: that of `LinearRegression`. The penalty is stated; choosing one by looking at released models is free in
     privacy. No intervals are shown: a penalty moves estimates by an amount that no row tells.
+
+    >>> import polars as pl
+    >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
+    >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
+    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
+    >>> model = gt.learn.Ridge("weight", ["age"], penalty=10, epsilon=1, delta="1e-7").fit(s)
+    >>> young, old = model.predict(pl.DataFrame({"age": [20, 50]}))
+    >>> bool(young < old)
+    True
     """
 
     def __init__(

@@ -24,6 +24,7 @@ from giveortake.errors import InvalidParameter
 from giveortake.learn.classifier import Classifier, ClassModel, features_and_classes, planned
 from giveortake.learn.features import Category, Feature, encoded, weighted
 from giveortake.learn.lattice import GRAIN, gram_sum, one, steps_for, value, vector_sum
+from giveortake.learn.linear_model import affine
 from giveortake.learn.noise_aware import Curvature
 from giveortake.learn.scores import STEEPEST
 from giveortake.learn.standardisation import FARTHEST, Standardisation, standardisation_of, standardisation_sum
@@ -142,6 +143,11 @@ class LogisticModel(ClassModel):
     target: Category
     coefficients: Reals
 
+    @property
+    def names(self) -> list[str]:
+        """The columns: numbers, and one for each category but the first."""
+        return [column.name for feature in self.features for column in feature.design()]
+
     def scores(self, columns: dict[str, npt.NDArray[Any]]) -> Reals:
         slope = self.coefficients[0] + encoded(columns, self.features) @ self.coefficients[1:]
         half = np.clip(slope, -STEEPEST, STEEPEST) / 2
@@ -158,6 +164,9 @@ class LogisticModel(ClassModel):
 class LogisticRegression(Classifier):
     """Two declared classes, told by a weighted sum of bounded columns and categories.
 
+    Categories are measured from their first one. A row without a declared one is not learned from; a public row without
+    one is told as a row of the first.
+
     >>> import numpy as np, polars as pl, giveortake as gt
     >>> x = np.random.default_rng(1).uniform(-1, 1, 20_000)
     >>> with gt.protect(pl.DataFrame({"x": x, "late": x > 0}), unit=gt.ROW, budget=gt.ApproxDP(3, "1e-5"),
@@ -170,14 +179,23 @@ class LogisticRegression(Classifier):
     made: ClassVar[type[Model]] = LogisticModel
 
     def _task(self, data: LearningData) -> LogisticTask:
-        return LogisticTask(*planned(self, data, most=2))
+        return LogisticTask(*planned(self, data, most=2, declared=True))
 
     @property
-    def coefficients(self) -> dict[str, float]:
-        """What each column adds, from where its bounds are -1 and 1 (categories: 0 or 1)."""
+    def coef_(self) -> Reals:
+        """What one more of each column adds to the log-odds, or a category instead of the first; one line.
+
+        `model_.names` are the columns' names.
+        """
         model: LogisticModel = self._require_fitted()
-        names = ["(all)", *(column.name for feature in model.features for column in feature.design())]
-        return dict(zip(names, model.coefficients.tolist(), strict=True))
+        return np.asarray(model.coefficients[1:] / affine(model.features)[1])[None, :]
+
+    @property
+    def intercept_(self) -> Reals:
+        """The log-odds where all columns are 0, and every category is the first."""
+        model: LogisticModel = self._require_fitted()
+        centres, halves = affine(model.features)
+        return np.asarray([model.coefficients[0] - (model.coefficients[1:] * centres / halves).sum()])
 
     def _described(self) -> tuple[tuple[str, str], ...]:
         return (("classes", " and ".join(str(each) for each in self.model_.target.values)),)

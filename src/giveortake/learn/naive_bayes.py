@@ -151,6 +151,14 @@ class NaiveBayes(Classifier):
     """Declared classes, told as if columns were independent within each: normal numbers, and frequencies of categories.
 
     One pass over the rows, so it is good where there are few of them, or ε is small.
+
+    >>> import polars as pl
+    >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
+    >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
+    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
+    >>> model = gt.learn.NaiveBayes("sick", ["age", "weight"], epsilon=1, delta="1e-7").fit(s)
+    >>> model.predict(pl.DataFrame({"age": [20, 50], "weight": [60, 80]})).tolist()
+    [0, 1]
     """
 
     made: ClassVar[type[Model]] = BayesModel
@@ -167,6 +175,14 @@ class ClassMeans(Classifier):
 
     The least noisy of all classifiers here: nothing is spent on anything but the means of the classes. Chances are
     rough where columns go together; their order is what it is good for.
+
+    >>> import polars as pl
+    >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
+    >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
+    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
+    >>> model = gt.learn.ClassMeans("sick", ["age", "weight"], epsilon=1, delta="1e-7").fit(s)
+    >>> model.predict(pl.DataFrame({"age": [20, 50], "weight": [60, 80]})).tolist()
+    [0, 1]
     """
 
     made: ClassVar[type[Model]] = BayesModel

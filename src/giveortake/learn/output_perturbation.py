@@ -27,11 +27,11 @@ from giveortake.engines.vector_sums import LONGEST
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused
 from giveortake.exact import positive, shown, whole
 from giveortake.frame import col
-from giveortake.learn.features import added, features_of
+from giveortake.learn.features import added, complete_and_declared, features_of
 from giveortake.learn.lattice import STEPS, lattice_of, one, value
 from giveortake.learn.linear_scores import LinearScores
 from giveortake.learn.model import Pass, Provenance
-from giveortake.learn.scores import target_of, target_value, with_target
+from giveortake.learn.scores import target_of, target_value
 from giveortake.learn.task import Ground
 from giveortake.mechanisms.perturbed_descent import PerturbedDescent
 from giveortake.plan import Call, Column, Derive
@@ -80,6 +80,14 @@ def output_perturbation(
     however near the minimum they come: what is missing to it shrinks to a third in every 1 + N·(1 + features)/(4·Λ) of
     them, for N rows. `loss` is "logistic", or "huber", the squared one that grows straight beyond half of the target's
     range. The logistic slope is a chain of straight lines between points of it, nowhere farther than 0.0075 away.
+
+    >>> import polars as pl
+    >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
+    >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
+    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
+    >>> model = gt.learn.output_perturbation(s, "sick", ["age"], regularisation=100, epsilon=1, delta="1e-7")
+    >>> model.coefficients.shape  # the intercept, and one for age
+    (2,)
     """
     if loss not in get_args(Convex):
         raise InvalidParameter("loss", loss, "is not known to be convex", hint='loss="logistic", or loss="huber"')
@@ -95,7 +103,7 @@ def output_perturbation(
             hint="rows_per_person=1 in gt.protect, or one row for each person by s.table().per_person(…)",
         )
     said = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    ground = Ground.of(data, said, None, with_target(data.schema, used, wanted))
+    ground = Ground.of(data, said, None, complete_and_declared(data.schema, (*used, wanted)))
     return Risk(ground, used, wanted, loss, positive("regularisation", regularisation), passes).run(key)
 
 

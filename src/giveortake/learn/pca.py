@@ -54,6 +54,14 @@ class PCA(Learner):
 
     Guarantee: that of `moments`, one charge of μ-GDP. A direction with less variance than noise alone would show is
     marked so. Asking for more of them later is free.
+
+    >>> import polars as pl
+    >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
+    >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
+    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
+    >>> model = gt.learn.PCA(features=["age", "weight"], n_components=1, epsilon=1, delta="1e-7").fit(s)
+    >>> model.components_.shape
+    (1, 2)
     """
 
     made: ClassVar[type[Model]] = PrincipalComponents

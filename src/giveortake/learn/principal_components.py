@@ -25,6 +25,14 @@ class PrincipalComponents(Model):
     """The directions of columns between -1 and 1, in rows, that spread most, and the variance in each.
 
     `edge` is the variance that noise alone would show in the first of them: a direction with less may be noise.
+
+    >>> import polars as pl
+    >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
+    >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
+    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
+    >>> found = gt.learn.moments(s, ["age", "weight"], epsilon=1, delta="1e-7").pca()
+    >>> isinstance(found, gt.learn.PrincipalComponents), found.components.shape
+    (True, (2, 2))
     """
 
     features: tuple[Feature, ...]

@@ -17,10 +17,7 @@ from giveortake.learn.features import (
     ScaledNumber,
     added,
     classes_of,
-    complete,
     feature_of,
-    is_declared,
-    joined,
 )
 from giveortake.plan import Call, Column, Domain, Kind
 from giveortake.plan import Literal as Constant
@@ -60,14 +57,6 @@ def target_of(schema: Mapping[str, Domain], target: str, loss: Loss) -> Feature:
     if loss == "squared" and not isinstance(wanted, ScaledNumber):
         raise InvalidParameter("target", target, "is no bounded number", hint='loss="logistic" learns classes')
     return wanted
-
-
-def with_target(schema: Mapping[str, Domain], features: Sequence[Feature], target: Feature) -> Expression | None:
-    """The condition that no number of a row is missing, and that it is of a declared class."""
-    of_class = is_declared(target, schema) if isinstance(target, Category) else None
-    parts = (complete(schema, [each.name for each in (*features, target)]), of_class)
-    there = [each for each in parts if each is not None]
-    return joined("and", there) if there else None
 
 
 def slope_of(loss: Loss) -> Expression:

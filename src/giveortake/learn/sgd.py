@@ -26,11 +26,11 @@ from giveortake.accounting.calibration import calibrate
 from giveortake.engines import Component, Sample, VectorSum
 from giveortake.errors import InvalidParameter, LedgerDamaged, Unprovable
 from giveortake.exact import positive, whole
-from giveortake.learn.features import features_of
+from giveortake.learn.features import complete_and_declared, features_of
 from giveortake.learn.lattice import GRAIN, STEPS, lattice_of, one, value
 from giveortake.learn.linear_scores import LinearScores
 from giveortake.learn.model import Pass, Provenance
-from giveortake.learn.scores import filled, is_code, score_of, slope_of, target_of, target_value, with_target
+from giveortake.learn.scores import filled, is_code, score_of, slope_of, target_of, target_value
 from giveortake.learn.task import Ground
 from giveortake.privacy import ApproxDP, events
 from giveortake.session.adaptive_run import TrustedCode
@@ -139,7 +139,7 @@ class _Descent:
                 "sampling of persons has no price where a person is changed",
                 hint='neighbours="add-remove" in gt.protect',
             )
-        condition = with_target(data.schema, used, wanted)
+        condition = complete_and_declared(data.schema, (*used, wanted))
         most = None if data.relation.most_rows else 1
         named = loss if isinstance(loss, str) else "chosen"
         return cls(Ground.of(data, ground, most, condition), used, wanted, slope, named)
