@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from giveortake.publication import publish, report
     from giveortake.session import protect
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ROW",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,17 @@ def test_a_chart_has_a_point_and_a_bar_for_every_row() -> None:
     assert [row["key"] for row in chart["data"]["values"]] == ["k0", "k1", "k2"]
     two = Answer([Column("a", [1], [0], [2]), Column("b", [1], [0], [2])])
     assert len(two.plot().to_dict()["hconcat"]) == 2
+
+
+def test_a_path_in_the_place_of_the_title_saves_the_chart(tmp_path: Path) -> None:
+    chart = sample().plot(str(tmp_path / "visits.svg"))
+    assert (tmp_path / "visits.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert "visits.svg" not in str(chart.to_dict())
+    sample().plot(tmp_path / "of a path.html")
+    assert (tmp_path / "of a path.html").exists()
+    assert sample().plot("Visits vs. trips").to_dict()["title"]["text"] == "Visits vs. trips"
+    with pytest.raises(gt.errors.InvalidParameter, match=r"use \.svg, \.png, \.html"):
+        sample().plot("visits.pdf")
 
 
 def test_html_draws_an_interval_without_an_end_to_the_edge_with_an_arrow() -> None:

@@ -153,9 +153,9 @@ MISTAKES: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
 def test_planted_mistakes_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mode, plant = MISTAKES[name]
     plant(monkeypatch)
-    found = next((seed for seed in range(8) if not _replayed(mode, seed=seed)), None)
+    found = next((report for seed in range(8) if not (report := _replayed(mode, seed=seed))), None)
     assert found is not None
-    assert "declared" in str(_replayed(mode, seed=found).excesses[0])
+    assert "declared" in str(found.excesses[0])
 
 
 def _number_of_rows(session: Any) -> int:

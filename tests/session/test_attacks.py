@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -19,6 +21,11 @@ from giveortake.session.spool import Spool
 from inside import engine_of, measured
 from replay import exact_integers
 from stated_caps import stating_caps
+
+
+class OwnDate(dt.date):
+    """A date of another library."""
+
 
 PEOPLE = pl.DataFrame(
     {
@@ -158,6 +165,21 @@ def test_a_history_tells_nothing_about_the_content_of_the_data() -> None:
 def test_a_domain_made_by_hand_is_held_to_the_same_rules() -> None:
     with pytest.raises(gt.errors.InvalidParameter, match="repeats itself"):
         session(domains={"k": Domain(Kind.TEXT, categories=("a", "a"))})
+
+
+@pytest.mark.parametrize(
+    ("column", "keys"),
+    [
+        ("north", ["north", np.str_("north")]),
+        (dt.date(2020, 1, 1), [dt.date(2020, 1, 1), pd.Timestamp("2020-01-01").date(), OwnDate(2020, 1, 1)]),
+        (dt.datetime(2020, 1, 1), [dt.datetime(2020, 1, 1), pd.Timestamp("2020-01-01 00:00:00.000000001")]),
+        (dt.datetime(2020, 1, 1), [dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, tzinfo=dt.UTC)]),
+    ],
+)
+def test_keys_that_python_tells_apart_and_an_engine_does_not_are_no_two_parts(column: Any, keys: list[Any]) -> None:
+    """Both parts would hold the same rows, and be charged as if they did not."""
+    with pytest.raises(gt.errors.InvalidParameter, match=r"repeats itself|has a zone"):
+        gt.protect(pl.DataFrame({"c": [column] * 9}), unit=gt.ROW, budget=gt.PureDP(1), domains={"c": keys}, name="t")
 
 
 def test_one_is_not_true_in_what_is_remembered() -> None:

@@ -94,7 +94,7 @@ MINIMAL = 'source = "trips.csv"\nunit = "user_id"\nbudget = { epsilon = "1" }\n'
         ("", "describes no session"),
         ("[trips", "is not TOML"),
         ('source = "trips.csv"', "stands outside a section"),
-        ("[trips]", "[trips] source = None is missing"),
+        ("[trips]", "[trips] source is missing"),
         (
             f"[trips]\n{MINIMAL}buget = 3",
             "[trips] buget = 3 is unknown\n\n  hint: did you mean `budget`? known: ",

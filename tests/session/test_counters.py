@@ -55,7 +55,7 @@ def test_a_counter_goes_on_in_new_processes_and_versions_under_one_charge(tmp_pa
     days = [0, 0, 0, 1, 3, 3]
     told, spent = [], []
     for today in range(4):
-        with _session(_table([day for day in days if day <= today]), ledger) as session:
+        with _session(_table([day for day in days if day <= today]), ledger, appended=True) as session:
             counter = session.counter("day", horizon=10, mu=1000)
             told.append(counter.next())
             spent.append(str(session.spent))
@@ -107,14 +107,34 @@ def test_rows_that_come_late_never_count_and_decide_nothing(tmp_path: Path) -> N
     ledger = str(tmp_path / "visits.ledger")
     with _session(_table([0, 0]), ledger) as session:
         session.counter("day", horizon=5, mu=1000).next()
-    with _session(_table([0, 0, 0, 0, 1]), ledger) as session:  # two rows come late for a day that was answered
+    with _session(
+        _table([0, 0, 0, 0, 1]), ledger, appended=True
+    ) as session:  # two rows come late for a day that was answered
         counter = session.counter("day", horizon=5, mu=1000)
         assert round(float(counter.next().value)) == 3  # type: ignore[arg-type]
         assert [round(each) for each in counter.answers().to_dict()["n"]] == [2, 3]  # type: ignore[arg-type]
     with gt.ledger.open(ledger) as book:
         assert "failed" not in [entry.kind for entry in book.history()]
-    with _session(_table([0, 1, 2, 2]), ledger) as session:  # rows that were taken out have been counted
-        assert round(float(session.counter("day", horizon=5, mu=1000).next().value)) == 5  # type: ignore[arg-type]
+
+
+def test_a_counter_goes_on_with_another_table_only_by_the_custodians_word(tmp_path: Path) -> None:
+    """Of a table that holds today's rows alone, a person with one row each day would count on every day."""
+    ledger, said = str(tmp_path / "visits.ledger"), {"unit": "id", "rows_per_person": 1}
+    with _session(_table([0, 0], [1, 2]), ledger, **said) as session:
+        counter = session.counter("day", horizon=5, mu=1000)
+        counter.next()
+        counter.next()  # the same table
+        assert any("none taken out or changed" in each for each in counter.quote().remarks)
+    with _session(_table([2], [1]), ledger, **said) as session:
+        counter = session.counter("day", horizon=5, mu=1000)
+        for _ in range(2):
+            with pytest.raises(QueryRefused, match="a person could count again in every period"):
+                counter.next()
+        assert len(counter.answers()) == 2
+    with gt.ledger.open(ledger) as book:
+        assert [entry.kind for entry in book.history()].count("drawn") == 2
+    with _session(_table([0, 0, 2], [1, 2, 3]), ledger, appended=True, **said) as session:
+        assert round(float(session.counter("day", horizon=5, mu=1000).next().value)) == 3  # type: ignore[arg-type]
 
 
 def test_failures_of_steps_are_counted_and_then_stop_the_asker(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,8 +362,8 @@ def test_words_that_are_missing_are_named() -> None:
     session = _session(_table([0]), unit="id")
     asked: Any = session.counter
     for words, told in [
-        ({"rho": 1}, "horizon = None is missing"),
-        ({"horizon": 3}, "rho = None is missing"),
+        ({"rho": 1}, "horizon is missing"),
+        ({"horizon": 3}, "rho is missing"),
         ({"horizon": 3, "epsilon": 1}, "epsilon = 1 alone is not what a counter spends"),
         ({"horizon": 3, "roh": 1}, "did you mean `rho`"),
     ]:

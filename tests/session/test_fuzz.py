@@ -11,9 +11,10 @@ from random_questions import ROWS_OF_HEAVIEST, Fuzz, fuzz, neighbours, outcome
 
 
 def test_a_heavy_person_decides_no_outcome_of_random_questions() -> None:
-    found = fuzz(200)
+    """`giveortake bench fuzz` asks 10,000. Nine of these make a text grow; of six such, one tells of a lost bound."""
+    found = fuzz(120, per_table=60)
     assert found.differences == []
-    assert found.kinds["answered"] > 100
+    assert found.kinds["answered"] > 60
     assert found.kinds["failed"] == 0
 
 

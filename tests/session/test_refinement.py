@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import giveortake as gt
+from giveortake.compile.releases import worthwhile
 from giveortake.errors import Unprovable
+from giveortake.mechanisms.tails import LaplaceTail, NormalTail, quantile
 from small_session import COUNT, FOUND, charges_of, small_session
 
 
@@ -26,6 +31,43 @@ def test_refining_combines_answers_into_a_surer_one() -> None:
         assert charges_of(session) == 3
         assert first.refine(epsilon="0.5").to_dict() == second.to_dict()  # the same step is the same answer
         assert charges_of(session) == 3
+
+
+def test_refining_never_widens_whatever_noise_is_added() -> None:
+    """A sum of real numbers, whose interval has the width of its noise: by Laplace noise, normal noise, or both."""
+    told: Any = pl.DataFrame({"x": [0.5, 1.5]})
+    spends: list[dict[str, Any]] = [{"epsilon": "1/10"}, {"mu": "1/1000"}, {"mu": "1/10"}, {"epsilon": "1/1000"}]
+    with gt.protect(told, unit=gt.ROW, budget=gt.ApproxDP(99, "1e-6"), domains={"x": (0, 2)}, name="t") as session:
+        answer = session.sql("SELECT SUM(x) AS s FROM t").answer(epsilon="1/100")
+        widths: list[float] = []
+        for spend in spends:
+            answered: Any = answer.to_dict()
+            widths.append(answered["s_high"][0] - answered["s_low"][0])
+            answer = answer.refine(**spend)
+        assert all(after <= before * (1 + 1e-9) for before, after in pairwise(widths))
+        assert widths[1] < widths[0] / 9
+        assert widths[3] < widths[2] * 0.95
+
+
+LAWS = st.one_of(st.floats(0.1, 100).map(LaplaceTail), st.floats(0.1, 100).map(NormalTail))
+
+
+@settings(max_examples=15)
+@given(st.lists(LAWS, min_size=1, max_size=4), st.sampled_from([0.3, 0.05, 1e-6, 1e-12]))
+def test_a_release_is_averaged_only_where_that_makes_the_interval_no_wider(laws: list[Any], miss: float) -> None:
+    reached = []
+    for count in range(1, len(laws) + 1):
+        chosen = [laws[place] for place in worthwhile(laws[:count], miss)]
+        total = sum(1 / each.variance for each in chosen)
+        reached.append(quantile([each.times(1 / each.variance / total) for each in chosen], miss))
+        assert reached[-1] <= quantile(laws[count - 1 : count], miss) * (1 + 1e-12)
+    assert reached == sorted(reached, reverse=True)
+
+
+def test_normal_noise_is_left_alone_where_rare_misses_would_be_those_of_laplace_noise() -> None:
+    assert worthwhile([NormalTail(1.0), LaplaceTail(1.0)], 0.05) == [0, 1]
+    assert worthwhile([NormalTail(1.0), LaplaceTail(1.0)], 1e-12) == [0]
+    assert worthwhile([LaplaceTail(1.0), NormalTail(1.0)], 1e-12) == [1]
 
 
 def test_refining_keeps_the_keys_that_were_found() -> None:

@@ -141,8 +141,8 @@ def steps(thing: object) -> Iterator[tuple[str, object]]:
         return
     yield "→ repr", repr(thing)
     for name in dir(thing):
-        if name.startswith("_") or name in SKIPPED:
-            continue
+        if name.startswith("_") or name in SKIPPED or (isinstance(thing, list) and hasattr(list, name)):
+            continue  # what a list holds was looked at above
         try:
             each = getattr(thing, name)
         except (GiveOrTakeError, AttributeError) as error:

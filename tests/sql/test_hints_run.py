@@ -59,3 +59,21 @@ def test_a_line_in_a_hint_runs(text: str) -> None:
 def test_most_refusals_are_told_with_a_line() -> None:
     hints = [_hint_of(text) for text, _ in WITH_HINTS]
     assert sum(LINE.search(hint) is not None for hint in hints) >= len(hints) / 2
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT * FROM stays", "SELECT COUNT(*) AS n FROM stays WHERE cost > (SELECT AVG(cost) FROM stays)"]
+)
+def test_a_line_in_a_hint_is_about_the_table_and_the_columns_that_are_there(text: str) -> None:
+    columns = (
+        ("who is it", Domain(Kind.TEXT)),
+        ("ward", Domain(Kind.TEXT, categories=("a", "b"))),
+        ("cost", Domain(Kind.REAL, Fraction(0), Fraction(9))),
+    )
+    own = Catalog({"stays": Scan(PrivateTable("stays", columns, "who is it"), 20)})
+    with pytest.raises(QueryRefused) as refusal:
+        sql.parse(text, own)
+    line = LINE.search(refusal.value.hint or "")
+    assert line is not None
+    assert "cost" in line[0]
+    assert sql.parse(line[0].replace("(SELECT 100)", "100"), own).aggregates()

@@ -20,6 +20,8 @@ from giveortake.answers.printable import printable
 from giveortake.errors import InvalidParameter, NotFound, Unprovable
 
 if TYPE_CHECKING:
+    import os
+
     from giveortake.answers.caps import Caps, LeftOut
     from giveortake.answers.column import Values
     from giveortake.answers.spend_terms import SpendTerms
@@ -207,11 +209,14 @@ class Released(ABC):
         """The table as an Arrow C stream, for every library that reads one; needs no Arrow library here."""
         return arrow.stream([(name, kind, values) for name, kind, values in self._typed_parts()])
 
-    def plot(self, title: str | None = None) -> Any:
-        """A chart of the values and their intervals, in the form that the keys ask for; needs the extra `[plot]`."""
+    def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
+        """A chart of the values and their intervals, in the form that the keys ask for; needs the extra `[plot]`.
+
+        Where a path stands in the place of the title, `a.plot("visits.svg")`, the picture is saved there too.
+        """
         from giveortake import plot  # noqa: PLC0415 (the one import upwards: charts are heavy and optional)
 
-        return plot.intervals(self, title=title)
+        return plot.titled_or_saved(lambda words: plot.intervals(self, title=words), title)
 
     # -- as text ----------------------------------------------------------------------------------------------
 

@@ -17,6 +17,8 @@ from giveortake.exact import counted
 from giveortake.exact import shown as shown_fraction
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from giveortake.answers.answer import Released
 
 _MOST_ROWS = 20
@@ -67,6 +69,28 @@ def as_rich(answer: Released) -> Any:
     if answer.guarantee is not None:
         footer.append(str(answer.guarantee))
     return Group(table, *(Text(line, style="dim") for line in [*footer, *notes(answer)]))
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], foot: str) -> str:
+    """Texts in columns, with a line below."""
+    lines = [head, *rows]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(head))]
+    told = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return "\n".join([*(told if rows else []), foot])
+
+
+def rich_table(head: Sequence[str], rows: Sequence[Sequence[str]], foot: str) -> Any:
+    """The same for a terminal that has colours."""
+    from rich.console import Group  # noqa: PLC0415 (heavy)
+    from rich.table import Table  # noqa: PLC0415 (heavy)
+    from rich.text import Text  # noqa: PLC0415 (heavy)
+
+    table = Table(pad_edge=False, box=None)
+    for place, name in enumerate(head):
+        table.add_column(name, no_wrap=place == 0)  # what one copies stays whole
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return Group(*([table] if rows else []), Text(foot, style="dim"))
 
 
 def as_html(answer: Released, rows: int = _MOST_ROWS, *, foot: bool = True) -> str:

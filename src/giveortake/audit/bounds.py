@@ -82,7 +82,13 @@ def delta_lower_bound(
     confidence: Number = 0.95,
     progress: Progress = False,
 ) -> LowerBound:
-    """A lower bound of every δ for which the mechanism is (ε, δ)-DP: p − e^ε·q, as in `epsilon_lower_bound`."""
+    """A lower bound of every δ for which the mechanism is (ε, δ)-DP: p − e^ε·q, as in `epsilon_lower_bound`.
+
+    >>> import random
+    >>> found = gt.audit.delta_lower_bound(lambda value: value + random.random(), 0, 1, epsilon=1, samples=2_000)
+    >>> found > 0.9  # who sees a number above 1 knows everything
+    True
+    """
     alpha, ratio = _alpha(confidence), math.exp(min(700.0, float(non_negative("epsilon", epsilon))))
     evidence = _evidence(mechanism, (x, y), samples, alpha=alpha, objective=excess(alpha, ratio), progress=progress)
     bound = max(0.0, evidence.least - ratio * evidence.greatest)
@@ -141,6 +147,11 @@ def tradeoff_upper_bound(
 
     Guarantee [CP34]: with that confidence every point lies on or above the mechanism's trade-off curve; each of the
     2·points bounds has an equal share of the failure probability.
+
+    >>> import random
+    >>> curve = gt.audit.tradeoff_upper_bound(lambda value: value + random.gauss(0, 0.1), 0, 1, samples=2_000)
+    >>> min(errors + misses for errors, misses in curve.points) < 0.2  # of a promise it would be near 1
+    True
     """
     count, alpha = whole("points", points), _alpha(confidence)
     pilots, fresh, _pilot = _samples(mechanism, (x, y), samples, progress)

@@ -37,6 +37,11 @@ def low_bits(
 
     Looks at which power of two every output is a multiple of, within its own binade, and at its last bits. For noise
     on a public lattice none of that depends on the value, and the bound is that of the noise's size at most.
+
+    >>> import random
+    >>> found = gt.audit.low_bits(lambda value: value + random.random(), 0.0, 1.0, samples=2_000)
+    >>> found > 1  # sums of doubles tell what was added
+    True
     """
     columns = layout(*(drawn(mechanism, end, _PEEK) for end in (x, y)))
     if not columns:
@@ -62,6 +67,10 @@ def timing(
 
     A small positive bound on a busy machine means little; run it again. Nothing here is promised to be constant-time
     unless its documentation says so.
+
+    >>> slower = lambda value: sum(range(20_000 * value))
+    >>> gt.audit.timing(slower, 0, 1, samples=400).confidence
+    0.95
     """
     waiting: dict[int, list[float]] = {0: [], 1: []}
 
@@ -97,6 +106,9 @@ def repetition(mechanism: Any, x: Any) -> Repetition:
 
     Sixteen draws of a mechanism with many outputs are compared as a whole. For a mechanism with few outputs pass a
     function that draws many.
+
+    >>> print(gt.audit.repetition(lambda value: value, 1))
+    the same noise came again: two runs in a row, two threads, two forked children
     """
 
     def draws() -> str:

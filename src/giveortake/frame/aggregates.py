@@ -267,7 +267,14 @@ def regr_intercept(y: str | Expr, x: str | Expr) -> Agg:
 
 
 def minimum(of: str | Expr) -> Agg:
-    """The least value: of a person's own rows exactly, of everybody's as the quantile 0."""
+    """The least value: of a person's own rows exactly, of everybody's as the quantile 0.
+
+    >>> from importlib.resources import files
+    >>> visits = files("giveortake") / "data" / "visits.csv"
+    >>> s = gt.protect(visits, unit="person_id", budget=gt.PureDP(1), domains={"amount": (0, 500)}, rows_per_person=4)
+    >>> s.table().agg(least=gt.frame.minimum("amount"))
+    <Query of visits: least>
+    """
     return _aggregate("minimum", of)
 
 

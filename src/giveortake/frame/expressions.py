@@ -340,19 +340,32 @@ class When:
 
 
 def col(name: str) -> Expr:
-    """The value of a column."""
+    """The value of a column.
+
+    >>> col("amount") > 3
+    (amount > 3)
+    """
     if not isinstance(name, str):
         raise QueryRefused(f"a column is named by a text, not by a {type(name).__name__}", hint='col("amount")')
     return Expr(Column(name))
 
 
 def lit(value: Plain) -> Expr:
-    """A value itself."""
+    """A value itself.
+
+    >>> lit(3)
+    3
+    """
     return Expr(Literal(_value(value)))
 
 
 def when(condition: Operand) -> When:
-    """Begin a CASE: `when(col("paid")).then(1).otherwise(0)`."""
+    """Begin a CASE: `when(col("paid")).then(1).otherwise(0)`.
+
+    >>> from giveortake.frame import col
+    >>> when(col("age") > 65).then(1).otherwise(0)
+    case((age > 65), 1, 0)
+    """
     return When().when(condition)
 
 

@@ -54,6 +54,10 @@ class Table:
         for name in self.relation.schema:
             require_name(name)
 
+    def __repr__(self) -> str:
+        columns = (f"{name} ({domain.kind})" for name, domain in self.relation.schema.items())
+        return f"<rows with the columns {', '.join(columns)}; nothing is computed before it is asked>"
+
     def filter(self, *conditions: Operand) -> Table:
         """The rows for which all conditions are true."""
         table = self

@@ -5,7 +5,7 @@ from giveortake.plot.caps import caps
 from giveortake.plot.explaining import accuracy, composition, groups, posterior, profile, save_explanation, tradeoff
 from giveortake.plot.intervals import intervals
 from giveortake.plot.polling import poll_beliefs, uncertainty
-from giveortake.plot.saving import save
+from giveortake.plot.saving import save, titled_or_saved
 from giveortake.plot.synthetic import predicted_errors
 from giveortake.plot.workloads import workloads
 
@@ -22,6 +22,7 @@ __all__ = [
     "profile",
     "save",
     "save_explanation",
+    "titled_or_saved",
     "tradeoff",
     "uncertainty",
     "workloads",

@@ -23,7 +23,13 @@ class Budgets(Protocol):
 
 
 def burn_down(ledger: Budgets) -> Any:
-    """What was left of every budget in a ledger after every charge."""
+    """What was left of every budget in a ledger after every charge.
+
+    >>> with gt.ledger.open(":memory:") as book:
+    ...     people = book.population("people", budget=gt.PureDP(1))
+    ...     type(gt.plot.burn_down(book)).__name__
+    'Chart'
+    """
     alt = altair()
     used = ledger.burn_down()
     levels = [level for level in ledger.levels() if level.number in used]

@@ -191,7 +191,14 @@ def profile(promises: Promises = EPSILONS, *, most: Number = 6) -> Any:
 
 
 def save_explanation(promise: Guarantee, folder: Path, *, suffix: str = "svg") -> list[Path]:
-    """All charts that explain one promise, as files in a folder."""
+    """All charts that explain one promise, as files in a folder.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> made = gt.plot.save_explanation(gt.PureDP(1), Path(tempfile.mkdtemp()))
+    >>> made[0].name
+    'belief.svg'
+    """
     epsilon = promise.epsilon if isinstance(promise, PureDP | ApproxDP) and promise.epsilon else Fraction(1, 10)
     beside = [promise, *(PureDP(each) for each in EPSILONS if PureDP(each) != promise)]
     charts = {

@@ -21,7 +21,11 @@ _SIZE = {"width": 420, "height": 320}
 
 
 def poll_beliefs(epsilons: Sequence[Number]) -> Any:
-    """Figure 1: between which bounds a belief moves, for every prior belief and several ε [Lal20, eq. 5]."""
+    """Figure 1: between which bounds a belief moves, for every prior belief and several ε [Lal20, eq. 5].
+
+    >>> type(gt.plot.poll_beliefs([1, 2])).__name__
+    'Chart'
+    """
     altair = _altair()
     names = [f"ε = {shown(Fraction(str(epsilon)))}" for epsilon in epsilons]
     rows = []
@@ -49,7 +53,11 @@ def poll_beliefs(epsilons: Sequence[Number]) -> Any:
 
 
 def uncertainty(curves: Mapping[str, Sequence[tuple[int, float]]]) -> Any:
-    """Figure 2: how wide an interval is for every number of respondents; one curve for each promise."""
+    """Figure 2: how wide an interval is for every number of respondents; one curve for each promise.
+
+    >>> type(gt.plot.uncertainty({"ε = 1": [(100, 0.2), (1_000, 0.06)]})).__name__
+    'Chart'
+    """
     altair = _altair()
     names = list(curves)
     rows = [{"n": n, "margin": margin, "promise": name} for name, points in curves.items() for n, margin in points]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,9 @@ from giveortake.errors import InvalidParameter
 from giveortake.plot.theme import configured
 
 if TYPE_CHECKING:
-    import os
+    from collections.abc import Callable
 
+_PICTURES = (".svg", ".png", ".html", ".pdf", ".jpg", ".jpeg", ".gif", ".webp")
 SUFFIXES = (".svg", ".png", ".html")
 
 
@@ -29,3 +31,23 @@ def save(chart: Any, path: str | os.PathLike[str]) -> Path:
         case _:
             finished.save(str(place))
     return place
+
+
+def titled_or_saved(draw: Callable[[str | None], Any], title: str | os.PathLike[str] | None) -> Any:
+    """The chart that `draw` makes of a title; where a path is given instead, it is saved there, without a title.
+
+    Nobody calls a chart "visits.svg": a text that ends like a picture is a path. One of a kind that is not written is
+    refused, before anything is drawn.
+
+    >>> gt.plot.titled_or_saved(lambda title: f"a chart of {title}", "visits")
+    'a chart of visits'
+    """
+    if title is None or (isinstance(title, str) and Path(title).suffix.lower() not in _PICTURES):
+        return draw(title)
+    if Path(title).suffix not in SUFFIXES:
+        raise InvalidParameter(
+            "title", os.fspath(title), "is a path of no known kind", hint=f"use {', '.join(SUFFIXES)}"
+        )
+    chart = draw(None)
+    save(chart, title)
+    return chart

@@ -15,7 +15,11 @@ _NAMES = {True: "measured", False: "not measured (≥)"}
 
 
 def predicted_errors(tables: Sequence[tuple[str, bool, float]], *, title: str | None = None) -> Any:
-    """The predicted total variation distance of every table, least first: its name, whether it was measured, and it."""
+    """The predicted total variation distance of every table, least first: its name, whether it was measured, and it.
+
+    >>> type(gt.plot.predicted_errors([("age × sex", True, 0.01), ("age × town", False, 0.04)])).__name__
+    'Chart'
+    """
     alt = altair()
     ordered = sorted(tables, key=lambda table: (not table[1], table[2]))
     shown = ordered[:: max(1, math.ceil(len(ordered) / _MOST))]

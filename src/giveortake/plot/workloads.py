@@ -15,7 +15,16 @@ _NAMES = {"sd": "planned together", "equal_sd": "an equal split"}
 
 
 def workloads(lines: Sequence[dict[str, Any]], *, title: str | None = None) -> Any:
-    """The standard deviation of a cell of every table, surest first; of many tables, that of some in equal steps."""
+    """The standard deviation of a cell of every table, surest first; of many tables, that of some in equal steps.
+
+    >>> from importlib.resources import files
+    >>> visits = files("giveortake") / "data" / "visits.csv"
+    >>> known = {"region": ["north", "east"], "reason": ["pain", "cough"]}
+    >>> s = gt.protect(visits, unit="person_id", budget=gt.ZCDP(1), domains=known, rows_per_person=4)
+    >>> quote = s.workload(gt.workload.marginals(["region", "reason"])).quote(rho="1/10")
+    >>> type(gt.plot.workloads(quote.lines)).__name__
+    'Chart'
+    """
     alt = altair()
     ordered = sorted((line for line in lines if line["of"] == "n"), key=lambda line: line["sd"])
     step = max(1, math.ceil(len(ordered) / _MOST))

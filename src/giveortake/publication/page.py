@@ -40,7 +40,7 @@ def report(session: Releasing, release_id: str, path: str | Path | None = None, 
     if place is not None:
         if type(place) is not int or not 0 <= place < len(tables):
             raise InvalidParameter(
-                "place", place, f"says no table of {len(tables)}", hint=f"place=0 to place={len(tables) - 1}"
+                "place", place, f"says no table of {len(tables)}", hint=f"from 0 to {len(tables) - 1}"
             )
         tables = [tables[place]]
     written = page_of(tables)

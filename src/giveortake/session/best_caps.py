@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from giveortake.advice import Advice
 from giveortake.answers.caps import LeftOut
 from giveortake.compile import Caps
 from giveortake.compile.measures import PersonCount
-from giveortake.compile.postprocessing import caps_of
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan import Derive, Filter, JoinPublic, Scan
 from giveortake.plan.relations import Unary
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from giveortake.session.profile import Profile
 
 _IN_PART = "a profile is of the whole table, and this is a part of it"
-_NO_PROFILE = "no profile of it was released: s.profile(epsilon=…) makes one"
+_NO_PROFILE = "you have no profile of the table, which would tell"
 
 
 def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: Terms, rules: Rules) -> Terms:
@@ -43,7 +43,12 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
             "caps",
             "best",
             "goes with a spend: it weighs noise against what caps leave out, and a margin decides the noise already",
-            hint='state epsilon="0.1" or share="1/10" in the place of the margin, or state the caps',
+            hint=Advice(
+                "{state} {epsilon} or {share} in the place of the margin",
+                "{state} the caps",
+                epsilon="0.1",
+                share="1/10",
+            ),
         )
     stated = replace(terms, best_caps=False)
     table, why = profiled_table(question.relation)
@@ -57,7 +62,7 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
     if profile is None or profile.rows is None:
         raise QueryRefused(
             f'caps="best" takes caps from a profile, and none of {table} was released to you',
-            hint='s.profile(epsilon="0.1") makes one, once',
+            hint=Advice("{profile} makes one, once"),
         )
     candidates = Candidates(mechanism, question, stated, rules, profile, table)
     if terms.share is not None:
@@ -74,7 +79,7 @@ def left_out_of(
     With the terms of a spend, other caps at the same spend stand beside it: none of them has a lesser error than those
     that `caps="best"` takes.
     """
-    caps = caps_of(made)
+    caps = made.binding_caps
     if caps is None or all(isinstance(each, PersonCount) for each in made.measures):
         return None
     table, why = profiled_table(question.relation)
@@ -107,7 +112,8 @@ def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
         said = dict(request["profile"])
         if said.pop("format") == FORMAT and said["table"] == table:
             again = ProfileRequest.of(mechanism, **said)
-            found.append(again.read(stored_answers.parts_of(content, len(again.dimensions)), release_id))
+            parts = stored_answers.parts_of(content, len(again.dimensions))
+            found.append(again.read(parts, release_id, charged=True))
     return found
 
 

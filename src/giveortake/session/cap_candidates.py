@@ -11,7 +11,6 @@ from giveortake import exact
 from giveortake.answers.caps import CapLine, LeftOut
 from giveortake.compile import Caps
 from giveortake.compile.measures import RowCount, ValueSum
-from giveortake.compile.postprocessing import caps_of
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Gaussian
 from giveortake.mechanisms.tails import quantile
@@ -56,7 +55,7 @@ def left_out_by(profile: Profile, question: Question, caps: Caps, table: str, su
     """What the caps of a question leave out of its table, by a profile of it."""
     groups = caps.groups_per_person if question.keys else None
     if groups is not None and set(profile.by) != key_columns(question):
-        return LeftOut(None, None, None, sure, "the profile is not of these groups: by=[…] names them")
+        return LeftOut(None, None, None, sure, "the profile is not of these groups; one that names them would tell")
     return profile.left_out(
         rows_per_person=caps.rows_in(table),
         groups_per_person=groups,
@@ -168,7 +167,7 @@ class Candidates:
             made = self._measured(Caps())
         except QueryRefused:
             return False
-        return caps_of(made) is None
+        return made.binding_caps is None
 
     # -- one choice ---------------------------------------------------------------------------------------------
 
@@ -187,7 +186,7 @@ class Candidates:
         return self._judged[choice]
 
     def _line(self, made: Measurement) -> CapLine | None:
-        caps = caps_of(made)
+        caps = made.binding_caps
         if caps is None:
             return None
         left = left_out_by(self.profile, self.question, caps, self.table, self.terms.confidence)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.advice import Advice
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, meant, shown
 from giveortake.exact import positive
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
@@ -26,7 +27,7 @@ _REQUIRED = ("source", "unit", "budget")
 _PEOPLE = ("population", "new_population", "analyst", "owner_confirms")
 _TEXTS = ("unit", "neighbours", "caps", "ledger", "mark", "table", *_PEOPLE, "memory", "spool")
 _NUMBERS = ("groups_per_person", "rows_per_group", "failures", "threads", "seconds")
-_KNOWN = ("source", "budget", "domains", "public", "rows_per_person", *_TEXTS, *_NUMBERS)
+_KNOWN = ("source", "budget", "domains", "public", "rows_per_person", "appended", *_TEXTS, *_NUMBERS)
 
 
 @final
@@ -126,6 +127,7 @@ def _configuration(file: Path, name: str, section: object) -> Configuration:
     for key in _NUMBERS:
         if key in section:
             said[key] = where.number(key, section[key])
+    said |= _appended(where, section)
     said |= _rows_per_person(where, section)
     said["unit"] = unit_said(said["unit"])
     if "ledger" in said:
@@ -142,6 +144,13 @@ def _configuration(file: Path, name: str, section: object) -> Configuration:
             for each, value in listed.items()
         }
     return Configuration(file, name, said)
+
+
+def _appended(where: _Place, section: Mapping[str, Any]) -> dict[str, bool]:
+    value = section.get("appended", False)
+    if not isinstance(value, bool):
+        raise where.refusal("appended", value, "is neither true nor false", hint="appended = true")
+    return {"appended": True} if value else {}
 
 
 def _rows_per_person(where: _Place, section: Mapping[str, Any]) -> dict[str, Any]:
@@ -268,6 +277,8 @@ def _in_toml(hint: str | None) -> str | None:
     >>> _in_toml("where every row is protected by itself, unit=gt.ROW")
     'where every row is protected by itself, unit = "row"'
     """
+    if isinstance(hint, Advice):
+        return hint
     for python, toml in _TOML_OF.items():
         hint = None if hint is None else hint.replace(python, toml)
     return hint

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 _FORMAT = 1  # of a step that is kept
 _LONGEST = 10_000  # periods
+_APPENDED = "rows may be added to the table, and none taken out or changed: what one person counts rests on that"
 _LATE = "rows that come after their period was answered never count: give them the period in which they came"
 
 
@@ -151,7 +152,8 @@ class Counter:
     `next`; every other is free. What was told is kept in the ledger: it stays, in whatever process and for whatever
     version of the table the counter is opened again. Rows that come after their period was answered never count. Of a
     person the first rows in time count, so many as `rows_per_person` says; that holds as long as rows are added to the
-    table and none is taken out: the k-th row of a person that counts has k − 1 before it in the table.
+    table and none is taken out or changed: the k-th row of a person that counts has k − 1 before it in the table. So
+    with another version of the table it goes on only if the custodian has said so, with `gt.protect(…, appended=True)`.
     """
 
     def __init__(self, mechanism: InteractiveMechanism, asked: AskedCounter, spend: Spend, terms: Terms) -> None:
@@ -213,7 +215,7 @@ class Counter:
             self._is_charged,
             share,
             self._caps,
-            no_price(share, mechanism.budget, self._event, OTHER_BUDGET),
+            (*no_price(share, mechanism.budget, self._event, OTHER_BUDGET), _APPENDED),
         )
 
     @property
@@ -226,6 +228,7 @@ class Counter:
         with mechanism.ledger.turn(charge.question, dataset=mechanism.dataset, analyst=mechanism.analyst):
             kept, reservation = self._opened(charge)
             place = len(kept)
+            self._require_appended(kept)
             if place >= self.horizon:
                 raise QueryRefused(
                     f"the horizon of {self.horizon:,} periods is over; nothing was charged",
@@ -233,6 +236,19 @@ class Counter:
                 )
             kept.append(self._next(kept, place, reservation))
         return self._read(kept, place, reservation)
+
+    def _require_appended(self, kept: list[Any]) -> None:
+        """Refuse to go on with another version of the table, unless it holds all rows of those before it.
+
+        It is decided by the names of versions and by the custodian's word, not by rows.
+        """
+        mechanism = self._mechanism
+        if not mechanism.appended and any(each.get("version") != mechanism.version for each in kept):
+            raise QueryRefused(
+                "the table has changed since this counter began: if rows were taken out or changed, a person could "
+                "count again in every period; nothing was drawn",
+                hint="the custodian says that rows were only added: gt.protect(…, appended=True)",
+            )
 
     def _next(self, kept: list[Any], place: int, reservation: Reservation) -> Any:
         """Draw a step and keep it. A failure is counted before it is told, and so is every execution but the first."""
@@ -324,7 +340,8 @@ class Counter:
         if not engine.unchanged():
             raise failure("changed")
         count, under_pad = self._noise.next(now, [int(each["under_pad"]) for each in kept], pads)
-        return {"format": _FORMAT, "count": str(count), "under_pad": str(under_pad)}
+        version = self._mechanism.version
+        return {"format": _FORMAT, "count": str(count), "under_pad": str(under_pad), "version": version}
 
     def _read(self, kept: list[Any], place: int, reservation: Reservation) -> Answer:
         """The answer of one period."""
@@ -342,7 +359,8 @@ class Counter:
         told = [*notes] if notes else [f"{len(places):,} of {self.horizon:,} periods, under one charge"]
         told.append(_LATE)
         if self._caps is not None:
-            told.append(f"of each person the first {counted(self._asked.rows, 'row')} in time count")
+            first = counted(self._asked.rows, "row")
+            told.append(f"of each person the first {first} in time count, as long as no row is taken out or changed")
         return Answer(
             [
                 AnswerColumn(

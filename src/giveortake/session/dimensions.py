@@ -57,6 +57,10 @@ class Dimension(ABC):
     def question(self) -> Question:
         """How many persons each bin has, from the first bin to the last."""
 
+    @abstractmethod
+    def ranges(self) -> dict[str, list[Any]]:
+        """What each bin holds, as columns that can be read in the place of its number; None is an end that is open."""
+
 
 @dataclass(frozen=True, slots=True)
 class SizeDimension(Dimension):
@@ -69,6 +73,11 @@ class SizeDimension(Dimension):
     def edges(self) -> tuple[int, ...]:
         """The last size of each bin; the last bin holds everything beyond as well."""
         return size_edges(self.most)
+
+    def ranges(self) -> dict[str, list[Any]]:
+        named, edges = self.name.replace(" ", "_"), self.edges
+        open_end = None if self.most is None else self.most
+        return {f"{named}_from": [1, *(edge + 1 for edge in edges[:-1])], f"{named}_to": [*edges[:-1], open_end]}
 
 
 @final
@@ -141,6 +150,12 @@ class Magnitude(Dimension):
             arguments += [Call("and", (negative, within)), Literal(1 + count + place), within, Literal(1 + place)]
         key = Call("case", (*arguments, negative, Literal(2 * count), Literal(count)))
         return _histogram(units, key)
+
+    def ranges(self) -> dict[str, list[Any]]:
+        powers = [2.0**power for power in _POWERS]
+        least, most = [0.0, *powers[:-1]], [*powers[:-1], None]
+        signs = ["no value", *["none below zero"] * len(powers), *["some below zero"] * len(powers)]
+        return {"size_above": [None, *least, *least], "size_up_to": [None, *most, *most], "sign": signs}
 
     def bounds(self, seen: Sequence[int], share: Fraction) -> tuple[int | float, int | float]:
         """The least power of two within which that share of what was seen lies, on both sides of zero if need be."""

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from giveortake.advice import Advice
 from giveortake.engines.registry import is_address
 from giveortake.errors import SameTable, shown
 
@@ -53,8 +54,12 @@ def require_one_budget(source: Any, ledger: str | None) -> None:
 def _second_budget(known: str, instead: str, kept: str) -> SameTable:
     return SameTable(
         f"{known}, and this session would {instead}",
-        hint=f'ledger="{kept}" goes on with that one, ledger=":memory:" tries out what nobody is told; '
-        "if the people are others, move that ledger elsewhere, or pass owner_confirms=, which is recorded",
+        hint=Advice(
+            "{ledger} goes on with that one, {trial} tries out what nobody is told; "
+            "if the people are others, move that ledger elsewhere",
+            "{confirm}",
+            ledger=str(kept),
+        ),
     )
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from giveortake import accounting, exact
+from giveortake.advice import Advice
 from giveortake.compile.outputs import QuantileOf
 from giveortake.compile.releases import without_data
 from giveortake.compile.weights import parts_of
@@ -89,7 +90,11 @@ def least_spend(measure: Callable[[Spend], Measurement], kind: Spend, terms: Ter
         if unknown:
             raise QueryRefused(
                 f"how sure `{unknown[0]}` is depends on the data, so no spend can be chosen for its margin",
-                hint="pass n=, the number of rows if it is public or was released; or state epsilon=",
+                hint=Advice(
+                    "{pass} {n}, the number of rows if it is public or was released",
+                    "{state} {epsilon}",
+                    between="; or ",
+                ),
             )
         return max(each for each in margins.values() if each is not None)
 
@@ -121,7 +126,7 @@ def share_of_budget(budget: Guarantee, event: Event) -> Fraction | None:
 
 
 NO_PRICE = "it has no price in this budget"
-WITHOUT_DELTA = 'epsilon="0.1", without δ, asks for Laplace noise, which has one'
+WITHOUT_DELTA = Advice("{epsilon}, without δ, asks for Laplace noise, which has one", epsilon="0.1")
 
 
 def no_price(share: Fraction | None, budget: Guarantee, event: Event, instead: str = WITHOUT_DELTA) -> tuple[str, ...]:

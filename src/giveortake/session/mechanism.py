@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.advice import Advice
 from giveortake.answers import Stream
 from giveortake.answers.confidence import Confidence
 from giveortake.compile import LATEST, Rules, composed, event_of, joint, measurement
@@ -34,13 +34,14 @@ from giveortake.session.cheapest_noise import Pricing, price_by_margin, price_by
 from giveortake.session.found_keys import FoundDraw
 from giveortake.session.paid_releases import PaidRelease
 from giveortake.session.prepared_questions import PreparedQuestions
-from giveortake.session.refusals import no_share, too_dear
+from giveortake.session.refusals import deltas_of, no_share, too_dear
 from giveortake.session.release_records import record_of
 from giveortake.session.sealed_draws import Drawn, sealed, sealed_question
 from giveortake.session.stored_answers import DrawnPart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from fractions import Fraction
 
     from giveortake.answers import Answer
     from giveortake.compile import Caps, CustodianCaps, Measurement, Spend, Terms
@@ -128,6 +129,7 @@ class InteractiveMechanism:
     paid_profiles: tuple[tuple[Any, str, Any], ...] | None = None  # as the ledger told them, if it was asked already
     questions: PreparedQuestions = field(default_factory=PreparedQuestions)  # of this asker
     trusted: Mapping[str, Trusted] = field(default_factory=dict, repr=False)  # the custodian's code, by name@version
+    appended: bool = False  # by the custodian's word: each version of the tables holds the rows of those before it
     older: tuple[Rules, ...] = ()  # rules by which the ledger holds answers, and which are not the latest
 
     def as_analyst(self, name: str) -> InteractiveMechanism:
@@ -195,14 +197,16 @@ class InteractiveMechanism:
         portion: int | None = None,
         *,
         profile: Mapping[str, Any] | None = None,
+        words: str | None = None,
         refined: int = 0,
     ) -> tuple[Reservation, list[Stored]]:
         """Charge, and draw what was not drawn before: one part for each question.
 
-        `refined` is which question of the first release is refined, if any.
+        `refined` is which question of the first release is refined, if any; `words` say what is asked as a whole.
         """
         record = record_of(self, asked, confidence, refined if refines else None)
         charge = replace(self.charge(asked, refines, portion, profile), record=record)
+        charge = charge if words is None else replace(charge, words=words)
 
         def draw(reservation: Reservation) -> list[Stored]:
             return sealed(  # as long as it is not kept, nobody may find it in a trace
@@ -251,7 +255,7 @@ class InteractiveMechanism:
                 "epsilon",
                 None,
                 "is missing: say what the answer may cost",
-                hint='epsilon="0.1", or margin=50, or share="1/10"',
+                hint=Advice("{epsilon}", "{margin}", "{share}", epsilon="0.1", margin=50, share="1/10"),
             )
         return self.price_at(question, caps, terms.spend, rules=rules)
 
@@ -362,9 +366,8 @@ class InteractiveMechanism:
         try:
             return self.reserve_charge(charge, key)
         except BudgetExceeded as refusal:
-            deltas = [each.made.selection.event().delta for each in asked if each.made.selection is not None]
             costs = " and ".join(str(each.spend) for each in asked)
-            needed = sum(deltas, Fraction(0))
+            needed = deltas_of(each.made for each in asked)
             raise too_dear(self, costs, asked[0].spend, charge.event, refusal, needed=needed) from None
 
     def reserve_charge(self, charge: Charge, key: str | None) -> Reservation:

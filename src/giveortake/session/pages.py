@@ -57,8 +57,9 @@ def quote_facts(quote: Quote) -> list[tuple[str, str]]:
     """What else a quote says, as labels and what they say; a label that is empty continues the one before."""
     left_out = quote.left_out
     return [
-        ("admitted", "yes" if quote.admitted else "no: what is left does not pay for it"),
+        ("admitted", f"yes{_used(quote)}" if quote.admitted else "no: what is left does not pay for it"),
         *([] if quote.worthless is None else [("worthless", quote.worthless)]),
+        *([] if quote.doubt is None else [("doubt", quote.doubt)]),
         *_continued("noise", [f"{name}: {noise}" for name, noise in quote.noise.items()]),
         ("groups", quote.keys),
         *([] if quote.contributions is None else [("counts", quote.contributions)]),
@@ -70,6 +71,10 @@ def quote_facts(quote: Quote) -> list[tuple[str, str]]:
         *_continued("note", list(quote.remarks)),
         *_continued("cheaper", list(quote.advice)),
     ]
+
+
+def _used(quote: Quote) -> str:
+    return "" if quote.used_after is None else f"; {exact.shown(100 * quote.used_after, 3)} % is used then"
 
 
 def shown_margin(margin: float | str | None) -> str:

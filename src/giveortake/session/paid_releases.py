@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack, final
 
+from giveortake.advice import Advice
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.compile import Terms
 from giveortake.compile.postprocessing import Circumstances, answer_of
@@ -79,7 +80,7 @@ class PaidRelease:
             raise Unprovable("quantiles are not refined: their answers do not average", hint="ask anew, for more")
         said = Terms.of(terms, confidence=self.confidence, without=("margin", "share", "key_delta", "n", *CAP_TERMS))
         if said.spend is None:
-            raise InvalidParameter("epsilon", None, "is missing", hint='answer.refine(epsilon="0.1")')
+            raise InvalidParameter("epsilon", None, "is missing", hint=Advice("{refine}"))
         if self.reservation.version != self.mechanism.version:
             raise LedgerMismatch(
                 f"the release is about version {self.reservation.version!r} of the data, and there is another now",

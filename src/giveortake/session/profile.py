@@ -14,6 +14,7 @@ from giveortake.session.dimensions import GroupsOfPerson, Magnitude, RowsOfPerso
 from giveortake.session.size_bounds import Sizes, share_left_out, share_left_out_of_groups
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
 
     from giveortake.exact import Number
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _USUAL_SHARE = Fraction(95, 100)
 _BEYOND_NOISE = 15  # scales of the noise: a count up to that is taken for nothing; one of 163 exceeds it in 40,000 runs
 _SHOWN = 8  # lines of a table
-NO_MAXIMUM = "how much at most, only a public maximum of rows a person can bound: s.profile(…, most_rows=…) takes one"
+NO_MAXIMUM = "how much at most, only a public maximum of rows a person can bound, which a profile takes (most_rows)"
 
 
 @final
@@ -146,7 +147,9 @@ class Profile:
         else:
             inside = rows_per_person if rows_per_group is None else rows_per_group
             if self.groups is None or self.largest_groups is None:
-                return LeftOut(None, None, None, sure, "the profile was not told of the groups: by=[…] names them")
+                return LeftOut(
+                    None, None, None, sure, "the profile was not told of the groups; one that names them would tell"
+                )
             of = (self.rows, self.groups, self.largest_groups)
             caps = None if inside is None else (groups_per_person, inside)
             share = None if caps is None else share_left_out_of_groups(*of, caps, miss, most=rows_per_person)
@@ -183,11 +186,11 @@ class Profile:
             found.append({"cap": cap, "noise": noise, "bias": bias, "low": low, "high": high, "error": noise + bias})
         return found
 
-    def plot(self, *, epsilon: Number | None = None, title: str | None = None) -> Any:
-        """An altair chart of the error of COUNT(*) against the cap on rows: noise and bias apart, and their sum."""
-        from giveortake.plot import caps  # noqa: PLC0415 (heavy)
+    def plot(self, title: str | os.PathLike[str] | None = None, *, epsilon: Number | None = None) -> Any:
+        """An altair chart of the error of COUNT(*) against the cap on rows: noise, bias, their sum; a path saves it."""
+        from giveortake.plot import caps, titled_or_saved  # noqa: PLC0415 (heavy)
 
-        return caps(self, epsilon=epsilon, title=title)
+        return titled_or_saved(lambda words: caps(self, epsilon=epsilon, title=words), title)
 
     def __str__(self) -> str:
         lines = [f"profile of {self.table} (ε = {exact.shown(self.epsilon)}{self._named()})"]

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.answers import Answer
+from giveortake.answers.answer import Released
+from giveortake.answers.column import Column
 from giveortake.answers.confidence import Confidence
 from giveortake.compile import Caps, Spend
 from giveortake.compile.releases import arrays_from_json
@@ -67,6 +70,11 @@ class ProfileRequest:
         return cls(mechanism, said, dimensions_of(relation, by, columns, most))
 
     @property
+    def words(self) -> str:
+        """What is asked, as the ledger and lists of releases say it."""
+        return f"profile of {self.said['table']}: {', '.join(each.name for each in self.dimensions)} of a person"
+
+    @property
     def noise(self) -> Laplace:
         """The noise of every count: what D dimensions share ε for. The price is derived anew from what is charged."""
         moved = 2 if self.mechanism.budget.neighbours == "change-one" else 1
@@ -80,8 +88,19 @@ class ProfileRequest:
 
     def release(self, key: str | None) -> Profile:
         """Charge, draw what was not drawn before, and read it."""
-        reservation, parts = self.mechanism.reserve_and_draw(self.price(), key, _SURE, profile=self.said)
+        reservation, parts = self.mechanism.reserve_and_draw(
+            self.price(), key, _SURE, profile=self.said, words=self.words
+        )
         return self.read(parts, reservation.id, charged=bool(reservation.charged))
+
+    def table(self, answer: Answer, place: int) -> Answer:
+        """The table of a dimension as people read it: what each bin holds, in the place of its number."""
+        dimension = self.dimensions[place]
+        (bins, *others), ranges = answer.columns, dimension.ranges()
+        places = [int(str(each)) for each in bins.values]
+        held = [Column(name, [ends[place] for place in places]) for name, ends in ranges.items()]
+        provenance = {name: getattr(answer, name) for name in Released.__slots__}
+        return Answer([*held, *others], **{**provenance, "notes": (*answer.notes, f"people by their {dimension.name}")})
 
     def read(self, parts: Sequence[Stored], release_id: str, *, charged: bool = False) -> Profile:
         """The profile that follows from what is stored."""

@@ -15,6 +15,7 @@ from giveortake.session import quote_documents
 from giveortake.session.best_caps import left_out_of
 from giveortake.session.margins import column_margins, no_price, quoted_miss, share_of_budget, unfitting
 from giveortake.session.pages import quote_page
+from giveortake.session.refusals import deltas_of, missing_for_keys
 from giveortake.session.worthless import doubt_about_keys, worthless
 
 if TYPE_CHECKING:
@@ -31,8 +32,10 @@ class Quote:
     """The price of an answer, its noise, the margin of each column, what would remain, and what would make it cheaper.
 
     `margins` has a number where no row decides it; for a mean, the text `m / n`: the margin is m over the number of
-    rows. `admitted` says whether the budget would pay for it now. `left_out` is what the caps leave out of the table,
-    as far as a profile tells, and what other caps would; `worthless` a sentence if the answer would say nothing.
+    rows. `share` is how much of a fresh budget it takes, `used_after` how much of this one would be used then;
+    `admitted` says whether the budget would pay for it now. `left_out` is what the caps leave out of the table, as far
+    as a profile tells, and what other caps would; `worthless` a sentence if the answer would say nothing, and `doubt`
+    one if nothing is known that tells.
     """
 
     cost: Guarantee | None  # None where no row is asked
@@ -49,13 +52,16 @@ class Quote:
     remarks: tuple[str, ...] = ()
     left_out: LeftOut | None = None
     worthless: str | None = None
+    doubt: str | None = None
+    used_after: Fraction | None = None
 
     def __str__(self) -> str:
         percent = exact.shown(100 * self.confidence)
         lines = [f"cost: {self.spend} for the whole answer" + ("" if self.cost is None else f" ({self.cost!r})")]
         if self.share is not None:
             lines.append(f"that is {exact.shown(100 * self.share, 3)} % of a fresh budget")
-        lines.append("the budget admits it" if self.admitted else unfitting(self.share, self.remarks))
+        used = "" if self.used_after is None else f"; {exact.shown(100 * self.used_after, 3)} % of it is used then"
+        lines.append(f"the budget admits it{used}" if self.admitted else unfitting(self.share, self.remarks))
         for name, margin in self.margins.items():
             lines.append(f"  {name} {_number(margin)}  (with {percent} %)")
         for name, text in self.noise.items():
@@ -68,6 +74,8 @@ class Quote:
             lines.extend(f"  {each}" for each in self.left_out.lines)
         if self.worthless is not None:
             lines.append(f"worthless: {self.worthless}")
+        if self.doubt is not None:
+            lines.append(f"doubt: {self.doubt}")
         lines.extend(f"note: {each}" for each in self.remarks)
         lines.extend(f"cheaper: {each}" for each in self.advice)
         return "\n".join(lines)
@@ -116,12 +124,14 @@ def quote_of(mechanism: InteractiveMechanism, asked: Priced, terms: Terms) -> Qu
             *(each for each in (asked.why, asked.refusal) if each is not None),
             *undeclared_values(asked.question),
             *_remarks(made, margins, n),
-            *([] if (doubt := doubt_about_keys(mechanism, asked.question, made, terms)) is None else [doubt]),
+            *([] if outlook.admitted else missing_for_keys(outlook.standing, deltas_of([made]))[:1]),
         ),
         left_out=left_out_of(
             mechanism, asked.question, made, sure, replace(terms, spend=asked.spend, margin=None, share=None)
         ),
         worthless=worthless(mechanism, asked.question, made, terms, margins),
+        doubt=doubt_about_keys(mechanism, asked.question, made, terms),
+        used_after=outlook.used_after if outlook.admitted else None,
     )
 
 
@@ -175,7 +185,7 @@ def _advice(made: Measurement) -> list[str]:
     if bounding is not None and bounding.groups * bounding.rows > 1:
         advice.append(
             f"one person counts up to {bounding.groups} × {bounding.rows} times; lower caps mean less noise "
-            "(session.profile finds them)"
+            "(a profile finds them)"
         )
     if made.selection is not None:
         advice.append("declaring the domain of the grouping columns saves the search for keys and its δ")

@@ -35,12 +35,15 @@ def to_json(quote: Quote) -> str:
         "contributions": quote.contributions,
         "left_out": None if quote.left_out is None else quote.left_out.to_json(),
         "worthless": quote.worthless,
+        "doubt": quote.doubt,
+        "used_after": None if quote.used_after is None else float(quote.used_after),
         "remaining": _written(quote.remaining),
         "admitted": quote.admitted,
         "notes": list(quote.remarks),
         "advice": list(quote.advice),
         "exact": {
             "share": None if quote.share is None else str(quote.share),
+            "used_after": None if quote.used_after is None else str(quote.used_after),
             "unbounded": [name for name, margin in quote.margins.items() if margin is not _finite(margin)],
         },
     }
@@ -61,12 +64,14 @@ def from_json(text: str) -> dict[str, Any]:
 
 
 def _fields(document: dict[str, Any]) -> dict[str, Any]:
-    unbounded, share = document["exact"]["unbounded"], document["exact"]["share"]
+    unbounded, share, used = (document["exact"].get(name) for name in ("unbounded", "share", "used_after"))
     left_out, promise = document["left_out"], document["promise"]
     return {
         **{name: document[name] for name in ("spend", "noise", "keys", "contributions", "worthless", "admitted")},
         "cost": None if promise is None else promise_from_json(promise),
         "share": None if share is None else Fraction(share),
+        "used_after": None if used is None else Fraction(used),
+        "doubt": document.get("doubt"),
         "margins": {name: math.inf if name in unbounded else each for name, each in document["margins"].items()},
         "confidence": Confidence(document["confidence"], document["confidence_over"]),
         "left_out": None if left_out is None else LeftOut.from_json(left_out),

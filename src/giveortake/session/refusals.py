@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from giveortake.accounting.race import admitted_rho
 from giveortake.accounting.whole_prices import noise_multiplier
+from giveortake.advice import Advice
 from giveortake.compile import Spend
 from giveortake.errors import BudgetExceeded, InvalidParameter, Unpriced
 from giveortake.exact import shown, shown_down, shown_up
@@ -15,8 +16,10 @@ from giveortake.privacy import ApproxDP, events
 from giveortake.session.margins import share_of_budget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from giveortake.compile import Measurement
+    from giveortake.ledger.standings import Standing
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
 
@@ -58,18 +61,34 @@ def too_dear(
     does = "is more than the whole budget of" if whole else "does not fit any more into the budget of"
     whose = f"the {mechanism.population}" if mechanism.analyst is None else f"the analyst {mechanism.analyst!r}"
     message = f"{costs} {does} {whose}; nothing was charged"
-    pot = standing.remaining.get("δ") if isinstance(standing.remaining, dict) else None
+    keys = missing_for_keys(standing, needed)
     if isinstance(refusal, Unpriced) and mechanism.part is not None:
         message, hint = refusal.message, refusal.hint or ""
     elif isinstance(refusal, Unpriced):
         message = f"{costs} has no price in what is left of the budget of {whose}; nothing was charged"
-        hint = instead or f'epsilon="{shown_down(left, _DIGITS)}", without δ, asks for Laplace noise, which has one'
-    elif pot is not None and needed > pot:
-        message = f"finding keys takes δ = {shown(needed)}, and {shown(pot)} of that is left; nothing was charged"
-        hint = "declare the domain of the grouping columns, or pass a smaller key_delta="
+        laplace = Advice(
+            "{epsilon}, without δ, asks for Laplace noise, which has one", epsilon=shown_down(left, _DIGITS)
+        )
+        hint = instead or laplace
+    elif keys:
+        message = f"{keys[0]}; nothing was charged"
+        hint = Advice("declare the domain of the grouping columns", "pass a smaller {key_delta}")
     else:
-        hint = f"{_what_fits(mechanism, spend, left, event_at)}; the owner can raise the budget"
+        hint = Advice("{fits}; {raise}", fits=_what_fits(mechanism, spend, left, event_at))
     return type(refusal)(message, cost=refusal.cost, remaining=refusal.remaining, hint=hint)
+
+
+def deltas_of(asked: Iterable[Measurement]) -> Fraction:
+    """The δ that finding their keys takes."""
+    return sum((each.selection.event().delta for each in asked if each.selection is not None), Fraction(0))
+
+
+def missing_for_keys(standing: Standing, needed: Fraction) -> list[str]:
+    """That there is not enough δ left for finding keys, in words; nothing if there is."""
+    pot = standing.remaining.get("δ") if isinstance(standing.remaining, dict) else None
+    if pot is None or needed <= pot:
+        return []
+    return [f"finding keys takes δ = {shown(needed)}, and {shown(pot)} of that is left"]
 
 
 def _what_fits(
@@ -82,8 +101,9 @@ def _what_fits(
     low = high = getattr(spend, name)
 
     def fits(amount: Fraction) -> bool:
+        less: Any = {name: amount}
         try:
-            return mechanism.admits(event_at(replace(spend, **{name: amount})))
+            return mechanism.admits(event_at(replace(spend, **less)))
         except InvalidParameter:  # so little that nothing can be bought for it
             return False
 
@@ -145,5 +165,5 @@ def no_share(mechanism: InteractiveMechanism, spend: Spend, refusal: str) -> Bud
     """The refusal of a share of the budget that is not left."""
     standing = mechanism.standing()
     left = mechanism.ledger.affordable(standing) or Fraction(0)
-    hint = f"a smaller share fits, or a pure ε of up to {shown_down(left, _DIGITS)}; the owner can raise the budget"
+    hint = Advice("a smaller share fits, or a pure ε of up to {left}; {raise}", left=shown_down(left, _DIGITS))
     return BudgetExceeded(f"{refusal}; nothing was charged", cost=spend, remaining=standing.remaining, hint=hint)

@@ -82,6 +82,7 @@ def protect(
     cache: str | Path | None = None,
     by: str | None = None,
     trusted: Mapping[str, Trusted] | None = None,
+    appended: bool = False,
 ) -> Session:
     """Put a table, or several tables about the same people, behind a privacy budget.
 
@@ -112,6 +113,9 @@ def protect(
 
     `trusted` is the custodian's own code, `{"name@version": function}`, that this session may name in `gt.learn.sgd`:
     it is called with rows. Sessions of analysts have none of it.
+
+    `appended` is the custodian's word that every version of the tables holds all rows of the versions before it, as
+    they were. Counters go on from one version to the next only then: how much of one person they count rests on it.
     """
     code = _trusted(trusted, analyst)
     whom = _unit(unit)
@@ -181,6 +185,7 @@ def protect(
         declared=hashlib.sha256(json.dumps(domains_of, sort_keys=True).encode()).hexdigest()[:32],
         questions=_prepared_questions(kept, origin, [domains_of, str(whom), repr(said_caps)]),
         trusted=code,
+        appended=appended,
         older=OLDER if book.before_0_2 else (),
     )
     return Session(

@@ -11,11 +11,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from giveortake.advice import Advice
 from giveortake.answers.confidence import Confidence
 from giveortake.compile import Caps, Rules, Spend
 from giveortake.errors import GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound, QueryRefused, Unprovable
 from giveortake.plan.document_reader import question_from_json
-from giveortake.plan.documents import question_to_json
 from giveortake.plan.expressions import Literal
 from giveortake.session import stored_answers
 from giveortake.session.paid_releases import PaidRelease
@@ -56,15 +56,9 @@ def record_of(
 
 
 def _question(mechanism: InteractiveMechanism, asked: Priced) -> dict[str, Any]:
-    made = asked.made
     return {
         **({} if asked.text is None else {"sql": asked.text}),
-        "plan": json.dumps(
-            question_to_json(asked.question, mechanism.origin)
-        ),  # a text: plans nest deeper than entries
-        "spend": made.spend.to_json(),
-        "caps": made.caps.to_json(),
-        "rules": int(made.rules),
+        **asked.made.record(asked.question, mechanism.origin),
         **({} if asked.why is None else {"why": asked.why}),
     }
 
@@ -87,7 +81,7 @@ def release_of(mechanism: InteractiveMechanism, release_id: str) -> ReleaseRecor
     """What the ledger says of a release of these tables; another's is as unknown as one that never was."""
     record = mechanism.ledger.release_record(release_id, analyst=mechanism.analyst)
     if record.dataset != mechanism.dataset:
-        raise NotFound(f"there is no release {release_id!r}", hint="session.releases() lists them")
+        raise NotFound(f"there is no release {release_id!r}", hint=Advice("{releases} lists them"))
     return record
 
 
@@ -96,7 +90,12 @@ def _place(record: ReleaseRecord, place: int | None) -> int:
     if place is None and count == 1:
         return 0
     if type(place) is not int or not 0 <= place < count:
-        raise InvalidParameter("place", place, f"says no question of {count}", hint=f"place=0 to place={count - 1}")
+        raise InvalidParameter(
+            "place",
+            place,
+            f"says no question of {count}",
+            hint=f"from 0 to {count - 1}",
+        )
     return place
 
 

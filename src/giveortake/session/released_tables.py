@@ -14,6 +14,8 @@ from giveortake.plan import Aggregate, AggregateKind, Measured, Question
 from giveortake.plan.document_reader import question_from_json
 from giveortake.plan.documents import question_to_json
 from giveortake.plan.expressions import Literal
+from giveortake.session.profile_releases import FORMAT as PROFILE_FORMAT
+from giveortake.session.profile_releases import ProfileRequest
 from giveortake.session.release_records import FORMAT, paid_release, part_of, release_of
 
 if TYPE_CHECKING:
@@ -92,13 +94,16 @@ def released_table(mechanism: InteractiveMechanism, release_id: str, place: int 
     """One table of a release; `place` says which, if there are several."""
     record = release_of(mechanism, release_id)
     if _kind(record) == "questions":
-        return paid_release(mechanism, record.id, place).read()
+        return _read(mechanism, record, place)
     found = list(released_tables(mechanism, record))
     if place is None and len(found) == 1:
         return found[0]
     if type(place) is not int or not 0 <= place < len(found):
         raise InvalidParameter(
-            "place", place, f"says no table of {len(found)}", hint=f"place=0 to place={len(found) - 1}"
+            "place",
+            place,
+            f"says no table of {len(found)}",
+            hint=f"from 0 to {len(found) - 1}",
         )
     return found[place]
 
@@ -112,11 +117,20 @@ def released_tables(mechanism: InteractiveMechanism, record: ReleaseRecord) -> I
     match _kind(record):
         case "questions":
             for place in range(len(record.record["questions"])):
-                yield paid_release(mechanism, record.id, place).read()
+                yield _read(mechanism, record, place)
         case "workload":
             yield from _workload(mechanism, record)
         case "counter":
             yield _counter(mechanism, record)
+
+
+def _read(mechanism: InteractiveMechanism, record: ReleaseRecord, place: int | None) -> Answer:
+    """The table of a question; of a profile, with what each of its bins holds."""
+    found = paid_release(mechanism, record.id, place).read()
+    said = dict(record.request.get("profile") or {}) if isinstance(record.request, dict) else {}
+    if said.pop("format", None) != PROFILE_FORMAT:
+        return found
+    return ProfileRequest.of(mechanism, **said).table(found, place or 0)
 
 
 def _kind(record: ReleaseRecord) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from giveortake.engines.failures import failure
-from giveortake.engines.time_limits import one_question
+from giveortake.engines.time_limits import as_one_question
 from giveortake.errors import GiveOrTakeError
 
 if TYPE_CHECKING:
@@ -16,12 +16,7 @@ Drawn = TypeVar("Drawn")
 
 def sealed_question(draw: Callable[[], Drawn]) -> Drawn:
     """What is drawn for one question, in the time that there is for one."""
-
-    def in_time() -> Drawn:
-        with one_question():
-            return draw()
-
-    return sealed(in_time)
+    return sealed(lambda: as_one_question(draw))
 
 
 def sealed(draw: Callable[[], Drawn]) -> Drawn:

@@ -12,10 +12,12 @@ from giveortake.answers.printable import with_article
 from giveortake.compile import Rules, Spend, Terms
 from giveortake.errors import InvalidParameter, LedgerUnavailable
 from giveortake.exact import open_probability, shown, spendable
+from giveortake.ledger.listings import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.document_reader import question_from_json
 from giveortake.session.arguments import require_here, told_by_name
 from giveortake.session.batches import share_of_each
+from giveortake.session.best_caps import paid_profiles
 from giveortake.session.bounds import BoundsSearch, Suggestion, bounds_check, suggestion_of, table_before_caps
 from giveortake.session.pages import session_page
 from giveortake.session.partitions import Partition, key_of, parts_of
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from giveortake.answers.cap_terms import AskTerms
     from giveortake.answers.spend_terms import SpendTerms
     from giveortake.exact import Number
-    from giveortake.ledger import Entry, ReleaseRecord, Standing
+    from giveortake.ledger import ReleaseRecord, Standing
     from giveortake.plan import Question
     from giveortake.privacy.events import Event
     from giveortake.session.counters import Counter
@@ -290,6 +292,10 @@ class Session:
         )
         return asked.release(key)
 
+    def profiles(self, table: str | None = None) -> list[Profile]:
+        """The profiles of a table that were paid for, the newest first; all as they were, and free."""
+        return paid_profiles(self._mechanism, self._private(table))
+
     def _private(self, name: str | None) -> str:
         """What a private table is called."""
         found = self.catalog.find(self._named(name))
@@ -332,8 +338,16 @@ class Session:
 
     @property
     def spent(self) -> Any:
-        """How much of the budget is used, by the filter that guards it: an analyst's own, else the population's."""
+        """How much of the budget is used, by the filter that guards it: an analyst's own, else the population's.
+
+        Of a population it may hold what was `given` to analysts as well.
+        """
         return self.standing().spent
+
+    @property
+    def given(self) -> Fraction:
+        """Which part of the budget the custodian has given to analysts, used or not; 0 of an analyst's own."""
+        return self.standing().given
 
     @property
     def remaining(self) -> Any:
@@ -349,7 +363,7 @@ class Session:
         """Whether every level would admit an event now."""
         return self._mechanism.admits(event)
 
-    def history(self, after: int | None = None, limit: int | None = None) -> list[Entry]:
+    def history(self, after: int | None = None, limit: int | None = None) -> History:
         """What the ledger says about these people, in order, without fingerprints of the data and what is made of them.
 
         An analyst sees their own entries, numbered among themselves. The custodian, who opens the ledger with
@@ -359,29 +373,29 @@ class Session:
         mechanism, most = self._mechanism, sys.maxsize if limit is None else limit
         entries = mechanism.ledger.entries(analyst=mechanism.analyst, after=after, limit=most)
         if mechanism.analyst is not None:
-            return entries
-        return [
+            return History(entries, self.budget.neighbours)
+        told = (
             replace(entry, content=_without_fingerprint(entry.content), body="", hash="", previous="")
             for entry in entries
-        ]
+        )
+        return History(told, self.budget.neighbours)
 
     # -- what was released ----------------------------------------------------------------------------------------
 
-    def releases(
-        self, after: str | None = None, limit: int = 100, *, newest_first: bool = False
-    ) -> list[ReleaseRecord]:
+    def releases(self, after: str | None = None, limit: int = 100, *, newest_first: bool = False) -> Releases:
         """What was asked of these tables and paid for, the oldest first: an analyst's own, or the custodian's and all.
 
         `after` is the id of the last one that was seen. What was paid for before 0.2 lists with what is known of it.
         """
         mechanism = self._mechanism
-        return mechanism.ledger.releases(
+        found = mechanism.ledger.releases(
             analyst=mechanism.analyst,
             dataset=mechanism.dataset,
             after=after,
             limit=limit,
             newest_first=newest_first,
         )
+        return Releases(found)
 
     def release_record(self, release_id: str) -> ReleaseRecord:
         """What the ledger keeps of one release of these tables, as `releases` lists it."""

@@ -13,6 +13,7 @@ from giveortake.exact import counted, shown
 from giveortake.session.margins import unfitting
 
 if TYPE_CHECKING:
+    import os
     from fractions import Fraction
 
     from giveortake.answers.caps import Caps
@@ -88,11 +89,11 @@ class WorkloadQuote:
             ensure_ascii=False,
         )
 
-    def plot(self, title: str | None = None) -> Any:
-        """An altair chart of the standard deviation of every table, beside that of an equal split."""
-        from giveortake.plot.workloads import workloads  # noqa: PLC0415 (heavy)
+    def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
+        """An altair chart of the standard deviation of every table, beside that of an equal split; a path saves it."""
+        from giveortake import plot  # noqa: PLC0415 (heavy)
 
-        return workloads(self.lines, title=title)
+        return plot.titled_or_saved(lambda words: plot.workloads(self.lines, title=words), title)
 
     def __str__(self) -> str:
         lines = [*self._facts(), f"strategy: {self.strategy}"]

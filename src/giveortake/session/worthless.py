@@ -59,7 +59,8 @@ def doubt_about_keys(
     if table is not None and profile_for(paid_profiles(mechanism, table), question) is not None:
         return None
     least = f"{made.selection.least:,} persons"
-    return of_units(made, f"whether any key has about {least} is not known: n=… or a profile tells, and {_EMPTY}")
+    tells = "a profile would tell, or n, the rows of a group"
+    return of_units(made, f"whether any key has about {least} is not known: {tells}; and {_EMPTY}")
 
 
 @final

@@ -13,6 +13,7 @@ from giveortake.plan import Question
 from giveortake.plan.questions import aggregates_in, windows_in
 from giveortake.sql.aggregates import aggregate, group_keys, has_aggregate, is_aggregate, key_expression
 from giveortake.sql.conditions import Answers
+from giveortake.sql.examples import about_own_table
 from giveortake.sql.expressions import Rows, column_name, unaliased
 from giveortake.sql.functions import PARSED, Text
 from giveortake.sql.outputs import Outputs, order_of
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from giveortake.plan import Catalog, Expression
     from giveortake.plan.questions import Output
 
-_EXAMPLES = "trips"  # the table of examples
 _CLAUSES = ("expressions", "from_", "joins", "where", "with_", "group", "having", "order", "limit")
 
 
@@ -35,12 +35,8 @@ def read_text(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction
     try:
         return _read(text, catalog)
     except QueryRefused as refusal:
-        if refusal.hint is not None and _EXAMPLES not in catalog.private and catalog.private:
-            there = next(iter(catalog.private))
-            named = there if there.isidentifier() else f'"{there.replace(chr(34), chr(34) * 2)}"'
-            QueryRefused.__init__(
-                refusal, refusal.message, hint=refusal.hint.replace(f"FROM {_EXAMPLES}", f"FROM {named}")
-            )
+        if refusal.hint is not None and "SELECT " in refusal.hint:
+            QueryRefused.__init__(refusal, refusal.message, hint=about_own_table(refusal.hint, catalog))
         raise
 
 

@@ -132,6 +132,9 @@ def ranges(
 
     `by` are columns in whose every combination of values that is told. Borders split the bounds evenly; whole numbers
     and days are never split. There are up to 1,024 bins, or as many as `bins` says.
+
+    >>> ranges("amount", bins=10)
+    <Workload: ranges of amount>
     """
     named = () if by is None else _names("by", (by,) if isinstance(by, str) else by)
     (only,) = _names("column", (column,))
@@ -141,7 +144,11 @@ def ranges(
 
 
 def total(*, of: str | None = None, weight: Number = 1) -> Workload:
-    """How many rows there are; with `of`, the sum of a bounded number over all of them."""
+    """How many rows there are; with `of`, the sum of a bounded number over all of them.
+
+    >>> total()
+    <Workload: 1 marginals of 0 columns>
+    """
     return Workload((TableWish((), _weight(weight), of),))
 
 

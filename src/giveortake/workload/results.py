@@ -25,6 +25,7 @@ from giveortake.workload.stacked_faces import StackedFaces
 from giveortake.workload.stacked_tables import stacked_columns
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Mapping
 
     import numpy.typing as npt
@@ -254,11 +255,11 @@ class WorkloadAnswer(StackedFaces):
         """For every table its cells, the standard deviation of a cell, its margin, and both by an equal split."""
         return lines_of(self._asked, self._design, self._miss)
 
-    def plot(self, title: str | None = None) -> Any:
-        """An altair chart of the standard deviation of every table, beside that of an equal split."""
-        from giveortake.plot.workloads import workloads  # noqa: PLC0415 (heavy)
+    def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
+        """An altair chart of the standard deviation of every table, beside that of an equal split; a path saves it."""
+        from giveortake import plot  # noqa: PLC0415 (heavy)
 
-        return workloads(self.lines(), title=title)
+        return plot.titled_or_saved(lambda words: plot.workloads(self.lines(), title=words), title)
 
     def _repr_html_(self) -> str:
         parts = [f"<p>{html.escape(self._headline())}</p>"]

@@ -1,0 +1,44 @@
+"""Examples in hints, which speak of `trips`, in the names of a table that there is."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from giveortake.plan import Catalog
+    from giveortake.plan.domains import Domain
+
+_NAMES = re.compile(r"\b(trips|user_id|amount|region)\b")
+
+
+def about_own_table(hint: str, catalog: Catalog) -> str:
+    """The hint about the first private table: its persons, a bounded number of it, and a column with known values.
+
+    Names for which it has nothing, and those that it has itself, stay as they are.
+    """
+    if not catalog.private:
+        return hint
+    table, relation = next(iter(catalog.private.items()))
+    schema, person = relation.schema, relation.person
+    columns = {name: domain for name, domain in schema.items() if name != person}
+    found = {
+        "trips": table if "trips" not in catalog.private else None,
+        "user_id": person,
+        "amount": next((name for name, each in columns.items() if _is_bounded(each)), None),
+        "region": next((name for name, each in columns.items() if each.categories is not None), None),
+    }
+
+    def own(match: re.Match[str]) -> str:
+        name = found[match[0]]
+        return match[0] if name is None or match[0] in schema else _written(name)
+
+    return _NAMES.sub(own, hint)
+
+
+def _is_bounded(domain: Domain) -> bool:
+    return domain.kind.is_number and domain.low is not None and domain.high is not None
+
+
+def _written(name: str) -> str:
+    return name if name.isidentifier() else f'"{name.replace(chr(34), chr(34) * 2)}"'

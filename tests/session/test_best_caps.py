@@ -1,0 +1,171 @@
+"""The best caps: chosen by a profile, at the spend, and what quotes and answers say that they leave out."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+import giveortake as gt
+from giveortake.errors import InvalidParameter
+from profiled_trips import BY_REGION, BY_TOWN, COUNT, found_keys, profiled, session
+
+
+def test_the_best_caps_are_those_of_the_least_error_at_the_spend() -> None:
+    s = profiled()
+    dear, cheap = (s.sql(COUNT).quote(epsilon=epsilon, caps="best") for epsilon in ("100", "1"))
+    assert dear.contributions == "at most 300 rows of a person"
+    assert cheap.contributions == "at most 40 rows of a person"  # ± 900 for one person's 260 rows is too much
+    for quote in (dear, cheap):
+        assert quote.left_out is not None
+        assert quote.left_out.estimate is not None
+        assert min(line.error for line in quote.left_out.lines) >= 0
+    assert dear.left_out is not None
+    assert dear.left_out.high == 0
+    assert cheap.left_out is not None
+    assert cheap.left_out.low is not None
+    assert cheap.left_out.high is not None
+    true = 260 / 2100
+    assert cheap.left_out.low <= true <= cheap.left_out.high
+    assert abs((cheap.left_out.estimate or 0) - true) < 0.02
+
+
+def test_of_a_sum_a_row_that_is_left_out_counts_as_a_usual_value_and_not_as_the_greatest() -> None:
+    sums = "SELECT SUM(amount) AS s FROM trips"
+
+    def errors(columns: list[str]) -> dict[str, float]:
+        with session() as made:
+            profile = made.profile(epsilon=9_000, columns=columns)
+            assert profile.usual_magnitude("amount") == (pytest.approx(2.7, abs=0.3) if columns else None)
+            left = made.sql(sums).quote(epsilon=100, rows_per_group=40).left_out
+            assert left is not None
+            return {line.caps: line.error - line.margin for line in left.lines}
+
+    with session() as counted:
+        counted.profile(epsilon=9_000)
+        left = counted.sql(COUNT).quote(epsilon=100, rows_per_group=40).left_out
+        assert left is not None
+        rows = {line.caps: line.error - line.margin for line in left.lines}
+    unknown, known = errors([]), errors(["amount"])
+    cap = "at most 40 rows of a person"
+    assert rows[cap] == pytest.approx(260, abs=15)  # of the one who has three hundred
+    assert unknown[cap] == pytest.approx(rows[cap] / 2, rel=0.05)
+    assert known[cap] == pytest.approx(rows[cap] / 2 * 2.7 / 50, rel=0.15)
+
+
+def test_what_was_chosen_names_the_question_and_an_answer_says_what_it_leaves_out() -> None:
+    s = profiled()
+    before = s.spent
+    best = s.sql(COUNT).answer(epsilon=100, caps="best")
+    assert str(best.caps) == "at most 300 rows of a person"
+    assert best.left_out is not None
+    assert best.left_out.high == 0
+    assert any("no row is left out" in note for note in best.notes)
+    stated = s.sql(COUNT).answer(epsilon=100, rows_per_group=300)
+    assert stated.columns == best.columns  # the same question, which is free
+    assert s.spent == before + 100
+    other = s.sql(COUNT).answer(epsilon=100, rows_per_group=40)
+    assert "about 12 % of the rows are left out" in str(other.left_out)
+    assert str(other.left_out) in other.notes
+    assert gt.answers.Answer.from_json(other.to_json()).left_out == other.left_out
+
+
+def test_defaults_of_the_custodian_give_way_and_maxima_hold() -> None:
+    default = profiled(groups_per_person=1, rows_per_group=2)
+    assert "at most 300 rows of a person" in str(default.sql(COUNT).quote(epsilon=100, caps="best").contributions)
+    grouped = default.sql(BY_REGION).quote(epsilon=100, caps="best")
+    assert str(grouped.contributions).startswith("at most 300 rows of a person")
+    most = profiled(rows_per_group=20, groups_per_person=2, caps="maximum")
+    quote = most.sql(COUNT).quote(epsilon=100, caps="best")
+    assert quote.contributions == "at most 20 rows of a person"
+
+
+def test_where_nothing_has_to_be_capped_nothing_is() -> None:
+    s = profiled()
+    quote = s.sql("SELECT COUNT(DISTINCT person) AS n FROM trips").quote(epsilon=1, caps="best")
+    assert quote.contributions is None
+    assert quote.left_out is None
+
+
+def test_gaussian_noise_lets_groups_and_rows_in_each_be_capped_apart() -> None:
+    s = session(budget=gt.ApproxDP(2_000, "1e-3"))
+    s.profile(epsilon=500, by=["region"], most_rows=300)
+    laplace = s.sql(BY_REGION).quote(epsilon=1, caps="best")
+    gaussian = s.sql(BY_REGION).quote(mu="0.2", caps="best")
+    assert "chosen before any filter" in str(laplace.contributions)
+    assert "in each of at most 2 groups" in str(gaussian.contributions)
+    assert gaussian.left_out is not None
+    assert gaussian.left_out.is_known
+
+
+def test_after_a_filter_or_a_join_it_is_not_known_and_that_is_said() -> None:
+    s = profiled()
+    quote = s.sql("SELECT COUNT(*) AS n FROM trips WHERE amount > 0").quote(epsilon=1, caps="best")
+    assert quote.left_out is not None
+    assert not quote.left_out.is_known
+    assert "after a filter" in str(quote.left_out)
+    derived = s.table().derive(double=gt.col("amount") * 2).agg(n=gt.count()).quote(epsilon=1, caps="best")
+    assert derived.left_out is not None
+    assert derived.left_out.is_known
+    answer = s.sql("SELECT COUNT(*) AS n FROM trips WHERE amount > 0").answer(epsilon=1, rows_per_person=40)
+    assert any("is not known" in note for note in answer.notes)
+
+
+def test_a_margin_decides_the_noise_so_that_no_caps_are_best() -> None:
+    with pytest.raises(InvalidParameter, match="goes with a spend"):
+        profiled().sql(COUNT).quote(margin=5, caps="best")
+
+
+def test_the_best_caps_of_a_share_are_those_of_the_spend_that_it_comes_to() -> None:
+    s = profiled()
+    budget = s.budget
+    assert isinstance(budget, gt.PureDP)
+    for epsilon in (1, 100):
+        stated = s.sql(COUNT).quote(epsilon=epsilon, caps="best")
+        shared = s.sql(COUNT).quote(share=Fraction(epsilon) / budget.epsilon, caps="best")
+        assert (shared.contributions, str(shared.spend)) == (stated.contributions, str(stated.spend))
+    asked = s.sql(COUNT).answer(share=Fraction(1) / budget.epsilon, caps="best")
+    again = s.sql(COUNT).answer(share=Fraction(1) / budget.epsilon, caps="best")
+    assert again.columns == asked.columns
+
+
+def test_questions_of_a_batch_each_have_their_own_best_caps() -> None:
+    s = profiled()
+    one, two = s.batch([COUNT, BY_REGION], epsilon=100, caps="best")
+    assert str(one.caps) == "at most 300 rows of a person"
+    assert str(two.caps).startswith("at most 300 rows of a person, chosen")
+
+
+def test_where_keys_are_found_all_caps_are_searched_together_and_the_quote_lists_none_that_is_better() -> None:
+    s = found_keys()
+    usual = s.profile(epsilon=100, by=["town"], most_rows=300).caps()
+    query = s.sql(BY_TOWN)
+    best, plain = query.quote(epsilon=2, caps="best"), query.quote(epsilon=2, **usual)  # type: ignore[arg-type]
+    assert best.left_out is not None
+    assert plain.left_out is not None
+    errors = {line.caps: line.error for line in (*plain.left_out.lines, *best.left_out.lines)}
+    assert best.contributions is not None
+    assert errors[best.contributions] == min(errors.values())
+    assert plain.contributions in errors
+    assert "chosen before any filter; then" in best.contributions
+    assert "in a group" in str(best.left_out.lines[0])
+
+
+def test_a_quote_with_stated_caps_compares_them_with_others_once_each() -> None:
+    s = found_keys()
+    s.profile(epsilon=100, by=["town"], most_rows=300)
+    quote = s.sql(BY_TOWN).quote(epsilon=2, groups_per_person=2, rows_per_group=10)
+    assert quote.left_out is not None
+    listed = [line.caps for line in quote.left_out.lines]
+    assert len(listed) == len(set(listed)) > 3
+    assert quote.contributions in listed
+    assert quote.left_out.estimate is not None
+    assert 0.6 < quote.left_out.estimate < 0.85  # about 11 of 40 rows are kept: half of 10, 4, 4 and 4
+
+
+def test_caps_without_a_profile_leave_out_what_is_not_known_and_that_is_said() -> None:
+    answer = session().sql(COUNT).answer(epsilon=1, rows_per_person=4)
+    assert any("is not known: you have no profile of the table" in note for note in answer.notes)
+    assert "is not known" in str(answer)
+    part = session(rows_per_person=4).partition("region")["north"].sql(COUNT).answer(epsilon=1)
+    assert any("this is a part of it" in note for note in part.notes)
