@@ -72,8 +72,8 @@ def test_a_peer_that_is_not_installed_is_named_and_no_goal_is_claimed(
 ) -> None:
     assert cli.main(["bench", "fake", "--save", "--quick"]) == 0
     assert "not installed" in capsys.readouterr().out
-    lines = (checkout / "benchmarks" / "results" / "fake.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = {row["case"]: row for row in map(json.loads, lines)}
+    saved = json.loads((checkout / "benchmarks" / "results" / "fake-quick.json").read_text(encoding="utf-8"))
+    rows = {row["case"]: row for row in saved["rows"]}
     assert rows["lonely"]["other"] == "Absent not installed (pip install surely-not-there)"
     assert rows["lonely"]["met"] is None
     assert rows["a case"]["met"] is True
@@ -81,11 +81,14 @@ def test_a_peer_that_is_not_installed_is_named_and_no_goal_is_claimed(
     assert rows["too slow"]["met"] is False
 
 
-def test_results_are_appended(checkout: Path) -> None:
-    for _ in range(2):
-        assert cli.main(["bench", "--save", "--quick"]) == 0
-    results = checkout / "benchmarks" / "results" / "fake.jsonl"
-    assert len(results.read_text(encoding="utf-8").splitlines()) == 2 * 5
+def test_the_last_whole_run_and_the_last_quick_one_are_kept(checkout: Path) -> None:
+    for options in (["--quick"], ["--quick"], []):
+        assert cli.main(["bench", "--save", *options]) == 0
+    results = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in checkout.rglob("results/*.json")}
+    assert {name: (run["quick"], len(run["rows"])) for name, run in results.items()} == {
+        "fake.json": (False, 5),
+        "fake-quick.json": (True, 5),
+    }
 
 
 def test_the_list_names_every_benchmark_and_its_first_sentence(

@@ -45,6 +45,7 @@ def test_a_table_that_was_never_asked_is_no_fault(capsys: pytest.CaptureFixture[
     code, found = told(capsys)
     assert code == 0
     assert found["state", "folder"]["state"] == found["ledgers", "stays.ledger"]["state"] == "absent"
+    assert "rows_per_person" in found["configuration", "giveortake.toml: caps"]["told"]
     assert sorted(folder.iterdir()) == before  # nothing is written
 
 

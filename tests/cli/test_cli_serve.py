@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
-import urllib.request
-from typing import TYPE_CHECKING
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from giveortake import cli
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 @pytest.mark.xdist_group("service")
-def test_the_demonstration_prints_two_tokens_answers_and_stops() -> None:
+def test_the_demonstration_prints_two_tokens_answers_and_stops_when_what_is_under_way_is_done() -> None:
     command = [sys.executable, "-m", "giveortake", "serve", "--demo", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -31,13 +31,29 @@ def test_the_demonstration_prints_two_tokens_answers_and_stops() -> None:
         found = re.search(r"http://127\.0\.0\.1:\d+", said)
         assert found is not None
         token = re.findall(r"got_\w+", said)[0]
-        asked = urllib.request.Request(f"{found[0]}/v1/me", headers={"Authorization": f"Bearer {token}"})  # noqa: S310 (ours)
-        with urllib.request.urlopen(asked, timeout=20) as reply:  # noqa: S310 (ours)
-            assert json.load(reply)["analyst"] == "ann"
-        process.send_signal(signal.SIGTERM)
+        place, headers = urlsplit(found[0]).netloc, {"Authorization": f"Bearer {token}"}
+        assert who(place, headers) == "ann"
+        workers = [int(each) for each in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+        engines = [each for each in workers if "duckdb" in Path(f"/proc/{each}/maps").read_text()]
+        for pid in engines:
+            os.kill(pid, signal.SIGSTOP)
+        body = json.dumps({"sql": "SELECT COUNT(*) AS n FROM visits", "terms": {"epsilon": "0.01"}, "key": "last"})
+        with closing(HTTPConnection(place, timeout=60)) as asking:
+            asking.request("POST", "/v1/datasets/visits/answer", body, headers | {"Content-Type": "application/json"})
+            assert who(place, headers) == "ann"  # so that the question is under way
+            process.send_signal(signal.SIGTERM)
+            for pid in engines:
+                os.kill(pid, signal.SIGCONT)
+            assert json.load(asking.getresponse())["columns"]["n"]
         out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
     assert "got_" not in out
+
+
+def who(place: str, headers: dict[str, str]) -> str:
+    with closing(HTTPConnection(place, timeout=20)) as connection:
+        connection.request("GET", "/v1/me", headers=headers)
+        return str(json.load(connection.getresponse())["analyst"])
 
 
 @pytest.mark.parametrize(

@@ -99,10 +99,10 @@ def test_a_file_that_is_not_there_is_looked_for_under_names_like_it(capsys: pyte
 
 
 def test_arguments_of_protect_that_are_missing_or_misspelt_are_told_by_name() -> None:
-    with pytest.raises(InvalidParameter, match="unit = None is missing") as refused:
+    with pytest.raises(InvalidParameter, match="unit is missing") as refused:
         gt.protect("stays.csv", budget=gt.PureDP(1))  # type: ignore[call-arg]
     assert "gt.ROW" in str(refused.value.hint)
-    with pytest.raises(InvalidParameter, match="budget = None is missing"):
+    with pytest.raises(InvalidParameter, match="budget is missing"):
         gt.protect("stays.csv", unit="who")  # type: ignore[call-arg]
     with pytest.raises(InvalidParameter, match="domians = <hidden> is unknown") as refused:
         gt.protect("stays.csv", unit="who", budget=gt.PureDP(1), domians={})  # type: ignore[call-arg]

@@ -52,6 +52,10 @@ def test_quotes_are_quotes(s: Any) -> None:
     assert (quote.admitted, quote.confidence, quote.share) == (True, Fraction(19, 20), Fraction(1, 9))
     assert isinstance(quote.remaining, Fraction)
     assert "cost: ε = 0.1" in str(quote)
+    before = 1 - quote.remaining / Fraction(9, 10)
+    assert quote.used_after == before + Fraction(1, 9)
+    assert quote.doubt is None
+    assert "person_id (text)" in repr(s.table("visits"))
 
 
 def test_an_answer_can_be_asked_again_for_free_and_refined(s: Any) -> None:
@@ -127,6 +131,15 @@ def test_profiles_tell_caps(s: Any) -> None:
     assert profile.caps()["rows_per_person"] >= 1
     assert profile.left_out(rows_per_person=4).low is not None
     assert s.sql(COUNT).quote(epsilon="0.1").left_out.profiled
+    spent = s.spent
+    (again,) = s.profiles()  # paid for, and free
+    assert (again.counts, again.release_id, again.notes) == (profile.counts, profile.release_id, ())
+    read = s.release(profile.release_id)
+    assert read["rows_from"].values[:10] == (1, 2, 3, 4, 5, 6, 7, 8, 9, 11)
+    assert read["rows_to"].values[-1] is None  # nobody has said how many rows a person has at most
+    assert tuple(read["people"].values) == profile.counts[0]
+    assert s.release_record(profile.release_id).asked == "profile of visits: rows of a person"
+    assert (s.spent, s.given) == (spent, 0)
 
 
 def test_what_was_asked_is_listed_and_read_again(s: Any) -> None:
@@ -143,6 +156,15 @@ def test_what_was_asked_is_listed_and_read_again(s: Any) -> None:
     assert [entry.number for entry in entries] == list(range(1, len(entries) + 1))
     assert {"analyst", "reserved", "settled"} <= {entry.kind for entry in entries}
     assert [entry.number for entry in s.history(after=2, limit=3)] == [3, 4, 5]
+    lists: list[Any] = [records, entries, records[1:], entries[1:3]]
+    for found in lists:  # a line each, in a terminal and in a notebook
+        lines = repr(found).splitlines()
+        assert len(lines) == min(len(found), 20) + 2
+        assert all(len(line) < 170 for line in lines)
+        assert found._repr_html_().count("<tr>") == min(len(found), 20) + 1
+    assert f"{records[0].id}  {records[0].at[:16].replace('T', ' ')}" in repr(records)
+    assert "ε = 0.03" in repr(s.releases(newest_first=True, limit=1))
+    assert "reserved  visits: ε = 0.03, count rows by region" in repr(s.history(after=1))
     again = s.sql(COUNT).answer(epsilon="0.03", key="with another key")
     assert [record.free for record in s.releases(newest_first=True, limit=2)] == [True, False]
     assert again.to_dict()["n"] == answer.to_dict()["n"]

@@ -24,6 +24,7 @@ def taken(page: Any, name: str, most: int = 1500) -> None:
 def logged_in(browser: Any, address: str, token: str, **options: Any) -> Any:
     """A window of somebody."""
     page = browser.new_context(base_url=address, **{"viewport": {"width": 1240, "height": 500}, **options}).new_page()
+    page.set_default_timeout(120_000)
     page.goto("/login")
     page.fill("#token", token)
     page.click("button:has-text('Log in')")
@@ -55,7 +56,6 @@ def waits(service: Any) -> None:
 
 def _form(page: Any) -> None:
     """The form of a table, half filled in."""
-    page.set_default_timeout(120_000)
     page.goto("/tables")
     page.click("button[value=columns]")
     page.fill("input[name=name]", "trips")
@@ -92,9 +92,20 @@ def main() -> None:
         page.goto("/meaning/visits")
         taken(page, "meaning", 1050)
         page.goto("/profile/visits")
+        page.check("input[name=by-region]")
         page.click("button:has-text('Make it')")
         page.wait_for_selector("svg.chart")
+        page.fill("input[name=most_rows]", "60")
+        page.click("button:has-text('Make it')")
+        page.wait_for_selector("li b:has-text('nobody has more than 60 rows')")
         taken(page, "profile")
+        page.goto("/no/such/page")
+        taken(page, "nothing")
+        page.goto("/ask/visits")
+        page.fill("#sql", "SELECT region, amount FROM visits")
+        page.press("#sql", "Control+Enter")
+        page.wait_for_selector(".state[data-cause]")
+        taken(page, "refused", 700)
         phone = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
         small = logged_in(browser, service.address, service.tokens["ann"], **phone)
         asked(small, BY_REGION, "0.25")

@@ -119,6 +119,23 @@ def test_a_data_set_that_was_not_granted_is_as_absent_as_one_that_never_was(serv
     assert without_date(forbidden.headers) == without_date(absent.headers)
 
 
+def test_a_browser_is_shown_a_page_and_a_program_json_and_neither_says_what_there_is(service: Running) -> None:
+    browser = {"sec-fetch-mode": "navigate", "accept": "text/html,*/*"}
+    places = ("/no/such/page", "/releases/nothing", "/releases/elsewhere", "/v1/datasets/elsewhere", "/v1/nothing")
+    pages = [service.call("bob", "GET", path, headers=browser) for path in places]
+    assert {page.status_code for page in pages} == {404}
+    assert len({page.content for page in pages}) == 1
+    assert len({str(without_date(page.headers)) for page in pages}) == 1
+    assert "What there is for you" in pages[0].text
+    old = service.call("bob", "GET", "/no/such/page", headers={"accept": "text/html"})
+    assert old.content == pages[0].content
+    for headers in ({}, {"accept": "text/html"}, {"sec-fetch-mode": "cors", "accept": "*/*"}):
+        told = service.call("bob", "GET", "/v1/nothing", headers=headers)
+        assert told.json()["error"]["cause"] == "not_found"
+    nobody = service.call(None, "GET", "/no/such/page", headers=browser)
+    assert (nobody.status_code, nobody.headers["location"]) == (303, "/login?why=token")
+
+
 def test_an_analyst_sees_their_own_entries_and_releases_alone(service: Running, release: str) -> None:
     assert release not in service.call("bob", "GET", "/v1/datasets/visits/history").text
     assert release not in service.call("bob", "GET", "/v1/datasets/visits/releases").text

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
+import tomllib
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
+import polars as pl
 import pytest
-import schemathesis
 
 import giveortake as gt
 from demo_service import COUNT
 from giveortake.server.log import Log
 from giveortake.server.openapi import openapi
+from giveortake.server.results import MEDIA
+from giveortake.server.settings import KEYS, Settings
 from giveortake.server.table import ROUTES
 from giveortake.wire.causes import BY_NAME, CAUSES, error_of, refusal_of
 
@@ -33,6 +38,19 @@ def test_every_route_and_every_cause_is_on_the_page() -> None:
         assert f"| {route.method} | `{route.path}` | {route.role} | {route.summary} |" in PAGE
     for cause in CAUSES:
         assert f"| `{cause.name}` | {cause.status} | `{cause.error.__name__}` |" in PAGE
+
+
+def test_every_key_of_the_configuration_is_on_the_page_for_custodians_with_its_default() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "deploy.md").read_text(encoding="utf-8")
+    said = dict(re.findall(r"^\| `(\w+)` \| (?:`(.*?)`|none) \|", page, re.MULTILINE))
+    assert set(said) == set(KEYS)
+    settings = Settings(Path("giveortake.toml"), (), "trips.ledger")
+    for key, default in said.items():
+        value = getattr(settings, key)
+        written = tomllib.loads(f"{key} = {default}")[key] if default else None
+        assert (f"{value >> 30}GB" if key == "address_space" else value) == (
+            tuple(written) if written == [] else written
+        )
 
 
 @pytest.mark.parametrize("name", gt.errors.__all__)
@@ -64,6 +82,8 @@ def test_the_document_of_the_api_tells_every_route() -> None:
 
 
 def test_nothing_that_fits_the_document_or_does_not_breaks_the_service(service: Running) -> None:
+    import schemathesis  # noqa: PLC0415 (heavy)
+
     schema = schemathesis.openapi.from_dict(service.call("ann", "GET", "/v1/openapi.json").json())
     service.service.metrics.lost.clear()
     seen: set[int] = set()
@@ -95,6 +115,31 @@ def ask(service: Running, who: str, cases: Any, seen: set[int]) -> None:
     asked()
 
 
+def test_an_answer_is_the_same_in_every_format(service: Running) -> None:
+    body = {"sql": COUNT, "terms": {"epsilon": "0.001"}, "key": "formats"}
+    found = {
+        each: service.call("bob", "POST", f"/v1/datasets/visits/answer?format={each}", body)
+        for each in ("json", "csv", "arrow", "parquet")
+    }
+    assert [each.status_code for each in found.values()] == [200] * 4
+    expected = {name: found["json"].json()["columns"][name] for name in ("region", "n", "n_low", "n_high")}
+    for name, read in (("csv", pl.read_csv), ("arrow", pl.read_ipc_stream), ("parquet", pl.read_parquet)):
+        table: Any = read(BytesIO(found[name].content))
+        assert table.select(*expected).to_dict(as_series=False) == expected
+        assert found[name].headers["content-type"] == MEDIA[name]
+
+
+def test_who_is_told_that_the_service_stops_and_who_is_not(service: Running) -> None:
+    service.service.draining = True
+    try:
+        refused = service.answer("bob", COUNT, "too late", epsilon="0.001")
+        assert (refused.status_code, refused.json()["error"]["cause"]) == (503, "draining")
+        assert service.call(None, "GET", "/health/ready").status_code == 503
+        assert service.call(None, "GET", "/health/live").status_code == 200
+    finally:
+        service.service.draining = False
+
+
 def test_the_log_has_routes_and_causes_and_nothing_that_was_sent(tmp_path: Path) -> None:
     path = tmp_path / "service.log"
     log = Log(path)
@@ -104,7 +149,7 @@ def test_the_log_has_routes_and_causes_and_nothing_that_was_sent(tmp_path: Path)
     log.close()
     (line,) = path.read_text(encoding="utf-8").splitlines()
     told = json.loads(line)
-    assert set(told) == {"at", "what", "route", "status", "milliseconds", "cause", "analyst"}
+    assert set(told) == {"at", "front", "what", "route", "status", "milliseconds", "cause", "analyst"}
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not here")

@@ -118,6 +118,20 @@ def test_a_body_that_never_ends_is_refused_in_time(service: Running) -> None:
     assert b'"cause": "slow"' in raw.rest()
 
 
+def test_whoever_is_revoked_while_their_body_is_read_is_refused(service: Running) -> None:
+    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": "ann"}).json()
+    service.tokens["parked"] = made["token"]
+    body = json.dumps(BODY).encode()
+    raw = Raw(service)
+    raw.send(head(service, "parked", Content_Type="application/json", Content_Length=str(len(body))) + body[:1])
+    assert service.call("parked", "GET", "/v1/me").status_code == 200
+    revoke = f"/v1/tokens/{made['id']}/revoke"
+    assert service.call("custodian", "POST", revoke, {"reason": "a test"}).status_code == 200
+    raw.send(body[1:])
+    assert raw.socket.recv(1 << 16).startswith(b"HTTP/1.1 401")
+    raw.socket.close()
+
+
 def test_what_is_no_http_is_refused_in_our_own_shape(service: Running) -> None:
     raw = Raw(service)
     raw.send(b"\x16\x03\x01 hello\r\n\r\n")

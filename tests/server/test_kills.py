@@ -12,6 +12,7 @@ import pytest
 
 import giveortake as gt
 import service_kills
+from kill_findings import Found
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,13 +57,13 @@ def test_the_check_after_the_kills_finds_what_is_lost_double_or_overspent(tmp_pa
     ]
     for wrong, expected in wrongs:
         log.write_text(json.dumps(line | wrong) + "\n")
-        found = service_kills.Found()
+        found = Found()
         service_kills.check(settings, folder, found)
         assert [problem.split()[0] for problem in found.problems] == ([expected] if expected else [])
     with gt.ledger.open(settings.ledger, mark=settings.mark) as book:
         for place in range(service_kills.AFFORDED):
             book.reserve(event, dataset="visits", analyst="analyst 0 0", key=f"more {place}", request=place)
     log.write_text("")
-    found = service_kills.Found()
+    found = Found()
     service_kills.check(settings, folder, found)
     assert found.problems == ["analyst 0 0 was charged 7 times and has spent 7/1000"]

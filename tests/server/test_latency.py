@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from demo_service import COUNT
 from giveortake.server.application import Application
 from giveortake.server.latency import Departure, departure
-from giveortake.server.limits import InFlight
 from giveortake.server.log import Log
 from giveortake.server.metrics import Metrics
 from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Principal, Route
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from demo_service import Running
 
 
@@ -87,7 +88,7 @@ def test_whatever_becomes_of_a_request_and_however_long_it_takes_it_leaves_at_th
         found.add(round(clock.now, 6))
 
     async def ask(application: Application, body: dict[str, Any]) -> None:
-        application._guard = guard_that_lets_in(body)
+        application._guard = guard_that_lets_in(body, lambda: found.add(round(clock.now, 6)))
         scope = {"type": "http", "method": "POST", "path": "/v1/datasets/visits/answer", "headers": []}
         await application(scope, no_body, send)
 
@@ -95,7 +96,12 @@ def test_whatever_becomes_of_a_request_and_however_long_it_takes_it_leaves_at_th
     monkeypatch.setattr("giveortake.server.application.asyncio", SimpleNamespace(sleep=sleep))
     route = Route("POST", "/v1/datasets/{dataset}/answer", "analyst", "an answer", handler, touches=True)
     settings = SimpleNamespace(
-        latency={} if fixed is None else {"visits": fixed}, requests_per_second=9, burst=9, in_flight=9, patience=9
+        latency={} if fixed is None else {"visits": fixed},
+        requests_per_second=9,
+        burst=9,
+        in_flight=9,
+        patience=9,
+        fronts=1,
     )
     service: Any = SimpleNamespace(settings=settings, metrics=Metrics(), draining=False)
     application = Application(service, [route], Log(None))
@@ -107,15 +113,18 @@ def test_whatever_becomes_of_a_request_and_however_long_it_takes_it_leaves_at_th
     assert not service.metrics.overruns
 
 
-def guard_that_lets_in(body: dict[str, Any]) -> Any:
+def guard_that_lets_in(body: dict[str, Any], leaves: Callable[[], None]) -> Any:
+    """A guard that has no doubts; `leaves` is called when there is room for another request."""
+
     async def principal(_scope: Any) -> Principal:
         return Principal("token", "analyst", "ann", ("visits",))
 
     async def read(*_: Any) -> dict[str, Any]:
         return body
 
+    in_flight = SimpleNamespace(enters=lambda _: True, leaves=lambda _: leaves())
     return SimpleNamespace(
-        principal=principal, require_role=lambda *_: None, in_flight=InFlight(9), query=lambda *_: {}, body=read
+        principal=principal, require_role=lambda *_: None, in_flight=in_flight, query=lambda *_: {}, body=read
     )
 
 

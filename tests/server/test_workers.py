@@ -164,6 +164,36 @@ def test_a_slow_request_that_finds_no_worker_gives_its_turn_back(*, given_up: bo
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("how", ["killed", "failed"])
+def test_with_a_pace_nobody_sees_when_a_worker_is_lost(fragile: Running, how: str) -> None:
+    """Rows may decide that: whether there is a worker, and when one is free, is known on a beat alone."""
+
+    async def run() -> tuple[float, float]:
+        pool = Pool("toy", fragile.service.settings.ledger_task, 1, 0, deadline=30.0, pace=4.0)
+        await pool.open()
+        try:
+            started = time.monotonic()
+            (worker,) = pool.working
+            if how == "killed":
+                worker.process.send_signal(signal.SIGSTOP)
+            asked = asyncio.ensure_future(pool.ask("nothing", analyst=None))
+            await asyncio.sleep(0.1)
+            if how == "killed":
+                worker.process.kill()
+            while pool.is_ready and pool._idle.empty():
+                await asyncio.sleep(0.01)
+            seen = time.monotonic() - started
+            with pytest.raises(Refused):
+                await asked
+            return seen, time.monotonic() - started
+        finally:
+            await pool.close()
+
+    seen, told = asyncio.run(run())
+    assert min(seen, told) >= 2.0
+    assert not fragile.service.settings.latency
+
+
 def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
     with pytest.raises(WorkerFailed, match="cannot be read"):
         asked_of({"kind": "session", "toml": str(tmp_path / "none.toml"), "name": "x"}, "describe")

@@ -7,9 +7,9 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from giveortake import __version__
+from giveortake.advice import Advice
 from giveortake.cli import interruption, streams
 from giveortake.cli.commands import Commands
-from giveortake.cli.translations import in_commands
 from giveortake.errors import GiveOrTakeError, InvalidParameter, meant
 
 if TYPE_CHECKING:
@@ -59,11 +59,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         except GiveOrTakeError as error:
             if stop.asked:  # what the engine made of it
                 return _interrupted(arguments, started)
-            streams.report(f"error: {in_commands(str(error))}\n")
+            streams.report(f"error: {_told(error)}\n")
             return _REFUSED
         except OSError as error:
             return _unwritten(arguments, error)
     return code
+
+
+def _told(error: GiveOrTakeError) -> str:
+    """An error with its hint, in the words of commands."""
+    if not isinstance(error.hint, Advice):
+        return str(error)
+    hint = error.hint.on("command")
+    return error.message if hint is None else f"{error.message}\n\n  hint: {hint}"
 
 
 def _interrupted(arguments: argparse.Namespace | None, started: str) -> int:

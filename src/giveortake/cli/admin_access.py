@@ -9,8 +9,8 @@ from rich.text import Text
 
 from giveortake.answers.printable import printable
 from giveortake.cli import streams
-from giveortake.cli.ledger import promised
 from giveortake.errors import GiveOrTakeError
+from giveortake.ledger.listings import promised
 from giveortake.privacy import PureDP
 
 if TYPE_CHECKING:

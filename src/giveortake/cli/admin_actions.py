@@ -8,9 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from giveortake.answers.printable import printable
-from giveortake.cli.ledger import print_failures, promised, standings
+from giveortake.cli.ledger import print_failures, standings
 from giveortake.cli.session_options import promise
 from giveortake.errors import NotFound
+from giveortake.ledger.listings import promised
 
 if TYPE_CHECKING:
     import argparse

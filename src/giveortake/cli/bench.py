@@ -43,12 +43,19 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="which benchmarks to run, all if none is named; `report` writes docs/results.md",
     )
     parser.add_argument(
-        "--minutes", metavar="M", type=float, default=9.0, help="how long `report` may take; 9 unless stated"
+        "--minutes",
+        metavar="M",
+        type=float,
+        default=9.0,
+        help="how long `report` may measure; 9 unless stated, 0 to write the pages from what was saved",
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="`report` measures nothing again that was measured within twelve hours"
     )
     parser.add_argument("--list", action="store_true", help="say which benchmarks there are, and run none")
     parser.add_argument("--crash", action="store_true", help="kill writers of a ledger, a thousand times on each store")
     parser.add_argument("--quick", action="store_true", help="less work and fewer repetitions")
-    parser.add_argument("--save", action="store_true", help="append the results to benchmarks/results/NAME.jsonl")
+    parser.add_argument("--save", action="store_true", help="write the results to benchmarks/results/NAME.json")
     parser.add_argument(
         "--peer-python",
         metavar="PATH",
@@ -65,7 +72,7 @@ COMMAND = Command(
     description="Run benchmarks: medians of several rounds, in which ours, the peer and the floor take turns.",
     examples=(
         "giveortake bench --list",
-        "giveortake bench report --minutes 9",
+        "giveortake bench report --minutes 9 --resume",
         "giveortake bench noise --peer-python ~/opendp/bin/python --save",
     ),
     add_arguments=_add_arguments,

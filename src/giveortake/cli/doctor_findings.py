@@ -247,6 +247,9 @@ def _configuration(place: str) -> Iterator[Finding]:
             yield Finding("configuration", where, "ill", f"{printable(lost[0])} cannot be read", "mend source =")
         else:
             yield Finding("configuration", where, "well", f"protects {section.said['unit']}")
+            if section.said["unit"] != "row" and section.said.get("rows_per_person") is None:
+                told = "says nothing about rows_per_person, so every question has to state how much of a person counts"
+                yield Finding("configuration", f"{where}: caps", "absent", told, "docs/how-to-caps.md")
         for file in files_of(section.said["source"])[: section.ledger is None]:
             ledgers[usual_ledger(file), section.mark] = None
         if section.ledger not in {None, MEMORY}:

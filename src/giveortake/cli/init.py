@@ -83,6 +83,8 @@ def draft(
 #   giveortake quote {file} 'SELECT COUNT(*) AS n FROM {_in_sql(name)}' --epsilon 0.1 --rows-per-person 10
 # (without --rows-per-person if unit = "row", or if it is said below). Which number is good can be found, at a price:
 #   giveortake profile {file} --epsilon 0.1 --most-rows 1000
+# Let analysts in before that if their budgets have a delta: what you ask yourself fixes how the rest of delta is used.
+# What is said below about columns holds from the first answer on; another word about them is another table.
 
 [{name}]
 source = {quoted(source)}

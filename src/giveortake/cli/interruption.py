@@ -62,7 +62,8 @@ def charged_since(arguments: argparse.Namespace, started: str) -> str:
     """Whether the ledger holds a charge for a question that was interrupted, in words; read from the ledger itself."""
     from giveortake import ledger as ledgers  # noqa: PLC0415 (these take a moment that most calls do not need)
     from giveortake.cli import session_options  # noqa: PLC0415 (as above)
-    from giveortake.cli.ledger import price, relations  # noqa: PLC0415 (as above)
+    from giveortake.cli.ledger import relations  # noqa: PLC0415 (as above)
+    from giveortake.ledger.listings import price  # noqa: PLC0415 (as above)
     from giveortake.session.ledgers_beside import MEMORY  # noqa: PLC0415 (as above)
 
     try:

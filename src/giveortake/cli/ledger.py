@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict
 from fractions import Fraction
 from math import floor
@@ -19,11 +18,9 @@ from giveortake.answers.printable import printable
 from giveortake.cli import ledger_upkeep as upkeep
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.ledger_paths import require_ledger
-from giveortake.errors import GiveOrTakeError
 from giveortake.exact import shown
 from giveortake.ledger.entries import canonical
-from giveortake.ledger.promises import promise_from_json
-from giveortake.privacy.events import event_from_json
+from giveortake.ledger.listings import minute, promised, summary
 
 if TYPE_CHECKING:
     import argparse
@@ -89,18 +86,28 @@ def standings(ledger: Ledger, levels: list[Standing]) -> Table:
     table = Table(pad_edge=False, box=None)
     table.add_column("level", no_wrap=True)
     table.add_column("name", overflow="fold", min_width=_NARROWEST)
-    table.add_column("protects", overflow="fold", min_width=_NARROWEST)
-    for heading in ("budget", "used"):
+    protected = {printable(level.unit.column or "row") for level in levels}
+    if len(protected) > 1:
+        table.add_column("protects", overflow="fold", min_width=_NARROWEST)
+    given_away = any(level.given for level in levels)
+    for heading in ("budget", "spent"):
         table.add_column(heading, no_wrap=True)
-    table.add_column("left", justify="right", no_wrap=True)
+    for heading in (*(["given"] if given_away else []), "left"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for level in levels:
-        whom = Text(printable(level.unit.column or "row"))
-        if level.share is None:
-            table.add_row(level.kind, Text(printable(level.name)), whom, "of its people", "", "")
+        named = [Text(level.kind), Text(printable(level.name))]
+        named += [Text(printable(level.unit.column or "row"))] if len(protected) > 1 else []
+        if level.own is None:
+            table.add_row(*named, "of its people", "")
             continue
-        bar = Text(_bar(level.share), style="red" if level.share == 1 else "cyan")
+        bar = Text(_bar(level.own), style="red" if level.own == 1 else "cyan")
+        given = [f"{floor(100 * level.given)} %" if level.given else ""] if given_away else []
         left = "closed" if level.closed else _left(ledger.affordable(level))
-        table.add_row(level.kind, Text(printable(level.name)), whom, Text(promised(level.budget)), bar, left)
+        table.add_row(*named, Text(promised(level.budget)), bar, *given, left)
+    whom_all = f"each {next(iter(protected))} is protected" if len(protected) == 1 else ""
+    spent = "spent: by questions of one's own; given: to analysts, used or not" if given_away else ""
+    table.caption = Text("\n".join(filter(None, (whom_all, spent))))
+    table.caption_justify = "left"
     return table
 
 
@@ -116,15 +123,6 @@ def print_failures(out: Console, found: list[Allowance]) -> None:
         grid.add_row(Text(f"  {asker}"), f"{counted}: at most {float(each.bits):.1f} bits that no ε covers")
     out.print("[bold]Questions that failed[/]  for lack of memory, time or disk (docs/sharp-edges.md)")
     out.print(grid)
-
-
-def promised(budget: object) -> str:
-    """A budget's numbers, without the sentence around them.
-
-    >>> promised(gt.PureDP("0.5")), promised(gt.ApproxDP(1, "1e-6"))
-    ('ε = 0.5', 'ε = 1, δ = 1e-6')
-    """
-    return str(budget).partition(" (")[0]
 
 
 def _draw_burn_down(out: Console, levels: list[Standing], used: dict[int, list[tuple[int, Fraction]]]) -> None:
@@ -153,10 +151,11 @@ def relations(history: list[Entry]) -> dict[str, Neighbours]:
 
 def entries(history: list[Entry], width: int, neighbours: Mapping[str, Neighbours]) -> Table:
     """Entries, one line each, cut to the width."""
-    rows = [
-        (str(entry.number), entry.at[:16].replace("T", " "), entry.kind, printable(_summary(entry, neighbours)))
-        for entry in history
-    ]
+
+    def told(entry: Entry) -> str:
+        return summary(entry, neighbours.get(entry.content.get("dataset", ""), "add-remove"))
+
+    rows = [(str(entry.number), minute(entry.at), entry.kind, printable(told(entry))) for entry in history]
     table = Table(pad_edge=False, box=None)
     for name in ("entry", "at", "kind"):
         table.add_column(name, no_wrap=True)
@@ -168,64 +167,6 @@ def entries(history: list[Entry], width: int, neighbours: Mapping[str, Neighbour
     for row in rows:
         table.add_row(*row[:3], Text(row[3] if len(row[3]) <= room else f"{row[3][: room - 1]}…"))
     return table
-
-
-def _summary(entry: Entry, neighbours: Mapping[str, Neighbours]) -> str:
-    content = entry.content
-    match entry.kind:
-        case "ledger":
-            return "begun"
-        case "reserved":
-            who = "" if content["analyst"] is None else f"{content['analyst']} asks "
-            asked = str(content.get("asked", "")).replace(f" in {content['dataset']}", "")
-            is_free = not content["levels"]  # it was asked before, and nobody is charged
-            cost = "free, asked before" if is_free else price(content["event"], neighbours[content["dataset"]])
-            return f"{who}{content['dataset']}: {cost}{', ' if asked else ''}{asked}"
-        case "settled":
-            return f"the answer to entry {content['reservation']}"
-        case "drawn":
-            return f"draw {content['place'] + 1} for entry {content['reservation']}"
-        case "population":
-            return f"{content['name']}: {promised(promise_from_json(content['budget']))}"
-        case "dataset":
-            return f"{content['name']}, of the population {content['population']}"
-        case "analyst":
-            cap = "" if content["budget"] is None else f", up to {promised(promise_from_json(content['budget']))}"
-            return f"{content['name']} may ask {', '.join(content['datasets'])}{cap}"
-        case "declared":
-            return f"{content['name']}: domains declared, version {content['version']}"
-        case "version":
-            return f"{content['name']}, version {content['version']}"
-        case _:
-            return str(content.get("reason") or content.get("analyst") or "")
-
-
-def price(event: dict[str, Any], neighbours: Neighbours) -> str:
-    """What a charge promises by itself, or what ran if that has no short form.
-
-    >>> price({"event": "laplace", "version": 1, "noise_multiplier": "10/1"}, "add-remove")
-    'ε = 0.1'
-    """
-    with suppress(GiveOrTakeError):
-        return promised(event_from_json(json.dumps(event)).guarantee(neighbours=neighbours))
-    return _event(event)
-
-
-def _event(event: dict[str, Any]) -> str:
-    """What ran, in a few words.
-
-    >>> _event({"event": "laplace", "version": 1, "noise_multiplier": "10/1"})
-    'laplace, noise multiplier 10'
-    """
-    words = [str(event["event"])]
-    for name, value in event.items():
-        if isinstance(value, list):
-            words.append(f"{len(value)} {name}")
-        elif isinstance(value, dict):
-            words.append(f"{name} {_event(value)}")
-        elif name not in {"event", "version"}:
-            words.append(f"{name.replace('_', ' ')} {str(value).removesuffix('/1')}")
-    return ", ".join(words)
 
 
 def sparkline(points: list[Fraction]) -> str:
@@ -267,6 +208,8 @@ def _as_json(ledger: Ledger, levels: list[Standing], used: dict[int, list[tuple[
                 "budget": None if level.budget is None else repr(level.budget),
                 "spent": _exact(level.spent),
                 "remaining": _exact(level.remaining),
+                "given": _exact(level.given),
+                "own": _exact(level.own),
                 "closed": level.closed,
                 "analysts": "allotted" if level.allotted else "pooled",
                 "allotments": [repr(each) for each in level.allotments],

@@ -12,7 +12,6 @@ from rich.text import Text
 from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
-from giveortake.cli.translations import in_commands
 from giveortake.cli.wording import in_options
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stdout.write(json.dumps(_as_json(profile), ensure_ascii=False) + "\n")
         else:
             for line in str(profile).splitlines():
-                terminal().print(Text(printable(in_commands(line))))
+                terminal().print(Text(printable(line)))
     return 0
 
 

@@ -14,7 +14,6 @@ from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.progress import progress
-from giveortake.cli.translations import in_commands
 from giveortake.cli.wording import in_options
 from giveortake.exact import shown
 from giveortake.session.pages import cost_of, quote_facts, shown_margin
@@ -54,7 +53,7 @@ def show(out: Console, session: Session, quote: Quote) -> None:
     out.print()
     facts = Table.grid(padding=(0, 2))
     for label, text in _facts(session, quote):
-        facts.add_row(Text(label, style="bold"), Text(printable(in_commands(text))))
+        facts.add_row(Text(label, style="bold"), Text(printable(text)))
     out.print(facts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,28 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.demo:
         return _demo(arguments, out)
     found = settings.Settings.read(arguments.file, **_instead(arguments))
-    running.serve(found, announce=lambda address: out.print(f"serving {', '.join(found.datasets)} at {address}"))
+
+    def announce(address: str) -> None:
+        out.print(f"serving {', '.join(found.datasets)} at {address}", markup=False)  # last on its line, for programs
+        out.print(f"tokens: giveortake admin token issue --ledger {found.ledger}", soft_wrap=True, markup=False)
+        if not is_local(found.host):
+            out.print("[yellow]over plain HTTP others can read tokens on the way, and browsers keep none:[/]")
+            out.print("put a proxy with TLS before it (docs/deploy.md)", markup=False)
+
+    running.serve(found, announce=announce)
     return 0
+
+
+def is_local(host: str) -> bool:
+    """Whether an address is reached from this machine alone.
+
+    >>> is_local("127.0.0.1"), is_local("localhost"), is_local("0.0.0.0"), is_local("data.example.org")
+    (True, True, False, False)
+    """
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _demo(arguments: argparse.Namespace, out: Console) -> int:

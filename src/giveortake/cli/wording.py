@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from giveortake.advice import on
 from giveortake.answers.cap_terms import CAP_TERMS
 from giveortake.answers.spend_terms import TERMS
-from giveortake.cli.translations import in_commands
-from giveortake.errors import BudgetExceeded, GiveOrTakeError
+from giveortake.errors import GiveOrTakeError
 
 if TYPE_CHECKING:
     import argparse
@@ -39,11 +39,7 @@ def in_options(arguments: argparse.Namespace) -> Iterator[None]:
     try:
         yield
     except GiveOrTakeError as error:
-        hint = error.hint
-        if isinstance(error, BudgetExceeded) and "ledger." not in (hint or ""):
-            hint = (
-                f"{hint or ''}, with `giveortake admin budget change`; `giveortake ledger show PATH` says what is left"
-            )
+        hint = on(error.hint, "command")
         given = [name for name in known if getattr(arguments, name, None) or "is missing" in error.message]
         hint = None if hint is None else _in_options(hint, known)
         GiveOrTakeError.__init__(error, _in_options(error.message, given or ["epsilon"]), hint=hint)
@@ -53,7 +49,7 @@ def in_options(arguments: argparse.Namespace) -> Iterator[None]:
 def _in_options(text: str, known: Sequence[str]) -> str:
     """Python's arguments as options.
 
-    >>> _in_options('epsilon = None is missing: say it', TERMS), _in_options('epsilon="0.1", or margin=50', TERMS)
+    >>> _in_options('epsilon is missing: say it', TERMS), _in_options('epsilon="0.1", or margin=50', TERMS)
     ('--epsilon is missing: say it', '--epsilon 0.1, or --margin 50')
     >>> _in_options("pass n=, or state epsilon=", TERMS), _in_options('name="sales 2"', CUSTODIANS)
     ('pass --n, or state --epsilon', '--name "sales 2"')
@@ -63,14 +59,13 @@ def _in_options(text: str, known: Sequence[str]) -> str:
     if "domain" in known and text.startswith("write bounds (0, 500)"):
         return _DECLARED
     names = "|".join(sorted(known, key=len, reverse=True))
-    text = in_commands(text)
     text = re.sub(r"answer\(…, ([^)]*)\)", r"\1", text)
     if "domain" in known:
         text = re.sub(r"^domains\['([^']*)'\](?:\.\w+)?", r"--domain \1", text)
         text = re.sub(r"^domains = ", "--domain = ", text)
         text = text.replace("unit=gt.ROW", "--unit row")
         text = text.replace("the custodian declares its domain", f"its domain is declared, {_DECLARED}")
-    text = re.sub(rf"^({names}) = None is missing", lambda found: f"{_option(found[1])} is missing", text)
+    text = re.sub(rf"^({names}) is missing", lambda found: f"{_option(found[1])} is missing", text)
     text = re.sub(rf"^({names}) = ", lambda found: f"{_option(found[1])} = ", text)
 
     def as_option(found: re.Match[str]) -> str:

@@ -25,7 +25,10 @@ class Connection:
     def __init__(self, url: str, token: str, timeout: float) -> None:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or parts.hostname is None:
-            raise InvalidParameter("url", HIDDEN, "is not the address of a service", hint="https://data.example.org")
+            raise InvalidParameter(
+                "url", HIDDEN, "is not the address of a service", hint="it begins with http:// or https://"
+            )
+        token = token.strip()  # files end with a line break
         if not token or not token.isascii() or not token.isprintable():
             raise InvalidParameter("token", HIDDEN, "is not a token", hint="the custodian issues them")
         if not 0 < timeout < float("inf"):

@@ -13,6 +13,7 @@ from giveortake.client.connection import Connection
 from giveortake.client.query import RemoteQuery, answer_of, new_key, said_terms
 from giveortake.client.workload import RemoteWorkload
 from giveortake.errors import InvalidParameter, NotFound
+from giveortake.ledger.listings import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.documents import question_to_json
 from giveortake.privacy.documents import fraction, promise_from_json
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from giveortake.answers.cap_terms import AskTerms
     from giveortake.answers.spend_terms import SpendTerms
     from giveortake.exact import Number
-    from giveortake.ledger import Entry, ReleaseRecord
+    from giveortake.ledger import ReleaseRecord
     from giveortake.plan import Question
     from giveortake.privacy import Guarantee
     from giveortake.session.profile import Profile
@@ -170,12 +171,23 @@ class RemoteSession:
         document = self.post("profile", {**said, **more, "key": key or new_key()})
         return profile_of(document, self._origin.uncapped[document["table"]])
 
+    def profiles(self, table: str | None = None) -> list[Profile]:
+        """The profiles of a table that were paid for, the newest first; all as they were, and free."""
+        name = self._named(table)
+        found = self.get("profiles")["profiles"]
+        return [profile_of(each, self._origin.uncapped[name]) for each in found if each["table"] == name]
+
     # -- the budget ---------------------------------------------------------------------------------------------
 
     @property
     def spent(self) -> Any:
-        """How much of the budget is used."""
+        """How much of the budget is used: by questions, and of a custodian's also what was `given` to analysts."""
         return amount_of(self.get("budget")["spent"])
+
+    @property
+    def given(self) -> Fraction:
+        """Which part of the budget the custodian has given to analysts, used or not; 0 of an analyst's own."""
+        return fraction(self.get("budget")["given_exactly"])
 
     @property
     def remaining(self) -> Any:
@@ -190,9 +202,9 @@ class RemoteSession:
 
     # -- what was asked -----------------------------------------------------------------------------------------
 
-    def history(self, after: int | None = None, limit: int | None = None) -> list[Entry]:
+    def history(self, after: int | None = None, limit: int | None = None) -> History:
         """What the ledger says of the asker, in order; after an entry's number, and at most so many, if said."""
-        found: list[Entry] = []
+        found = History(neighbours=self.budget.neighbours)
         more, most = True, sys.maxsize if limit is None else limit
         while more and len(found) < most:
             last = found[-1].number if found else after or 0
@@ -201,12 +213,10 @@ class RemoteSession:
             more = page["more"]
         return found
 
-    def releases(
-        self, after: str | None = None, limit: int = 100, *, newest_first: bool = False
-    ) -> list[ReleaseRecord]:
+    def releases(self, after: str | None = None, limit: int = 100, *, newest_first: bool = False) -> Releases:
         """What was asked and paid for, the oldest first; `after` is the id of the last one that was seen."""
         order = "newest" if newest_first else None
-        found: list[ReleaseRecord] = []
+        found = Releases()
         while len(found) < limit:
             page = self.get("releases", after=after, limit=min(limit - len(found), _PAGE), order=order)
             found += map(release_of, page["releases"])
@@ -239,6 +249,8 @@ class RemoteSession:
         self, release_id: str, *, place: int | None = None, key: str | None = None, **terms: Unpack[SpendTerms]
     ) -> Answer:
         """Ask once more what was released under an id, and combine all answers."""
+        if not isinstance(release_id, str):
+            raise InvalidParameter("release_id", release_id, "is no id", hint="answer.release_id, or answer.refine(…)")
         body = {"terms": said_terms(terms), "key": key or new_key()}
         path = ("datasets", self.name, "releases", release_id, "refine")
         return self.answered(self._connection.post(*path, body=body, place=place), place)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,11 @@ from giveortake.server.settings import Settings
 from giveortake.wire.causes import refusal_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from giveortake.server.service import Service
 
-_OFF = "no folder is allowed to be looked into"
+_OFF = "is missing: no folder may be looked into"
 _HINT = 'folders = ["incoming"] in [server] of the configuration, and a restart'
 
 
@@ -44,13 +47,13 @@ async def add(call: Call) -> Result:
     async with call.service.adding:
         name: str = call.body["name"]
         if name in call.service.pools:
-            raise refusal(InvalidParameter("name", name, "is taken", hint="choose another"))
+            raise refusal(call, InvalidParameter("name", name, "is taken", hint="choose another"))
         made = await _looked(call, "section", **call.body)
         by = f"token {call.who.token}"
         try:
             await _served(call.service, name, made["toml"], by)
         except GiveOrTakeError as error:
-            raise refusal(error) from None
+            raise refusal(call, error) from None
         return {"name": name, "toml": made["shown"], "served": True}
 
 
@@ -63,10 +66,13 @@ async def _served(service: Service, name: str, section: str, by: str) -> None:
     try:
         Settings.read(draft)  # the same ledger, and everything known
         first = await _opened({**service.settings.session_task(name), "toml": str(draft), "by": by}, name)
-        if toml.read_text(encoding="utf-8") != before:
+        with _alone(toml):  # another service of this configuration may be adding one too
+            changed = toml.read_text(encoding="utf-8") != before
+            if not changed:
+                draft.replace(toml)
+        if changed:
             await first.end()
             raise SameTable("the configuration was changed meanwhile", hint="look at it, and add the table once more")
-        draft.replace(toml)
     finally:
         with suppress(FileNotFoundError):
             draft.unlink()
@@ -80,6 +86,17 @@ async def _opened(task: dict[str, Any], name: str) -> Worker:
     except WorkerFailed as failed:
         said = failed.message.replace(task["toml"], "the configuration")
         raise InvalidParameter("table", name, f"cannot be opened: {said}", hint=failed.hint) from None
+
+
+@contextmanager
+def _alone(toml: Path) -> Iterator[None]:
+    """Keep other services from changing the configuration for a moment."""
+    folder = os.open(toml.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def _written_beside(toml: Path, content: str) -> Path:
@@ -96,16 +113,16 @@ def _written_beside(toml: Path, content: str) -> Path:
 async def _looked(call: Call, operation: str, **arguments: Any) -> dict[str, Any]:
     """What a process of its own finds in the folders."""
     if not call.service.settings.folders:
-        raise refusal(InvalidParameter("folders", None, _OFF, hint=_HINT))
+        raise refusal(call, InvalidParameter("folders", None, _OFF, hint=_HINT))
     try:
-        return await call.service.ask_tables(operation, **arguments)
+        return await call.service.ask_tables(operation, face=call.face, **arguments)
     except WorkerFailed as failed:
-        raise refusal(failed) from None
+        raise refusal(call, failed) from None
 
 
-def refusal(error: GiveOrTakeError) -> Refused:
+def refusal(call: Call, error: GiveOrTakeError) -> Refused:
     """An error of ours, as it leaves."""
-    return Refused(*refusal_of(error))
+    return Refused(*refusal_of(error, call.face))
 
 
 _FILE = text(1000)

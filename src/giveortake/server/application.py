@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
+    from giveortake.advice import Face
     from giveortake.server.log import Log
     from giveortake.server.refusals import Headers
     from giveortake.server.routes import Principal, Result, Route
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 class _Trail:
     """What becomes known of a request on its way, for the log: no content."""
 
+    is_browsing: bool = False
     route: Route | None = None
     principal: Principal | None = None
     path: dict[str, str] = field(default_factory=dict)
@@ -64,15 +66,14 @@ class Application:
             return
         if scope["type"] != "http":
             return  # no WebSockets
-        started, trail = time.monotonic(), _Trail()
+        started, trail = time.monotonic(), _Trail(is_browsing=_is_browsing(scope))
         try:
-            headers, body, trail.status = await self._handled(scope, receive, trail)
+            headers, body, trail.status = await self._handled(scope, receive, trail, started)
         except Refused as refused:
             headers, body, trail.status = self._refused(refused, trail)
         except Exception as error:  # noqa: BLE001 (told by its class alone)
             self.service.metrics.lose(f"front: {type(error).__name__}")
             headers, body, trail.status = self._refused(Refused("internal"), trail)
-        await self._wait(trail, started)
         seconds = time.monotonic() - started
         name = "other" if trail.route is None else trail.route.name
         self.service.metrics.count(name, trail.status, seconds)
@@ -88,7 +89,9 @@ class Application:
         await send({"type": "http.response.start", "status": trail.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    async def _handled(self, scope: Scope, receive: Receive, trail: _Trail) -> tuple[Headers, bytes, int]:
+    async def _handled(
+        self, scope: Scope, receive: Receive, trail: _Trail, started: float
+    ) -> tuple[Headers, bytes, int]:
         route, trail.path, methods = self._found(scope)
         trail.route = route
         guard = self._guard
@@ -105,6 +108,7 @@ class Application:
         try:
             return _sent(await self._answered(route, trail, scope, receive))
         finally:
+            await self._wait(trail, started)  # before anybody can notice that there is room for another request
             guard.in_flight.leaves(principal.token)
 
     async def _answered(self, route: Route, trail: _Trail, scope: Scope, receive: Receive) -> Result:
@@ -115,7 +119,10 @@ class Application:
             trail.dataset = path["dataset"]
         query = self._guard.query(route, scope)
         body = await self._guard.body(route, scope, receive)
-        return await route.handler(Call(self.service, principal, path, query, body))
+        if route.body is not None and principal is not None:
+            await self._guard.require_still(scope)
+        face: Face = "console" if route.page else "python"
+        return await route.handler(Call(self.service, principal, path, query, body, face))
 
     def _found(self, scope: Scope) -> tuple[Route | None, dict[str, str], list[str]]:
         """The route of a request; if there is none, the methods that the path knows."""
@@ -130,7 +137,8 @@ class Application:
 
     def _refused(self, refused: Refused, trail: _Trail) -> tuple[Headers, bytes, int]:
         trail.cause = refused.cause.name
-        if trail.route is not None and trail.route.page and self._page_refusal is not None:
+        is_page = trail.is_browsing or (trail.route is not None and trail.route.page)
+        if is_page and self._page_refusal is not None:
             return _sent(self._page_refusal(refused, trail.principal))
         headers, body = refusal_bytes(refused.cause, document=refused.document)
         return headers, body, refused.cause.status
@@ -145,6 +153,18 @@ class Application:
         if leaves.is_overrun:
             self.service.metrics.overruns[trail.dataset or ""] += 1
         await asyncio.sleep(max(0.0, leaves.at - time.monotonic()))
+
+
+def _is_browsing(scope: Scope) -> bool:
+    """Whether somebody opens this address in a browser, where a refusal is a page; programs are told in JSON.
+
+    Browsers say so of their own accord. Old ones ask for HTML, as some programs do too: below /v1/ they get JSON.
+    """
+    headers = dict(scope["headers"])
+    mode = headers.get(b"sec-fetch-mode")
+    if mode is not None:
+        return bool(mode == b"navigate")
+    return b"text/html" in headers.get(b"accept", b"") and not scope["path"].startswith("/v1/")
 
 
 def _sent(result: Result) -> tuple[Headers, bytes, int]:

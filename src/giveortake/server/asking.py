@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 from giveortake.server import shapes
@@ -80,6 +81,11 @@ async def profile(call: Call) -> Result:
     return await call.service.ask(call, "profile", slow=True, terms=terms, key=call.body["key"])
 
 
+async def profiles(call: Call) -> Result:
+    """Those that the asker has paid for."""
+    return await call.service.ask(call, "profiles")
+
+
 async def history(call: Call) -> Result:
     """What the ledger says of the asker."""
     return await call.service.ask(call, "history", after=call.query.get("after", 0), limit=call.query.get("limit", 100))
@@ -141,7 +147,7 @@ async def _file(call: Call, operation: str, **arguments: Any) -> Result:
 
 
 def _at(call: Call, name: str) -> Call:
-    return Call(call.service, call.principal, {"dataset": name}, call.query, call.body)
+    return replace(call, path={"dataset": name})
 
 
 def _question(call: Call) -> dict[str, Any]:
@@ -238,6 +244,10 @@ ROUTES = (
         body=_PROFILE,
         result=OBJECT,
         touches=True,
+    ),
+    Route(
+        *("GET", f"{_AT}/profiles", "analyst", "profiles that the asker has paid for, again; free", profiles),
+        result=of("profiles", profiles=listed(OBJECT)),
     ),
     Route(
         *("GET", f"{_AT}/history", "analyst", "what the ledger says of the asker", history),

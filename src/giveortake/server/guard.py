@@ -7,7 +7,7 @@ Each step refuses in one shape, with words of our own.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 from urllib.parse import parse_qsl
 
@@ -15,6 +15,7 @@ from giveortake.server import strict_json
 from giveortake.server.limits import InFlight, Rate
 from giveortake.server.refusals import Refused, malformed
 from giveortake.server.schemas import Misshapen, require
+from giveortake.server.settings import WRONG_TOKENS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 MOST = 64 * 1024  # bytes of a body
 _COOKIE = "giveortake"
 _LONGEST_TOKEN = 200
-_WRONG_TOKENS = (0.2, 20.0)  # each second, and at once, from one address
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 
@@ -45,14 +45,20 @@ class Guard:
     service: Service
     tokens: Rate
     in_flight: InFlight
-    wrong: Rate = field(default_factory=lambda: Rate(*_WRONG_TOKENS))
+    wrong: Rate
     patience: float = 10.0
 
     @classmethod
     def of(cls, service: Service, settings: Settings) -> Guard:
-        """The guard as it is configured."""
-        rate = Rate(settings.requests_per_second, settings.burst)
-        return cls(service, rate, InFlight(settings.in_flight), patience=settings.patience)
+        """The guard as it is configured.
+
+        Guarantee: of as many fronts as the configuration says, each has its part of every limit, so that all together
+        let through no more than one would, however a proxy spreads requests.
+        """
+        parts = settings.fronts
+        rates = ((settings.requests_per_second, settings.burst), WRONG_TOKENS)
+        tokens, wrong = (Rate(each_second / parts, burst / parts) for each_second, burst in rates)
+        return cls(service, tokens, InFlight(settings.in_flight // parts), wrong, settings.patience)
 
     # -- who --------------------------------------------------------------------------------------------------------
 
@@ -80,6 +86,12 @@ class Guard:
         if not self.tokens.takes(found.token):
             raise Refused("too_many")
         return found
+
+    async def require_still(self, scope: Scope) -> None:
+        """Refuse whoever was revoked while their body was read, which may take as long as we are patient."""
+        token, _ = token_of(headers_of(scope), cookie_name(self.service.settings))
+        if token is None or await self.service.authenticate(token) is None:
+            raise Refused("unauthenticated")
 
     @staticmethod
     def require_role(route: Route, principal: Principal) -> None:

@@ -3,40 +3,77 @@
 from __future__ import annotations
 
 import datetime as dt
+import fcntl
 import json
-import logging
-from logging.handlers import RotatingFileHandler
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, final
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_SIZE = 10_000_000  # bytes of one file
-_FILES = 10
+SIZE = 10_000_000  # bytes of one file
+FILES = 10  # that are kept besides
 
 
 @final
 class Log:
-    """Lines in a file that is begun anew when it is large; nowhere if there is no file."""
+    """Lines in a file that is begun anew when it is large; nowhere if there is no file.
+
+    Several services may write to one file: each line is appended by one call, and who begins a new file holds a lock.
+    """
 
     def __init__(self, path: Path | None) -> None:
-        self._handler: logging.Handler | None = None
-        if path is not None:
-            self._handler = RotatingFileHandler(path, maxBytes=_SIZE, backupCount=_FILES, encoding="utf-8", delay=True)
+        self._path = path
+        self._file: int | None = None
 
     def request(self, route: str, *, status: int, seconds: float, **known: str | None) -> None:
         """A request is done. The route is ours, and so is the cause: nothing of what was sent is in it."""
         self.say("request", route=route, status=status, milliseconds=round(1000 * seconds, 1), **known)
 
     def say(self, what: str, **known: Any) -> None:
-        """Something happened."""
-        if self._handler is None:
+        """Something happened. A disk that takes no more lines keeps nobody from asking."""
+        if self._path is None:
             return
         now = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
-        line = json.dumps({"at": now, "what": what, **{name: each for name, each in known.items() if each is not None}})
-        self._handler.emit(logging.LogRecord("giveortake", logging.INFO, "", 0, line, None, None))
+        line = {"at": now, "front": os.getpid(), "what": what}
+        line |= {name: each for name, each in known.items() if each is not None}
+        with suppress(OSError):
+            os.write(self._opened(self._path), json.dumps(line).encode() + b"\n")
 
     def close(self) -> None:
         """Let go of the file."""
-        if self._handler is not None:
-            self._handler.close()
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _opened(self, path: Path) -> int:
+        """The file at the path, as long as it is not too large: whoever finds that it is begins a new one."""
+        if self._file is not None and _is_at(self._file, path):
+            if os.fstat(self._file).st_size < SIZE:
+                return self._file
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return self._file  # somebody else begins a new one, and nobody waits for them
+            if _is_at(self._file, path):  # nobody else was faster
+                _move_up(path)
+        self.close()
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+        return self._file
+
+
+def _is_at(file: int, path: Path) -> bool:
+    """Whether an open file is the one at a path, and was not moved away."""
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _move_up(path: Path) -> None:
+    """Number the files that are kept anew, so that the path is free; the oldest is gone."""
+    for number in range(FILES - 1, 0, -1):
+        with suppress(FileNotFoundError):
+            path.with_name(f"{path.name}.{number}").replace(path.with_name(f"{path.name}.{number + 1}"))
+    path.replace(path.with_name(f"{path.name}.1"))

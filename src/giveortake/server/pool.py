@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
+import time
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, final
 
+from giveortake.advice import Advice
 from giveortake.errors import GiveOrTakeError
+from giveortake.ledger.paces import beat
 from giveortake.server import pipes
 from giveortake.server.refusals import Refused
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 _STARTED_IN = 600.0  # seconds, for loading a large table
 _LONGEST_PAUSE = 30.0  # seconds between attempts to start one
+_LOST = {"deadline": "deadline", "worker_lost": "lost"}  # causes, and what the log says
 
 
 @final
@@ -58,7 +62,8 @@ class Worker:
             raise
         if "failed" in document[0]:
             await worker.end()
-            raise WorkerFailed(document[0]["failed"]["message"], hint=document[0]["failed"]["hint"])
+            failed = document[0]["failed"]
+            raise WorkerFailed(failed["message"], hint=Advice.spoken(failed["hints"]) or None)
         return worker
 
     async def ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
@@ -86,6 +91,9 @@ class Pool:
     Guarantee: whatever becomes of a worker, a question that was charged stays charged, once, and its answer is drawn
     once: reserve, draw and settle are all done in the worker, by the ledger's rules, and whoever asks again with the
     same key finds what the ledger holds. Nothing is asked twice by the pool itself.
+
+    With a `pace`, a worker that was lost over a question, or failed, is missed on a beat alone, (k − ½)·pace after it
+    was asked: rows may decide when it died, and whoever waits for a worker, or asks whether there is one, is not told.
     """
 
     name: str
@@ -95,6 +103,7 @@ class Pool:
     deadline: float
     waiting: int = 64
     on_loss: Callable[[str], None] = lambda _why: None
+    pace: float | None = None
     _idle: asyncio.Queue[Worker] = field(default_factory=asyncio.Queue, repr=False)
     _warm: list[Worker] = field(default_factory=list, repr=False)
     _all: set[Worker] = field(default_factory=set, repr=False)
@@ -153,20 +162,33 @@ class Pool:
             await self._lose(worker, "was gone")
 
     async def _asked(self, worker: Worker, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        begun, lost = time.monotonic(), ""
+        reply: tuple[dict[str, Any], bytes] = {}, b""
         try:
             async with asyncio.timeout(self.deadline):
                 reply = await worker.ask(request)
         except TimeoutError:
-            await self._lose(worker, f"{request['operation']}: deadline")
-            raise Refused("deadline") from None
+            lost = "deadline"
         except (EOFError, OSError):
-            await self._lose(worker, f"{request['operation']}: lost")
-            raise Refused("worker_lost") from None
+            lost = "worker_lost"
         except BaseException:  # cancelled: what it is doing now is nobody's any more
             await self._lose(worker, "cancelled")
             raise
-        self._idle.put_nowait(worker)
+        try:
+            if lost or reply[0].get("refused") == "internal":
+                await self._keep_pace(begun)
+        finally:
+            if lost:
+                await self._lose(worker, f"{request['operation']}: {_LOST[lost]}")
+            else:
+                self._idle.put_nowait(worker)
+        if lost:
+            raise Refused(lost)
         return reply
+
+    async def _keep_pace(self, begun: float) -> None:
+        if self.pace is not None:
+            await asyncio.sleep(beat(begun, time.monotonic(), self.pace) - time.monotonic())
 
     async def _lose(self, worker: Worker, why: str) -> None:
         self._all.discard(worker)

@@ -16,7 +16,7 @@ _LENGTH = 1024  # bytes; every refusal is a multiple of it long
 SAFE: Headers = [
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
+    (b"referrer-policy", b"same-origin"),
     (b"x-frame-options", b"DENY"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from giveortake.advice import Face
     from giveortake.server.refusals import Headers
     from giveortake.server.schemas import Schema
     from giveortake.server.service import Service
@@ -49,6 +50,7 @@ class Call:
     path: dict[str, str]
     query: dict[str, Any]
     body: dict[str, Any]
+    face: Face = "python"  # whose words a refusal uses
 
     @property
     def who(self) -> Principal:

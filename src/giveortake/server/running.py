@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -54,6 +54,8 @@ async def running(settings: Settings) -> AsyncIterator[tuple[str, Service]]:
         try:
             while not server.started and not serving.done():
                 await asyncio.sleep(0.01)
+            if serving.done():  # another service, bound at the same time, listens there by now
+                raise _taken(settings, serving.exception())
             host, port = listening.getsockname()[:2]
             log.say("started", datasets=list(settings.datasets))
             yield f"http://{f'[{host}]' if ':' in host else host}:{port}", service
@@ -61,7 +63,8 @@ async def running(settings: Settings) -> AsyncIterator[tuple[str, Service]]:
             log.say("stopping")
             service.draining = True
             server.should_exit = True
-            await serving
+            with suppress(OSError):  # which was told above
+                await serving
     finally:
         await service.close()
         log.close()
@@ -104,7 +107,10 @@ def _listening(settings: Settings) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(family[4])
     except OSError as error:
-        raise NotFound(
-            f"cannot listen at {settings.host}:{settings.port}: {error.strerror}", hint="--port 0 takes a free one"
-        ) from None
+        raise _taken(settings, error) from None
     return listening
+
+
+def _taken(settings: Settings, error: BaseException | None) -> NotFound:
+    why = error.strerror if isinstance(error, OSError) else type(error).__name__
+    return NotFound(f"cannot listen at {settings.host}:{settings.port}: {why}", hint="--port 0 takes a free one")

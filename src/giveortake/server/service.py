@@ -132,14 +132,15 @@ class Service:
             raise Refused("not_found")
         analyst, key = call.who.analyst, arguments.get("key")
         try:
-            return await self.pools[name].ask(operation, slow=slow, analyst=analyst, **arguments)
+            return await self.pools[name].ask(operation, slow=slow, analyst=analyst, face=call.face, **arguments)
         except Refused as refused:
             if key is not None and refused.cause.name in _ENDED:
-                await asyncio.shield(self._count_failure(analyst, key))  # written even if nobody waits any more
+                # Written even if nobody waits any more; the pool has kept the pace.
+                await asyncio.shield(self._count_failure(analyst, key))
             raise
 
     async def _count_failure(self, analyst: str | None, key: str) -> None:
-        """Have it written that what was charged under a key failed, however often that has to be tried."""
+        """Have it written that what was charged under a key failed, however often that is tried."""
         while True:
             try:
                 await self.clerks.ask("fail", analyst=analyst, key=key)
@@ -153,7 +154,7 @@ class Service:
     async def ask_clerk(self, call: Call, operation: str, *, slow: bool = False, **arguments: Any) -> dict[str, Any]:
         """What a clerk replies; the act is written down with who did it."""
         document, _ = await self.clerks.ask(
-            operation, slow=slow, by=f"token {call.who.token}", analyst=call.who.analyst, **arguments
+            operation, slow=slow, by=f"token {call.who.token}", analyst=call.who.analyst, face=call.face, **arguments
         )
         return document
 
@@ -179,4 +180,5 @@ def _pool(settings: Settings, name: str, metrics: Metrics) -> Pool:
         settings.seconds,
         settings.waiting,
         on_loss=metrics.lose,
+        pace=settings.latency.get(name),
     )

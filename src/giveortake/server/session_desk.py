@@ -13,6 +13,7 @@ from giveortake.server import strict_json
 from giveortake.server.curves import curve_of
 from giveortake.server.results import formatted
 from giveortake.session.configuration import chosen, configurations
+from giveortake.session.pacing import keep_pace
 from giveortake.wire import workload_documents
 from giveortake.wire.profile_documents import profile_document
 from giveortake.wire.quote_documents import quote_document, workload_quote_document
@@ -38,6 +39,8 @@ def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
     configured = chosen(configurations(task["toml"]), task["name"])
     instead = {} if "seconds" in configured.said else {"seconds": task.get("seconds")}
     desk = SessionDesk(configured.open(**instead, by=task.get("by")))
+    if task.get("pace") is not None:
+        keep_pace(desk.session, task["pace"])
     import_module("giveortake.sql.reading")  # which the first question would have to wait for
     return {name: partial(desk.do, operation) for name, operation in OPERATIONS.items()}
 
@@ -136,6 +139,12 @@ def profile(session: Session, request: Request) -> Result:
     return profile_document(session.profile(key=request["key"], **request["terms"]))
 
 
+def profiles(session: Session, _request: Request) -> Result:
+    """Those that were paid for, of every table."""
+    tables = session.catalog.private
+    return {"profiles": [profile_document(each) for name in tables for each in session.profiles(name)]}
+
+
 # -- what was asked ---------------------------------------------------------------------------------------------------
 
 
@@ -151,6 +160,11 @@ def releases(session: Session, request: Request) -> Result:
     limit = request["limit"]
     found = session.releases(request["after"], limit + 1, newest_first=request["newest_first"])
     return {"releases": [release_document(each) for each in found[:limit]], "more": len(found) > limit}
+
+
+def release_record(session: Session, request: Request) -> Result:
+    """What the ledger says of one release."""
+    return release_document(session.release_record(request["release"]))
 
 
 def release(session: Session, request: Request) -> Result:
@@ -196,7 +210,7 @@ def _plan(said: dict[str, Any] | str) -> dict[str, Any]:
 OPERATIONS: dict[str, Callable[[Session, Request], Result]] = {
     each.__name__: each
     for each in (
-        *(describe, budget, quote, curve, answer, stream, batch, quote_workload, workload, profile),
-        *(history, releases, release, report, refine),
+        *(describe, budget, quote, curve, answer, stream, batch, quote_workload, workload, profile, profiles),
+        *(history, releases, release_record, release, report, refine),
     )
 }

@@ -15,10 +15,11 @@ from giveortake.session.ledgers_beside import MEMORY, beside
 
 _SIZE = re.compile(r"([0-9]+)\s*(MB|GB)")
 _BYTES = {"MB": 1 << 20, "GB": 1 << 30}
+WRONG_TOKENS = (0.2, 20.0)  # each second, and at once, that one address may send
 _OF_A_QUESTION = 0.8  # of the deadline of a request: a question that is too slow fails before its worker is killed
-_KNOWN = (
+KEYS = (
     *("host", "port", "workers", "spares", "clerks", "address_space", "seconds", "patience", "waiting", "latency"),
-    *("requests_per_second", "burst", "in_flight", "proxies", "log", "secure_cookies", "folders"),
+    *("requests_per_second", "burst", "in_flight", "fronts", "proxies", "log", "secure_cookies", "folders"),
 )
 
 
@@ -43,6 +44,7 @@ class Settings:
     requests_per_second: float = 20.0
     burst: float = 60.0
     in_flight: int = 8
+    fronts: int = 1  # services of this configuration, behind one proxy: each has its part of the limits
     latency: dict[str, float] = field(default_factory=dict)
     proxies: tuple[str, ...] = ()
     log: Path | None = None
@@ -71,7 +73,12 @@ class Settings:
                 )
         ((ledger, mark),) = ledgers
         said = tomllib.loads(file.read_text(encoding="utf-8")).get("server", {})
-        return cls(file.absolute(), tuple(sections), str(ledger), mark, **{**_checked(file, said, sections), **instead})
+        found = cls(
+            file.absolute(), tuple(sections), str(ledger), mark, **{**_checked(file, said, sections), **instead}
+        )
+        _require_parts(found)
+        _require_time(found)
+        return found
 
     @property
     def ledger_task(self) -> dict[str, Any]:
@@ -92,17 +99,18 @@ class Settings:
             "name": name,
             "address_space": self.address_space,
             "seconds": min(_OF_A_QUESTION * self.seconds, 1e6),  # unless the data set says something else
+            "pace": self.latency.get(name),
         }
 
 
 def _checked(file: Path, said: dict[str, Any], datasets: Any) -> dict[str, Any]:
     for name, value in said.items():
-        if name not in _KNOWN:
+        if name not in KEYS:
             raise InvalidParameter(
-                f"[server] {name}", value, "is unknown", hint=f"{meant(name, _KNOWN)}known: {', '.join(_KNOWN)}"
+                f"[server] {name}", value, "is unknown", hint=f"{meant(name, KEYS)}known: {', '.join(KEYS)}"
             )
     found = dict(said)
-    for name in ("port", "workers", "spares", "clerks", "waiting", "in_flight"):
+    for name in ("port", "workers", "spares", "clerks", "waiting", "in_flight", "fronts"):
         if name in said:
             found[name] = _number(name, said[name], whole=True, least=0 if name in {"spares", "port"} else 1)
     for name in ("seconds", "patience", "requests_per_second", "burst"):
@@ -121,6 +129,31 @@ def _checked(file: Path, said: dict[str, Any], datasets: Any) -> dict[str, Any]:
             raise InvalidParameter("[server.latency]", name, "is no data set", hint=f"known: {', '.join(datasets)}")
     found["latency"] = {name: float(_number("latency", each)) for name, each in said.get("latency", {}).items()}
     return found
+
+
+def _require_parts(settings: Settings) -> None:
+    """Refuse more fronts than a limit has parts: each of them lets at least one request through."""
+    limits = {"burst": settings.burst, "in_flight": settings.in_flight, "wrong tokens": WRONG_TOKENS[1]}
+    for name, most in limits.items():
+        if settings.fronts > most:
+            raise InvalidParameter(
+                *("[server] fronts", settings.fronts, f"are more than the limit {name} = {most:g} has parts"),
+                hint=f"fronts = {max(1, int(most))}",
+            )
+
+
+def _require_time(settings: Settings) -> None:
+    """Refuse fixed times that no question could keep: its worker has a deadline, and writes half a time late."""
+    for name, fixed in settings.latency.items():
+        if not 0 < 1.5 * fixed <= settings.seconds:
+            raise InvalidParameter(
+                *(
+                    f"[server.latency] {name}",
+                    fixed,
+                    f"is not above 0 and at most two thirds of {settings.seconds:g}, the deadline",
+                ),
+                hint=f"{name} = 2.0, or a longer [server] seconds",
+            )
 
 
 def _folders(file: Path, said: Any) -> tuple[Path, ...]:

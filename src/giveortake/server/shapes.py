@@ -52,6 +52,7 @@ BUDGET: Schema = {
 }
 
 AMOUNT = of("words", words=TEXT, exactly=maybe(TEXT))
+NUMBER_OF_BUDGET: Schema = {"type": ["number", "null"]}
 STANDING: Schema = {
     "type": "object",
     "required": ["level", "budget", "spent", "remaining", "share", "affordable"],
@@ -61,6 +62,8 @@ STANDING: Schema = {
         "spent": AMOUNT,
         "remaining": AMOUNT,
         "share": {"type": ["number", "null"]},
+        "given": {**NUMBER_OF_BUDGET, "description": "the part of the budget that was given to analysts"},
+        "own": {**NUMBER_OF_BUDGET, "description": "the part that the asker's own questions have spent"},
         "affordable": {"type": ["number", "null"]},
     },
 }

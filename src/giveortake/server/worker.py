@@ -14,6 +14,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from giveortake.advice import on_all
 from giveortake.errors import GiveOrTakeError
 from giveortake.server.pipes import packed, receive
 from giveortake.wire.causes import BY_NAME, document_of, refusal_of
@@ -35,12 +36,15 @@ def main() -> int:
     """Serve one front process until it is gone."""
     connection = socket.socket(fileno=os.dup(sys.stdin.fileno()))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the front process, which drains first
-    task, _ = receive(connection)
+    try:
+        task, _ = receive(connection)
+    except (EOFError, OSError):
+        return 0  # the front is gone already
     try:
         _limit(task)
         desk: dict[str, Operation] = import_module(_DESKS[task["kind"]]).open_desk(task)
     except GiveOrTakeError as error:
-        connection.sendall(packed({"failed": {"message": error.message, "hint": error.hint}}))
+        connection.sendall(packed({"failed": {"message": error.message, "hints": on_all(error.hint)}}))
         return 1
     connection.sendall(packed({"ready": True}))
     while True:
@@ -72,7 +76,7 @@ def _done(desk: dict[str, Operation], request: dict[str, Any]) -> tuple[bytes, b
         document, content = found if isinstance(found, tuple) else (found, b"")
         return packed({"result": document}, content), True
     except GiveOrTakeError as error:
-        cause, document = refusal_of(error)
+        cause, document = refusal_of(error, request.get("face", "python"))
         return packed({"refused": cause.name, "document": document, "kind": type(error).__name__}), True
     except MemoryError:
         return _internal("MemoryError"), False

@@ -7,10 +7,14 @@ A server turns an error into a cause and a client turns the cause into the same 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from giveortake import errors
+from giveortake.advice import FIELDS, on
 from giveortake.errors import GiveOrTakeError
+
+if TYPE_CHECKING:
+    from giveortake.advice import Face
 
 
 @final
@@ -97,11 +101,14 @@ def document_of(cause: Cause, message: str | None = None, hint: str | None = Non
     return {"error": {"cause": cause.name, "message": words[0], "hint": words[1]} | more}
 
 
-def refusal_of(error: GiveOrTakeError) -> tuple[Cause, dict[str, Any]]:
-    """The cause of an error and what is told of it."""
-    cause = cause_of(error)
+def refusal_of(error: GiveOrTakeError, face: Face = "python") -> tuple[Cause, dict[str, Any]]:
+    """The cause of an error and what is told of it, in the words of a face: those of Python, unless a page asks."""
+    cause, message = cause_of(error), error.message
+    if face == "console" and type(error) is errors.InvalidParameter and message == error.named(error.name):
+        label = FIELDS.get(error.name)
+        message = message if label is None else error.named(f"“{label}”")
     more = {told: getattr(error, name) for told, name in _FIELDS.get(cause.name, {}).items()}
-    return cause, document_of(cause, error.message, error.hint, **more)
+    return cause, document_of(cause, message, on(error.hint, face), **more)
 
 
 def error_of(content: Any) -> tuple[GiveOrTakeError, bool]:

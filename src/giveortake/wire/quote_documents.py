@@ -33,7 +33,7 @@ def workload_quote_document(quote: WorkloadQuote, standing: dict[str, Any]) -> d
 
 def quote_of(document: dict[str, Any]) -> Quote:
     """The quote that a document speaks of."""
-    left = document["left_out"]
+    left, used = document["left_out"], document["exact"]["used_after"]
     return Quote(
         cost=cost_of(document),
         spend=document["spend"],
@@ -49,6 +49,8 @@ def quote_of(document: dict[str, Any]) -> Quote:
         remarks=tuple(document["notes"]),
         left_out=None if left is None else LeftOut.from_json(left),
         worthless=document["worthless"],
+        doubt=document["doubt"],
+        used_after=None if used is None else Fraction(used),
     )
 
 

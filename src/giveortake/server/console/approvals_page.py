@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from giveortake.ledger.listings import minute
 from giveortake.server import administration
 from giveortake.server.console.burn_chart import meter
 from giveortake.server.console.pages import asking_for, at, page
 from giveortake.server.console.states import NOTHING, Told, told
-from giveortake.server.console.views import minute, price
+from giveortake.server.console.views import price
 from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Result, Route
 from giveortake.server.schemas import of, text

@@ -41,20 +41,26 @@ def burn_chart(used: Sequence[float], whose: str, *, height: int = 136) -> Marku
     )
 
 
-def meter(spent: float, asked: float = 0.0) -> Markup:
-    """A bar of a whole budget: what is spent, what is asked for now, and what would be left, all as shares."""
+def meter(spent: float, asked: float = 0.0, given: float = 0.0) -> Markup:
+    """A bar of a whole budget: what is spent, given to analysts, asked for now, and what would be left, as shares."""
     spent = min(1.0, max(0.0, spent))
-    asked = min(1.0 - spent, max(0.0, asked))
-    words = f"{percent(spent)} spent, {percent(asked)} for this question, {percent(1 - spent - asked)} left"
+    given = min(1.0 - spent, max(0.0, given))
+    asked = min(1.0 - spent - given, max(0.0, asked))
+    left = 1.0 - spent - given - asked
+    words = [f"{percent(spent)} spent", f"{percent(asked)} for this question", f"{percent(left)} left"]
+    if given:
+        words.insert(1, f"{percent(given)} given to analysts")
+    now = percent(spent + given)
     return tag(
         "svg",
         tag("rect", x="0", y="0", width="100%", height="100%", rx=5, class_="whole"),
         tag("rect", x="0", y="0", width=percent(spent), height="100%", class_="spent"),
-        tag("rect", x=percent(spent), y="0", width=percent(asked), height="100%", class_="asked", id="meter-asked"),
+        tag("rect", x=percent(spent), y="0", width=percent(given), height="100%", class_="given"),
+        tag("rect", x=now, y="0", width=percent(asked), height="100%", class_="asked", id="meter-asked"),
         class_="meter",
         width="100%",
         height=12,
         role="img",
-        aria_label=words,
-        data_spent=f"{spent:.6f}",
+        aria_label=", ".join(words),
+        data_spent=f"{spent + given:.6f}",
     )

@@ -162,14 +162,15 @@ def _person(analyst: dict[str, Any]) -> dict[str, Any]:
 
 
 def _level(level: dict[str, Any]) -> dict[str, Any]:
-    left, share = level.get("affordable"), level.get("share")
+    left, own, given = level.get("affordable"), level.get("own"), level.get("given")
     return {
         "number": level["number"],
         "kind": level.get("level") or level.get("kind"),
         "name": level["name"],
         "budget": whole(level) or "that of its people",
         "left": "–" if left is None else f"ε = {amount(left)}",
-        "used": "–" if share is None else f"{100 * share:.3g} %",
+        "spent": "–" if own is None else f"{100 * own:.3g} %",
+        "given": f"{100 * given:.3g} %" if given else "–",
         "closed": bool(level.get("closed")),
         "large": str(level.get("approval_above") or "").partition(" (")[0],
     }

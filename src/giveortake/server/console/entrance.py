@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from giveortake.server.console.pages import HEADERS, page, see, shown, static_file
-from giveortake.server.console.states import NOTHING, Told, told
+from giveortake.server.console.states import Told, told
 from giveortake.server.guard import cookie_name
 from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Reply, Result, Route
@@ -25,9 +25,10 @@ _MEDIA = {
 _NEEDED = Told(
     "unauthenticated",
     "A valid token is needed",
-    "If yours worked before, it has expired or was revoked.",
+    "Paste yours below. If it worked before, it has expired or was revoked. Browsers keep one over HTTPS alone, except "
+    "on the machine that serves this page.",
     "whoever keeps the data gives new ones",
-    NOTHING,
+    "",
     calm=True,
 )
 

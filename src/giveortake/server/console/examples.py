@@ -13,6 +13,7 @@ _KEYWORDS = (
     *("SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "COUNT(*)", "COUNT(DISTINCT", "SUM(", "AVG(", "AS"),
     *("AND", "OR", "NOT", "BETWEEN", "CASE WHEN", "THEN", "ELSE", "END", "MEDIAN(", "LIMIT", "JOIN", "DATE_TRUNC("),
 )
+_ROWS = "10"
 _NUMBERS = frozenset({"integer", "real", "decimal", "float"})
 
 
@@ -37,6 +38,11 @@ def examples(dataset: Mapping[str, Any]) -> list[str]:
     if len(found) < 3 and unit is not None:
         found.append(f"SELECT COUNT(DISTINCT {quoted(unit)}) AS people FROM {name}")  # noqa: S608 (as above)
     return found
+
+
+def cap_of_examples(dataset: Mapping[str, Any]) -> str:
+    """The rows of a person that examples state where nothing else bounds them; empty if something does."""
+    return "" if dataset["unit"] is None or (dataset["caps"] or {}).get("rows_per_person") else _ROWS
 
 
 def words(dataset: Mapping[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from giveortake.server.schemas import Schema
 
-_OTHERS = ("confidence", "rows_per_person", "groups_per_person", "rows_per_group")
+_OTHERS = ("confidence", "rows_per_person", "groups_per_person", "rows_per_group", "n")
 _FIELDS = ("spend", "delta", *_OTHERS)
 _NONCE = re.compile(r"[0-9a-f]{32}")
 _SPEND = "0.1"
@@ -51,6 +51,7 @@ class Form:
     rows_per_person: str = ""
     groups_per_person: str = ""
     rows_per_group: str = ""
+    n: str = ""
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
 
     @classmethod
@@ -76,7 +77,7 @@ class Form:
     @property
     def capped(self) -> bool:
         """Whether any cap is stated."""
-        return bool(self.rows_per_person or self.groups_per_person or self.rows_per_group)
+        return bool(self.rows_per_person or self.groups_per_person or self.rows_per_group or self.n)
 
     @property
     def others(self) -> dict[str, str]:

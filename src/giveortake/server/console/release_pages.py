@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 from urllib.parse import quote as in_address
 
 from giveortake.errors import InvalidParameter
 from giveortake.exact import shown as shown_fraction
+from giveortake.ledger.listings import asked_of, minute, price_of
 from giveortake.server import asking
 from giveortake.server.console.approvals_page import approval_view
 from giveortake.server.console.differences import Difference, difference
@@ -17,11 +17,12 @@ from giveortake.server.console.pages import asking_for, at, page, patiently, see
 from giveortake.server.console.snippets import snippets
 from giveortake.server.console.spends import currency_of, terms_of
 from giveortake.server.console.states import NOTHING, Told, told
-from giveortake.server.console.views import answer_of, answer_view, decimal, minute, price, short, table_view
+from giveortake.server.console.views import answer_of, answer_view, decimal, short, table_view
 from giveortake.server.refusals import Refused
 from giveortake.server.routes import Call, Result, Route
 from giveortake.server.schemas import of, text
 from giveortake.server.shapes import PLACE, RELEASE
+from giveortake.wire.release_documents import release_of
 
 _PAGE = 50
 _LOOKED_THROUGH = 1000
@@ -71,7 +72,7 @@ async def _one(call: Call, said: Told | None) -> Result:
         dataset=name,
         answer=answer_view(answer_of(document), form),
         record={"asked": _asked(record, place or 0), "sql": form.sql, "tables": tables, "place": place},
-        refinable=tables == 1 and bool(record.get("questions")),
+        refinable=tables == 1 and bool(record.get("questions")) and "profile" not in (record["request"] or {}),
         form=replace(form, nonce=kept_nonce(call.body)),
         snippets=snippets(name, form.sql, form.terms) if form.sql else [],
         told=said,
@@ -155,9 +156,12 @@ def _lines(found: Difference) -> list[str]:
 
 
 async def record_of(call: Call, release: str) -> dict[str, Any]:
-    """What the ledger says of a release; of one that was long ago, only its id."""
-    found: Any = await patiently(asking.releases, asking_for(call, order="newest", limit=_LOOKED_THROUGH))
-    return next((each for each in found["releases"] if each["id"] == release), {"id": release})
+    """What the ledger says of a release."""
+    return await patiently(_record, at(call, path={"release": release}))  # type: ignore[no-any-return]  # (a document)
+
+
+async def _record(call: Call) -> Result:
+    return await call.service.ask(call, "release_record", release=call.path["release"])
 
 
 def asked_again(record: dict[str, Any], place: int = 0) -> Form:
@@ -175,27 +179,18 @@ def asked_again(record: dict[str, Any], place: int = 0) -> Form:
     return Form(sql=said.get("sql") or "", currency=currency, spend=decimal(amount), delta=delta, **known)
 
 
-def _row(record: dict[str, Any]) -> dict[str, Any]:
-    further = len(record.get("questions") or [{}]) - 1
+def _row(document: dict[str, Any]) -> dict[str, Any]:
+    record = release_of(document)
     return {
-        "id": record["id"],
-        "short": short(record["id"]),
-        "asked": " ".join(_asked(record).split()) + (f" … and {further} more" if further else ""),
-        "at": minute(record["at"]),
-        "price": "free: read again" if record["free"] else _price(record),
-        "readable": record["readable"],
-        "single": record["tables"] == 1,
-        "state": "failed" if record["failed"] else "ask again, free" if record["settled"] else "unfinished",
+        "id": record.id,
+        "short": short(record.id),
+        "asked": " ".join(asked_of(record).split()),
+        "at": minute(record.at),
+        "price": price_of(record),
+        "readable": record.readable,
+        "single": record.tables == 1,
+        "state": "failed" if record.failed else "ask again, free" if record.settled else "unfinished",
     }
-
-
-def _price(record: dict[str, Any]) -> str:
-    """What was charged: of several questions that share a spend, the sum of their prices where that is one number."""
-    questions = record.get("questions") or [_question(record)]
-    spends = [each.get("spend") for each in questions]
-    if len(spends) > 1 and all(spend is not None and set(spend) == {"epsilon"} for spend in spends):
-        return price({"epsilon": str(sum(Fraction(spend["epsilon"]) for spend in spends))})
-    return price(spends[0]) + (f", and {len(spends) - 1} more" if len(spends) > 1 else "")
 
 
 def _asked(record: dict[str, Any], place: int = 0) -> str:

@@ -15,7 +15,8 @@ _TITLES = {
     "role": ("This is for the custodian", NOTHING),
     "foreign_page": ("This came from another site", NOTHING),
     "revoked": ("Your access was revoked", "What was released before stays what it is."),
-    "not_found": ("There is nothing here, or nothing for you", NOTHING),
+    "not_found": ("Nothing here", NOTHING),
+    "method": ("This address is not opened like that", NOTHING),
     "refused": ("This cannot be asked", NOTHING),
     "invalid": ("That does not fit", NOTHING),
     "malformed": ("That does not fit", NOTHING),
@@ -44,6 +45,10 @@ _TITLES = {
     "internal": ("Something went wrong here", ONCE),
 }
 
+_WORDS = {  # where a page says more of what happened than a program is told
+    "not_found": "There is nothing at this address, or nothing for you: a page does not say which.",
+    "method": "A button of a page leads there.",
+}
 _HINTS = {  # where a page knows better what to do than a program is told
     "revoked": "whoever keeps the data can let you in again",
     "worker_lost": "",
@@ -70,7 +75,7 @@ def told(refused: Refused, *, exhausted: bool = False) -> Told:
     error = refused.document["error"]
     title, charged = _TITLES.get(cause, ("This cannot be done", NOTHING))
     hint = _HINTS.get(cause, error.get("hint") or "")
-    message = "" if cause in _HINTS else str(error.get("message") or "")
+    message = "" if cause in _HINTS else _WORDS.get(cause) or str(error.get("message") or "")
     if cause == "budget" and exhausted:
         title, hint = (
             "Your allotment is used up",

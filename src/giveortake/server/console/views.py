@@ -13,6 +13,7 @@ from giveortake.answers.column import NUMBERS
 from giveortake.answers.numbers import shown, shown_with_margin
 from giveortake.answers.printable import printable
 from giveortake.exact import shown as shown_fraction
+from giveortake.ledger.listings import stated
 from giveortake.plot.svg.intervals import MOST_ROWS, bars, figure
 from giveortake.plot.svg.scales import brief
 from giveortake.server.console.burn_chart import meter
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 _WITH_BARS = 2  # estimates that get bars beside their numbers
 _UNCERTAIN = 3  # cells that are told
-SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ", "keys": "δ for keys"}
 
 
 def answer_of(document: Mapping[str, Any]) -> Answer:
@@ -44,7 +44,7 @@ def short(release: str) -> str:
 def answer_view(answer: Answer, form: Form) -> dict[str, Any]:
     """Everything that a page shows of an answer."""
     percent = shown_fraction(100 * Fraction(answer.confidence))
-    together = "each" if answer.confidence.over == "cell" else "all together"
+    each = "Each bar holds its number" if answer.confidence.over == "cell" else "All bars together hold their numbers"
     caps = str(answer.caps or "everything of a person counts")
     counted = "" if any(caps in note for note in answer.notes) else sentence(caps)
     cost = "" if answer.guarantee is None else sentence(str(answer.guarantee).partition(":")[0])
@@ -53,14 +53,23 @@ def answer_view(answer: Answer, form: Form) -> dict[str, Any]:
         "id": release,
         "short": short(release),
         **table_view(answer.columns, figure_of=answer),
-        "certainty": f"The bar holds the number without noise {percent} times in 100, {together}.",
+        "certainty": f"{each} without noise {percent} times in 100.",
         "counts": printable(" ".join(part for part in (cost, "Intervals cover the noise.", counted) if part)),
         "notes": list(dict.fromkeys(answer.notes)),
         "promise": "" if answer.guarantee is None else str(answer.guarantee),
         "citations": list(answer.citations),
-        "uncertain": uncertain(answer, halving(form.spend, form.currency)),
+        "uncertain": uncertain(answer, halving(form.spend, form.currency) if _is_of_one_spend(answer, form) else None),
         "cite": _citation(answer),
     }
+
+
+def _is_of_one_spend(answer: Answer, form: Form) -> bool:
+    """Whether an answer has cost what the form says; one that was refined has cost more, and is surer than that."""
+    total = getattr(answer.guarantee, {"rho": "rho", "mu": "mu"}.get(form.currency, "epsilon"), None)
+    try:
+        return total is None or total == Fraction(form.spend)
+    except (ValueError, ZeroDivisionError):
+        return False
 
 
 def table_view(columns: Sequence[Column], *, figure_of: Answer | None = None) -> dict[str, Any]:
@@ -149,8 +158,8 @@ def quote_view(quote: Mapping[str, Any], form: Form, *, paid: bool = False) -> d
         "percent": shown_fraction(100 * Fraction(quote["confidence"])),
         "over": "each",
         "counts": quote.get("contributions") or "",
-        "keyed": quote["keys"],
-        "worthless": quote.get("worthless") or "",
+        "keyed": "" if quote["keys"] == "none" else quote["keys"],
+        "worthless": quote.get("worthless") or quote.get("doubt") or "",
         "notes": [*quote.get("notes", ()), *(f"cheaper: {each}" for each in quote.get("advice", ()))],
         "leaves": _leaves(quote, form, paid=paid),
     }
@@ -161,31 +170,34 @@ def _leaves(quote: Mapping[str, Any], form: Form, *, paid: bool) -> str:
     if paid:
         return "this answer is paid for: asking for it again is free"
     standing, again = quote["standing"], "the same question again is free"
-    left, used, share = standing.get("affordable"), standing.get("share"), quote.get("share")
+    left, used = standing.get("affordable"), quote.get("used_after")
     if form.currency == "epsilon" and left is not None and _symbol(standing) == "ε":
         after, about = max(0.0, left - float(Fraction(form.spend))), "" if _is_pure(standing) else "about "
         return f"leaves {about}ε = {amount(after)} of {whole(standing)} · {again}"
-    if used is None or share is None:
+    if used is None:
         return again
-    return f"leaves about {_percent(max(0.0, 1 - used - share))} of {whole(standing)} · {again}"
+    return f"leaves about {_percent(max(0.0, 1 - used))} of {whole(standing)} · {again}"
 
 
 def standing_view(
     standing: Mapping[str, Any], quote: Mapping[str, Any] | None = None, price: str = ""
 ) -> dict[str, Any]:
-    """A budget: what is used, what a question would use, and what is left."""
-    used = float(standing.get("share") or 0.0)
-    share = 0.0 if quote is None or not quote.get("admitted") else float(quote.get("share") or 0.0)
+    """A budget: what is spent, what was given to analysts, what a question would take, and what is left."""
+    given, own = float(standing.get("given") or 0.0), float(standing.get("own") or 0.0)
+    used = given + own
+    after = used if quote is None else float(quote.get("used_after") or used)
+    share = max(0.0, after - used)
     return {
         "promise": standing.get("budget"),
         "words": str((standing.get("remaining") or {}).get("words", "")),
         "left": left_of(standing),
         "whole": whole(standing),
-        "meter": meter(used, share),
-        "used": _percent(used),
+        "meter": meter(own, share, given),
+        "spent": _percent(own),
+        "given": _percent(given) if given else "",
         "asked": price if share else "",
         "free": _percent(max(0.0, 1 - used)),
-        "after": _percent(max(0.0, 1 - used - share)) if share else "",
+        "after": _percent(max(0.0, 1 - after)) if share else "",
         "closed": bool(standing.get("closed")),
     }
 
@@ -205,15 +217,6 @@ def _symbol(standing: Mapping[str, Any]) -> str:
     return whole(standing)[:1]
 
 
-def minute(moment: str) -> str:
-    """A moment of the ledger, to the minute; in UTC, as all of them are.
-
-    >>> minute("2027-01-31T12:34:56.789012+00:00"), minute("")
-    ('2027-01-31 12:34', '')
-    """
-    return str(moment)[:16].replace("T", " ")
-
-
 def price(spend: Any) -> str:
     """A spend as it was stated, in signs.
 
@@ -222,8 +225,7 @@ def price(spend: Any) -> str:
     """
     if not isinstance(spend, dict):
         return "–" if spend is None else str(spend)
-    said = [f"{SIGNS[name]} = {decimal(value)}" for name, value in spend.items() if name in SIGNS and value is not None]
-    return ", ".join(said) or "–"
+    return stated(spend)
 
 
 def decimal(number: Any) -> str:

@@ -13,7 +13,7 @@ from giveortake.privacy import ZCDP, GaussianDP
 from giveortake.privacy.documents import promise_from_json
 from giveortake.server import asking
 from giveortake.server.console.curve_chart import curve_chart, curve_table
-from giveortake.server.console.examples import examples, words
+from giveortake.server.console.examples import cap_of_examples, examples, words
 from giveortake.server.console.forms import ASKED, Form
 from giveortake.server.console.pages import at, page, patiently, see
 from giveortake.server.console.release_pages import asked_again, record_of
@@ -96,6 +96,7 @@ def _shown(call: Call, it: Any, form: Form, **found: Any) -> Result:
         currencies=offered(it["promise"]),
         words=json.dumps(words(it)),
         examples=examples(it),
+        cap=cap_of_examples(it),
         quote=None if quote is None else quote_view(quote, form, paid=document is not None),
         curve=None if curve is None else curve_chart({**curve, "affordable": affordable}, _number(form)),
         curve_table=None if curve is None else curve_table(curve),

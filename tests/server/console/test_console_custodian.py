@@ -1,0 +1,142 @@
+"""The custodian's pages."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import httpx
+from axe_playwright_python.sync_playwright import Axe
+
+from console_desk import Desk, cause
+from demo_service import Running
+from giveortake.privacy.events import Pure
+
+
+def test_a_custodian_grants_issues_revokes_and_checks_and_the_revoked_are_told(desk: Desk) -> None:
+    owner, elsa = desk.window("custodian"), desk.window("elsa")
+    owner.goto("/custodian")
+    owner.click("summary:has-text('Let somebody ask')")
+    owner.fill("form:has(button[value=add_analyst]) input[name=name]", "finn")
+    owner.fill("form:has(button[value=add_analyst]) input[name=epsilon]", "0.01")
+    owner.click("button[value=add_analyst]")
+    owner.wait_for_selector(".state:has-text('finn may ask now')")
+    owner.click("button[aria-label='New token for finn']")
+    secret = owner.text_content(".secret")
+    assert re.fullmatch(r"got_[0-9a-f]{16}_[0-9a-f]{64}", secret or "")
+    desk.service.tokens["finn"] = secret
+    assert desk.window("finn").locator("h1").first.text_content() == "Data sets"
+    owner.click("button[aria-label='Revoke elsa']")
+    elsa.goto("/ask/visits")
+    assert cause(elsa) == "revoked"
+    desk.complaints.clear()  # the browser tells of a 403
+    owner.click(f"button[aria-label='Revoke token {(secret or '')[4:20]}']")
+    owner.wait_for_selector(".state:has-text('lets nobody in')")
+    assert desk.service.call("finn", "GET", "/v1/me").status_code == 401
+    owner.click("button[value=check]")
+    owner.wait_for_selector("b:has-text('It holds.')")
+    assert "Workers lost" in owner.text_content("main")
+    budgets = owner.text_content("section:has(h2:has-text('Budgets'))")
+    assert "given to analysts" in budgets  # apart from what was spent
+    owner.goto("/")
+    assert re.search(r"0 % spent.*% given to analysts", owner.text_content("main"), re.DOTALL)
+
+
+def large(service: Running, key: str) -> httpx.Response:
+    """A question of gus's that costs more than they may spend unseen."""
+    return service.answer("gus", "SELECT COUNT(*) AS large FROM visits", key, epsilon="0.008")
+
+
+def test_a_large_spend_waits_with_its_price_is_denied_with_a_reason_and_approved_once(desk: Desk) -> None:
+    service = desk.service
+    grant = {"name": "gus", "datasets": ["visits"], "budget": {"epsilon": "0.02"}}
+    more = {"approval_above": {"epsilon": "0.005"}, "failures": 5}
+    service.call("custodian", "POST", "/v1/analysts", grant | more).raise_for_status()
+    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": "gus"}).json()
+    service.tokens["gus"] = made["token"]
+    assert large(service, "one").json()["error"]["cause"] == "approval_required"
+    owner = desk.window("custodian")
+    owner.goto("/approvals")
+    waiting = owner.locator("section:has-text('gus')").first
+    text = waiting.text_content()
+    assert "SELECT COUNT(*) AS large" in text
+    assert "ε = 0.008" in text
+    assert "40 % for this" in text
+    assert "60 % after" in text
+    waiting.locator("button[value=deny]").click()
+    assert cause(owner) == "invalid"  # without a reason
+    owner.fill("section:has-text('gus') input[name=reason]", "too much at once")
+    owner.click("section:has-text('gus') button[value=deny]")
+    owner.wait_for_selector(".state:has-text('Denied')")
+    told = large(service, "two").json()["error"]
+    assert told["cause"] == "approval_denied"
+    assert "too much at once" in told["message"]
+    log = service.call("gus", "GET", "/releases/visits").text
+    assert "too much at once" in log
+    assert "token " not in log  # who decided is not told
+    owner.click("button:has-text('Approve after all')")
+    owner.wait_for_selector(".state:has-text('for a week')")
+    (mine,) = service.call("gus", "GET", "/v1/datasets/visits/approvals").json()["approvals"]
+    assert (mine["state"], mine["price"]) == ("approved", "ε = 0.008")
+    assert mine["expires"] is not None
+    assert large(service, "three").status_code == 200
+    assert service.call("bob", "GET", "/v1/datasets/visits/approvals").json() == {"approvals": []}
+    owner.goto("/approvals")
+    assert "Nothing waits" in owner.text_content("main")
+    assert "used" in owner.text_content("tbody")
+
+
+def test_failures_are_reset_by_the_custodian_alone_and_written_down(desk: Desk) -> None:
+    with desk.service.book() as book:
+        paid = book.reserve(Pure("1/1000"), dataset="visits", analyst="bob", key="it fails", request="r", question="q")
+        book.fail(paid)
+    owner = desk.window("custodian")
+    owner.goto("/custodian")
+    owner.click("button[aria-label='Reset failures of analyst bob']")
+    owner.wait_for_selector(".state:has-text('As many failures are allowed again')")
+    with desk.service.book() as book:
+        last = [entry for entry in book.history() if entry.kind == "forgiven"][-1]
+    assert last.content["by"].startswith("token ")
+
+
+def test_a_table_is_added_by_a_form_that_reads_its_header_and_is_served_at_once(desk: Desk) -> None:
+    owner, service = desk.window("custodian"), desk.service
+    owner.set_default_timeout(90_000)  # workers are started
+    owner.goto("/tables")
+    owner.click("button[value=columns]")
+    assert owner.locator("tbody tr").count() == 4
+    owner.fill("input[name=name]", "trips")
+    owner.select_option("select[name=unit]", "rider")
+    assert owner.input_value("select[name=people]") == ""  # who is in it, somebody has to say
+    owner.select_option("select[name=people]", "others")
+    owner.fill("input[name=epsilon]", "1")
+    owner.select_option("select[name=c2-kind]", "real")
+    owner.fill("input[name=c2-low]", "0")
+    owner.click("button[value=add]")
+    assert "both bounds" in owner.text_content(".state[data-cause=invalid]")
+    assert owner.input_value("input[name=c2-low]") == "0"  # nothing is lost
+    assert Axe().run(owner).violations_count == 0
+    owner.fill("input[name=c2-high]", "90")
+    owner.fill("input[name=c3-values]", "inner, outer")
+    owner.fill("input[name=rows_per_person]", "1")
+    owner.click("button[value=add]")
+    owner.wait_for_selector(".state:has-text('trips is behind its budget')")
+    text = owner.text_content("pre.code")
+    assert text.strip() in (service.folder / "giveortake.toml").read_text(encoding="utf-8")
+    assert "incoming/trips.csv" in text
+    with service.book() as book:
+        (added,) = (entry for entry in book.history() if entry.kind == "dataset" and entry.content["name"] == "trips")
+        book.verify()
+    assert added.content["by"].startswith("token ")
+    asked = {"sql": "SELECT zone, AVG(fare) AS fare FROM trips GROUP BY zone", "terms": {"epsilon": "0.5"}, "key": "k"}
+    answered = service.call("custodian", "POST", "/v1/datasets/trips/answer", asked)
+    assert answered.json()["columns"]["zone"] == ["inner", "outer"]
+    assert service.call("bob", "GET", "/v1/datasets/trips").status_code == 404
+    assert service.call("bob", "GET", "/v1/tables").status_code == 403
+
+
+def test_an_analyst_has_no_custodian_page(bob: Any, desk: Desk) -> None:
+    assert "Custodian" not in bob.text_content("nav")
+    bob.goto("/custodian")
+    assert cause(bob) == "role"
+    desk.complaints.clear()  # the browser tells of a 403

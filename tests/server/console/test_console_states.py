@@ -1,0 +1,84 @@
+"""What a page says when something cannot be had: refused, too dear, used up, lost, offline."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from console_desk import BY_REGION, Desk, cause, quoted, spent
+
+
+def test_what_cannot_be_asked_says_which_construct_and_what_to_write(desk: Desk, bob: Any) -> None:
+    before = spent(desk.service, "bob")
+    quoted(bob, "SELECT * FROM visits", "0.1")
+    assert cause(bob) == "refused"
+    assert "rows are never shown" in bob.text_content(".state[data-cause]")
+    assert "Nothing was charged" in bob.text_content(".state[data-cause]")
+    quoted(bob, "SELECT COUNT(*) AS n FROM visits", "nonsense")
+    assert cause(bob) == "invalid"
+    assert spent(desk.service, "bob") == before
+
+
+def test_what_is_too_dear_is_shaded_and_cannot_be_asked_for(bob: Any) -> None:
+    bob.goto("/ask/visits")
+    bob.fill("#sql", BY_REGION)
+    bob.fill("#spend", "3")
+    bob.press("#sql", "Control+Enter")
+    bob.wait_for_selector("#act:has-text('this does not fit')")
+    assert bob.locator("#ask").count() == 0
+    assert bob.locator("svg .dear").count() == 1
+
+
+def test_a_used_up_allotment_says_who_can_grant_more(desk: Desk) -> None:
+    assert desk.service.answer("dora", BY_REGION, "all of it", epsilon="0.02").status_code == 200
+    page = desk.window("dora", java_script_enabled=False)
+    page.goto("/ask/visits")
+    page.fill("#sql", "SELECT COUNT(*) AS n FROM visits")
+    page.click("button[value=price]")
+    assert "this does not fit" in page.text_content("#act")
+    assert "the custodian can grant more" in page.text_content(".state[data-cause=budget]")
+    sent = page.request.post(
+        "/ask/visits",
+        form={"do": "ask", "sql": "SELECT COUNT(*) AS n FROM visits", "spend": "0.01"},
+        headers={"origin": desk.service.address},
+    )
+    assert "Your allotment is used up" in sent.text()
+    assert "the custodian can grant more" in sent.text()
+
+
+def test_a_lost_worker_is_told_as_charged_once_and_the_same_press_gives_the_answer(desk: Desk, bob: Any) -> None:
+    quoted(bob, "SELECT COUNT(*) AS n FROM visits WHERE region = 'north'", "0.01")
+    pool = desk.service.service.pools["visits"]
+    pids = [worker.process.pid for worker in pool._all - set(pool._warm)]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)  # so that the question is under way when it dies
+    bob.click("#ask")
+    bob.wait_for_timeout(300)
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    assert cause(bob) == "worker_lost"
+    assert "charged once" in bob.text_content(".state[data-cause]")
+    desk.complaints.clear()  # the browser tells of a 503
+    bob.reload()  # the question and its key are kept by the window
+    assert "region = 'north'" in bob.input_value("#sql")
+    bob.fill("#spend", "0.01")
+    bob.press("#sql", "Control+Enter")
+    bob.wait_for_selector("#ask:has-text('0.01'):not([disabled])")
+    before = spent(desk.service, "bob")
+    bob.click("#ask")
+    bob.wait_for_selector("#answer")
+    assert spent(desk.service, "bob") == pytest.approx(before + 0.01)
+
+
+def test_offline_nothing_is_lost(desk: Desk, bob: Any) -> None:
+    quoted(bob, "SELECT COUNT(*) AS n FROM visits WHERE region = 'south'", "0.01")
+    bob.context.set_offline(True)
+    bob.click("#ask")
+    bob.wait_for_selector("#offline:not([hidden])")
+    bob.context.set_offline(False)
+    desk.complaints.clear()  # the browser tells that it was offline
+    bob.click("#ask")
+    bob.wait_for_selector("#answer")

@@ -1,0 +1,108 @@
+"""The workbench: a question, its price on a curve, the answer, and what can be done with it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from console_desk import BY_REGION, Desk, quoted, spent
+
+
+def test_a_question_is_quoted_on_a_curve_asked_on_purpose_and_free_the_second_time(desk: Desk, bob: Any) -> None:
+    before = spent(desk.service, "bob")
+    bob.goto("/ask/visits")
+    bob.click("ul.plainlist li:nth-child(2) button")
+    bob.wait_for_selector("#ask")
+    assert "COUNT(*)" in bob.input_value("#sql")
+    bob.wait_for_selector("#light .k >> nth=3", state="attached")  # SELECT, COUNT, AS, FROM
+    dot = bob.get_attribute("#curve-mark circle", "cx")
+    bob.focus("#slider")
+    with bob.expect_response("**/ask/visits"):  # the exact quote follows
+        for _ in range(40):
+            bob.keyboard.press("ArrowLeft")
+    assert bob.get_attribute("#curve-mark circle", "cx") != dot
+    bob.wait_for_selector("#ask:not([disabled])")
+    price = bob.input_value("#spend")
+    assert bob.text_content("#ask").strip() == f"Ask for ε = {price}"
+    assert f"at ε = {price}" in bob.text_content("#exact")
+    bob.fill("#spend", "0.05")
+    bob.wait_for_selector("#act:has-text('ε = 0.05')")
+    assert spent(desk.service, "bob") == before
+    bob.wait_for_selector("#ask:not([disabled])")
+    bob.click("#ask")
+    bob.wait_for_selector("#answer")
+    release = bob.url.partition("release=")[2]
+    assert release
+    rows = bob.locator("#answer tbody tr")
+    assert rows.count() == bob.locator("#answer svg.interval").count() == 6
+    assert re.search(r"± \d+", rows.first.text_content())
+    assert spent(desk.service, "bob") == pytest.approx(before + 0.05)
+    bob.reload()
+    assert bob.locator("#answer tbody tr").count() == 6
+    bob.click("#ask")
+    bob.wait_for_selector("#answer")
+    assert release in bob.url
+    assert spent(desk.service, "bob") == pytest.approx(before + 0.05)
+
+
+def test_the_spend_may_be_what_the_budget_has_prices_for_and_a_repeat_is_told_as_free(desk: Desk, bob: Any) -> None:
+    bob.goto("/ask/visits")
+    assert bob.locator("#currency").count() == 0  # a pure ε has no price for Gaussian noise
+    page = quoted(desk.window("ann"), BY_REGION, "0.2")
+    signs = {"rho": "ρ = 0.02", "mu": "μ = 0.2", "approximate": "ε = 0.2, δ = 5e-9"}
+    for currency, price in signs.items():  # about the same noise, proposed
+        page.select_option("#currency", currency)
+        page.wait_for_selector(f"#ask:has-text('Ask for {price}')")
+        assert f"Exactly, at {price}" in page.text_content("#exact")
+        page.wait_for_selector("#curve", state="attached")
+    page.click("#ask")
+    page.wait_for_selector("#answer")
+    assert "(Gaussian)" in page.text_content("#answer") or "μ = " in page.text_content("#answer")
+    page.click("#answer-title a")
+    page.fill("input[name=spend]", "0.1")
+    page.click("button:has-text('Refine for this ε')")
+    page.wait_for_url(re.compile(r"/releases/visits/(?!.*refine)"))
+    desk.service.answer("ann", BY_REGION, "another key", epsilon="0.2", delta="5e-9").raise_for_status()
+    page.goto("/releases/visits")
+    assert "free: read again" in page.text_content("tbody tr:first-child")
+    page.goto("/")
+    assert page.locator("svg.chart").count() == 1  # it burned down by what was charged
+
+
+def test_paper_holds_the_question_and_the_answer_and_no_buttons(desk: Desk, bob: Any) -> None:
+    release = desk.service.answer("bob", BY_REGION, "on paper", epsilon="0.011").json()["release_id"]
+    bob.goto(f"/ask/visits?release={release}")
+    bob.emulate_media(media="print")
+    assert bob.is_visible("#answer pre.paper")
+    assert bob.is_visible("#answer table")
+    for hidden in ("button", "input", "svg.meter", "nav"):
+        assert not any(bob.locator(hidden).nth(place).is_visible() for place in range(bob.locator(hidden).count()))
+    bob.emulate_media(media="screen")
+    assert not bob.is_visible("#answer pre.paper")
+
+
+def test_names_are_offered_from_the_schema_and_taken_by_keyboard(bob: Any) -> None:
+    bob.goto("/ask/visits")
+    bob.fill("#sql", "")
+    bob.type("#sql", "SELECT COUNT(*) AS n FROM visits WHERE amo")
+    assert "amount" in bob.text_content("#offers")
+    bob.keyboard.press("Control+Space")
+    assert bob.input_value("#sql").endswith("WHERE amount")
+
+
+def test_refining_citing_downloading_and_the_same_elsewhere(desk: Desk, bob: Any) -> None:
+    desk.service.answer("bob", "SELECT COUNT(*) AS n FROM visits", "to refine", epsilon="0.01")
+    bob.goto("/releases/visits")
+    bob.click("tbody tr:first-child a")
+    assert "Cite" in bob.text_content("main")
+    code = bob.locator("details pre.code").all_text_contents()
+    assert sum("GIVEORTAKE_TOKEN" in each for each in code) == 4
+    assert "got_" not in "".join(code)
+    bob.fill("input[name=spend]", "0.02")
+    bob.click("button:has-text('Refine')")
+    bob.wait_for_url(re.compile(r"/releases/visits/(?!.*refine)"))
+    with bob.expect_download() as caught:
+        bob.click("a:has-text('csv')")
+    assert caught.value.path().read_text().startswith("n,n_low,n_high")
