@@ -71,7 +71,7 @@ def run(report: Report) -> None:
         ]
     )
     report.note("The race serves all lines with one filter; basic, advanced and zCDP are alternatives to it.")
-    report.note("Advanced is theorem 6 of seed 004: it needs all queries to be alike and declared beforehand.")
+    report.note("Advanced is [Rot11, Thm 6]: it needs all queries to be alike and declared beforehand.")
 
 
 def alone(currency: Currency, delta: Fraction) -> Race:
@@ -94,7 +94,7 @@ def admitted(guard: Filter, first: Sequence[Event], then: Event) -> int:
 
 
 def advanced(first: Sequence[Event], then: Event) -> int | None:
-    """Theorem 6 of seed 004, √(2k·ln(1/δ))·ε + kε(e^ε − 1) ≤ 1, for k queries of the same pure ε."""
+    """[Rot11, Thm 6], √(2k·ln(1/δ))·ε + kε(e^ε − 1) ≤ 1, for k queries of the same pure ε."""
     if first or not isinstance(then, events.Pure):
         return None
     epsilon, k = float(then.epsilon), 0

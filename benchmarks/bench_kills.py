@@ -7,17 +7,14 @@ and every question asked again gets the same answer. `--quick` kills fifty, `--r
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
-import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench_crash import server
+from kill_findings import found_by, tell
 
 if TYPE_CHECKING:
     from harness.report import Report
@@ -37,30 +34,9 @@ def run(report: Report) -> None:
             running = server(folder / "data")
             address = running.get_uri()
             stores["PostgreSQL"] = f"{address}{'&' if '?' in address else '?'}schema=kills"
-        with ThreadPoolExecutor(len(stores)) as both:
-            found = both.map(lambda name: killed(stores[name], folder / name, kills), stores)
-            for name, each in zip(stores, found, strict=True):
-                tell(report, name, each)
+        for name, where in stores.items():
+            tell(report, name, found_by(HARNESS, where, folder / name, kills))
     finally:
         if running is not None:
             running.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def killed(where: str, folder: Path, kills: int) -> dict[str, Any]:
-    command = [sys.executable, str(HARNESS), where, str(folder), "--kills", str(kills)]
-    child = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (our own harness)
-    if not child.stdout:
-        raise RuntimeError(child.stderr)
-    found: dict[str, Any] = json.loads(child.stdout)
-    return found
-
-
-def tell(report: Report, store: str, found: dict[str, Any]) -> None:
-    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found["by kind"].items()))
-    problems = found["problems"]
-    report.fact(f"{store}: killed", f"{found['kills']:,} in {found['seconds']:.0f} s: {kinds}")
-    report.fact(f"{store}: charges, releases, refusals", "{charges:,}, {releases:,}, {refused:,}".format(**found))
-    report.fact(f"{store}: lost, double or overspent", str(len(problems)), goal="none", met=not problems)
-    for problem in problems[:10]:
-        report.note(f"{store}: {problem}")

@@ -45,6 +45,7 @@ class Contestant:
     small: Path
     python: str = sys.executable
     peaks: list[int] = field(default_factory=list)
+    shown: list[int] = field(default_factory=list)  # keys
     readings: list[float] = field(default_factory=list)
     is_slow: bool = False
 
@@ -69,6 +70,7 @@ class Contestant:
             return self.readings[-1]
         found = json.loads(lines[-1])
         self.peaks.append(found["peak"])
+        self.shown.append(found["rows"])
         self.readings.append(found["seconds"])
         return self.readings[-1]
 
@@ -133,6 +135,14 @@ class Contest:
             if rival.peaks and not name.startswith("plain"):
                 self.report.note(f"peak memory of {name}: {max(rival.peaks) / 2**30:.2f} GB")
 
+    def keys(self, name: str) -> None:
+        """How many keys ours and every private rival showed."""
+        rivals = [(called, rival) for called, rival in self.others if called.endswith(name)]
+        for called, contestant in [("ours", self.ours[name]), *rivals]:
+            if contestant.shown and not called.startswith(("DuckDB", "Polars")):
+                shown = " to ".join(f"{number:,}" for number in sorted({min(contestant.shown), max(contestant.shown)}))
+                self.report.fact(f"keys shown: {called.partition(':')[0]}", shown)
+
 
 def run(report: Report) -> None:
     rows = report.table_rows or (QUICK if report.quick else USUAL)
@@ -180,6 +190,7 @@ def run(report: Report) -> None:
     add("protect", "protect")
     contest.run(rounds=5)
     report.measure([Case("giveortake demo", demo, goal=below(5))], rounds=3, warm_up=False)
+    contest.keys("persons: found keys, category × day")
     contest.memory("persons: the same, first time", "persons: found keys, category × day")
     report.note(f"{rows:,} rows of {rows // 10:,} people; every time is that of a fresh session, imports not counted.")
     report.note(f"A contestant whose process takes more than {PATIENCE:.0f} s is measured once.")

@@ -40,7 +40,7 @@ def run(report: Report) -> None:
                 before, after = (_widths(_measured(session, columns, spend, rules), session) for rules in Rules)
                 told = ", ".join(f"{name} {after[name] / before[name]:.2f}" for name in before)
                 no_wider = all(after[name] <= before[name] * GOAL for name in before)
-                report.fact(f"{asked}, {spent}", told, goal="≤ 1", met=no_wider)
+                report.fact(f"{asked}, {spent}", told, goal=f"≤ {GOAL}", met=no_wider)
         query = session.sql("SELECT k, COUNT(*) AS n FROM data GROUP BY k")
         for share in SHARES:
             quote = query.quote(share=share)

@@ -124,7 +124,7 @@ def _table(report: Report) -> pl.DataFrame:
         report.note("The table is Adult.")
     else:
         random = np.random.default_rng(1)
-        skewed = [np.minimum(random.geometric(3 / size, 48_842), size) - 1 for size in SIZES]
+        skewed = [np.minimum(random.geometric(min(0.5, 3 / size), 48_842), size) - 1 for size in SIZES]
         table = pl.DataFrame({f"c{place}": each for place, each in enumerate(skewed)})
         report.note("The table is generated, with as many rows and values as Adult has; noise does not depend on it.")
     return table.with_columns(pl.col(table.columns[place]) // step for place, step in CUT.items())

@@ -7,27 +7,30 @@ WHERE is a path or a PostgreSQL URL; each episode of kills begins a new ledger t
 
 from __future__ import annotations
 
-import argparse
 import json
+import mmap
 import os
 import random
 import secrets
+import select
 import signal
 import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import BudgetExceeded, LedgerError
 from giveortake.ledger.opening import opened
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
+from kill_findings import Found, arguments, released_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 WRITERS = 4
 EPISODE = 50  # kills of one ledger's life
@@ -38,7 +41,8 @@ CHECKPOINT = ("checkpoint derived", "checkpoint written", "checkpoint committed"
 LABELS = ("begun", "written", "committed", "mark written", "mark moved", "marked", *CHECKPOINT)
 EVERY = 20  # entries from one checkpoint to the next, so that many are written between kills
 BEGINNING = ("mark begun", "tables created", "begun ledger written", "begun ledger committed")
-LONGEST = 1.0  # seconds until a writer that never reaches its step is killed anyway
+ENOUGH = 60  # transactions after which a writer dies that has not come to its step
+LONGEST = 60.0  # seconds, if even these take too long
 
 
 @dataclass
@@ -48,54 +52,27 @@ class Plan:
     label: str | None
     passing: int
     moment: float
+    reached: mmap.mmap = field(default_factory=lambda: mmap.mmap(-1, 1))  # whether it came to its step; it says so
 
-
-@dataclass
-class Found:
-    """What an episode, or all of them, left behind."""
-
-    kills: Counter[str] = field(default_factory=Counter)
-    charges: int = 0
-    releases: int = 0
-    refused: int = 0
-    entries: int = 0
-    problems: list[str] = field(default_factory=list)
+    @property
+    def limit(self) -> float:
+        """Seconds after which it dies in any case."""
+        return self.moment if self.label is None else LONGEST
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("where")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    found, chosen, started = Found(), random.Random(arguments.seed), time.monotonic()  # noqa: S311 (when to kill)
-    episode = 0
-    if arguments.where.startswith("postgresql://"):
+    said, found = arguments(__doc__, 200), Found()
+    plans, episode = Plans(said.seed), 0
+    if said.where.startswith("postgresql://"):
         import_module("giveortake.ledger.postgres")  # once, so that a writer lives long enough to do something
-    while sum(found.kills.values()) < arguments.kills and not found.problems:
-        where = place(arguments.where, episode)
-        logs = arguments.folder / f"episode-{episode}"
+    while found.killed < said.kills and not found.problems:
+        where, logs = place(said.where, episode), said.folder / f"episode-{episode}"
         logs.mkdir(parents=True)
-        kill_writers(where, logs, min(EPISODE, arguments.kills - sum(found.kills.values())), chosen, found)
+        kill_writers(where, logs, min(EPISODE, said.kills - found.killed), plans, found)
         check(where, logs, found)
         episode += 1
-    print(
-        json.dumps(
-            {
-                "kills": sum(found.kills.values()),
-                "by step": found.kills,
-                "episodes": episode,
-                "charges": found.charges,
-                "releases": found.releases,
-                "refused": found.refused,
-                "entries": found.entries,
-                "seconds": round(time.monotonic() - started, 1),
-                "problems": found.problems,
-            }
-        )
-    )
-    return 1 if found.problems else 0
+    found.more["episodes"] = episode
+    return found.told()
 
 
 def place(where: str, episode: int) -> str:
@@ -105,39 +82,59 @@ def place(where: str, episode: int) -> str:
     return f"{where}-{episode}.ledger"
 
 
-def kill_writers(where: str, logs: Path, kills: int, chosen: random.Random, found: Found) -> None:
+def kill_writers(where: str, logs: Path, kills: int, plans: Plans, found: Found) -> None:
     """Keep four writers alive and kill them until enough have died; then let them end."""
     alive: dict[int, tuple[int, float, Plan]] = {}
     done = 0
     while done < kills:
         for writer in set(range(WRITERS)) - {writer for writer, _, _ in alive.values()}:
-            plan = planned(chosen, beginning=done < 2 * WRITERS)
-            alive[start(where, logs, writer, plan)] = writer, time.monotonic(), plan
-        for pid, (_writer, began, plan) in list(alive.items()):
-            limit = plan.moment if plan.label is None else LONGEST
-            if time.monotonic() - began > limit:
+            plan = plans.next(beginning=done < 2 * WRITERS)
+            alive[start(where, logs, writer, plan)] = writer, time.monotonic() + plan.limit, plan
+        wait_for_one(alive)
+        for pid, (_writer, until, plan) in list(alive.items()):
+            if time.monotonic() > until:
                 os.kill(pid, signal.SIGKILL)
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 del alive[pid]
                 if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
                     done += 1
-                    reached = plan.label if time.monotonic() - began <= limit else None
-                    found.kills[reached or "any moment"] += 1
+                    found.kills[str(plan.label) if plan.reached[0] else "any moment"] += 1
                 else:
                     found.problems.append(f"a writer ended with status {status}")
                     kills = 0
-        time.sleep(0.0005)
     for pid in alive:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 
 
-def planned(chosen: random.Random, *, beginning: bool) -> Plan:
-    labels = (*BEGINNING, *LABELS) if beginning else LABELS
-    label = chosen.choice((None, *labels))
-    passing = 1 if label in (*BEGINNING, *CHECKPOINT) else chosen.randrange(1, 13)
-    return Plan(label, passing, chosen.uniform(0.001, 0.1))
+def wait_for_one(alive: dict[int, tuple[int, float, Plan]]) -> None:
+    """Sleep until a writer has ended, or has to."""
+    ends = [os.pidfd_open(pid) for pid in alive]
+    try:
+        first = min(until for _, until, _ in alive.values())
+        select.select(ends, [], [], max(0.0, first - time.monotonic()))
+    finally:
+        for each in ends:
+            os.close(each)
+
+
+class Plans:
+    """One way to die after the other: each step comes as often as any other, in a random order."""
+
+    def __init__(self, seed: int) -> None:
+        self._chosen = random.Random(seed)  # noqa: S311 (when to kill)
+        self._left: dict[bool, list[str | None]] = {True: [], False: []}
+
+    def next(self, *, beginning: bool) -> Plan:
+        """The next one; while a ledger begins, its own steps come too."""
+        left = self._left[beginning]
+        if not left:
+            left += [None, *LABELS, *(BEGINNING if beginning else ())]
+            self._chosen.shuffle(left)
+        label = left.pop()
+        passing = 1 if label in (*BEGINNING, *CHECKPOINT) else self._chosen.randrange(1, 13)
+        return Plan(label, passing, self._chosen.uniform(0.001, 0.1))
 
 
 def start(where: str, logs: Path, writer: int, plan: Plan) -> int:
@@ -160,7 +157,8 @@ def dying(plan: Plan) -> Callable[[str], None]:
 
     def at(label: str) -> None:
         passed[label] += 1
-        if label == plan.label and passed[label] == plan.passing:
+        plan.reached[0] = label == plan.label and passed[label] == plan.passing
+        if plan.reached[0] or passed["begun"] > ENOUGH:
             os.kill(os.getpid(), signal.SIGKILL)
 
     return at
@@ -192,41 +190,24 @@ def write(where: str, log: Path, writer: int, at: Callable[[str], None]) -> None
 
 def check(where: str, logs: Path, found: Found) -> None:
     """Every released answer is charged and is the one that is kept, once; no cap is exceeded; the chain is whole."""
-    try:
-        with opened(where, create=False) as ledger:
-            ledger.verify()
-            history, standings = ledger.history(), ledger.levels()
-    except LedgerError as error:
-        found.problems.append(f"{type(error).__name__}: {error}")
+    left = found.left_in(partial(opened, where, create=False))
+    if left is None:
         return
-    reserved = {entry.number: entry.content for entry in history if entry.kind == "reserved"}
-    settled = [entry.content for entry in history if entry.kind == "settled"]
-    keys = Counter((content["analyst"], content["key"]) for content in reserved.values())
-    found.problems += [f"{key} was charged {times} times" for key, times in keys.items() if times > 1]
-    answers = {
-        (reserved[content["reservation"]]["analyst"], reserved[content["reservation"]]["key"]): content["answer"]
-        for content in settled
-    }
-    if len(answers) < len(settled):
-        found.problems.append("something was answered twice")
-    charged = Counter(content["dataset"] for content in reserved.values())
+    kept, charged = left.kept(), Counter(content["dataset"] for content in left.reserved.values())
     found.problems += [f"{dataset} was charged {times} times" for dataset, times in charged.items() if times > 30]
-    for standing in standings:
+    for standing in left.levels:
         if standing.kind == "population":
             owed = charged[standing.name.replace("people", "data")] * CHARGE.guarantee().epsilon
             if standing.spent != owed:
                 found.problems.append(f"{standing.name} has spent {standing.spent}, not {owed}")
-    for log in logs.glob("*.jsonl"):
-        for text in log.read_text(encoding="ascii").splitlines():
-            line = json.loads(text)
-            if line["answer"] is None:
-                found.refused += 1
-            else:
-                found.releases += 1
-                if answers.get((line["analyst"], line["key"])) != line["answer"]:
-                    found.problems.append(f"released but not kept: {line}")
-    found.charges += len(reserved)
-    found.entries += len(history)
+    for line in released_lines(logs):
+        if line["answer"] is None:
+            found.refused += 1
+        else:
+            found.releases += 1
+            if kept.get((line["analyst"], line["key"]), (None, None))[1] != line["answer"]:
+                found.problems.append(f"released but not kept: {line}")
+    found.more["entries"] += len(left.history)
 
 
 if __name__ == "__main__":

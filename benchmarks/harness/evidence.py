@@ -1,134 +1,152 @@
-"""`giveortake bench report`: some benchmarks in a stated time, and one page and one figure of what they wrote.
+"""`giveortake bench report`: what is claimed, measured in a stated time, on one page that nobody typed.
 
-Every number of the page stands in `docs/results.json` beside it, which the benchmarks wrote in that run. Each of them
-is a process of its own; one that takes too long is ended, and the page says that it is missing.
+What measures time runs now, each benchmark in a process of its own, until the time is over; what takes longer is read
+from the last run of this version (`giveortake bench NAME --save`), with its date. Every number of the page stands in
+`docs/results.json` beside it. Tables in other pages that name a benchmark are written from the same runs.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
-import os
-import platform
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from giveortake import __version__, plot
+from giveortake import plot
 from giveortake.errors import InvalidParameter
+from harness import pages, results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from rich.console import Console
 
-CHOSEN = (  # what an answer costs, how sure it is, and who tried to break it; the cheapest first
-    *("import", "noise", "accounting", "filters", "verify", "latency", "path", "widths", "runs"),
-    *("surveys", "workloads", "quantiles", "service", "queries", "audit"),
+    from harness.results import Run
+
+SECTIONS = {  # what is claimed, and the benchmarks that measure it
+    "Speed, beside peers and a floor": (
+        *("import", "noise", "scales", "accounting", "latency", "queries", "engines", "path"),
+    ),
+    "Answers for one budget": ("filters", "widths", "intervals", "caps"),
+    "The same questions elsewhere": ("coming_from",),
+    "Tables, marginals and synthesis": ("workloads", "synthetic"),
+    "Learning": ("learning",),
+    "Surveys": ("surveys",),
+    "Coverage": ("quantiles", "flights", "learning_coverage"),
+    "Kills": ("crash", "kills"),
+    "Audits, proofs and attempts to refute": ("audit", "verify", "runs", "fuzz", "timing"),
+    "A service": ("service", "ledger", "limits", "command", "stream"),
+}
+MEASURED = (  # now, the cheapest first
+    *("import", "noise", "accounting", "filters", "verify", "latency", "path", "widths", "runs", "surveys"),
+    *("workloads", "quantiles", "service", "coming_from", "audit", "queries"),
 )
-MINUTES = 9.0
-_LEAST, _MOST = 5.0, 100.0  # seconds: nothing is begun with less, and none may take all that is left
+HOURS = 12.0  # how long `--resume` takes a run for one of the same report
+_LEAST, _MOST = 5.0, 120.0  # seconds: nothing is begun with less, and none may take all that is left
 _PLACES = {"page": "results.md", "json": "results.json", "figure": "figures/results.svg"}
+_WORDS = """Written by `giveortake bench report`; nothing on this page was typed, and every number stands in
+[results.json](results.json) too. Under each table are its date, its command, and whether the machine did other work
+at the time. Ratios are of medians that took turns in the same run; **no** under *met?* means that a goal was missed."""
 
 
 def report(arguments: Any, folder: Path, out: Console, describe: Callable[[str], str]) -> int:
-    """Run what is chosen until the time is over, and write the page, its numbers and its figure."""
-    if arguments.minutes <= 0:
-        raise InvalidParameter("minutes", arguments.minutes, "is not positive", hint="--minutes 9")
-    docs = folder.parent / "docs"
+    """Measure until the time is over, and write the page, its numbers, its figure and the tables of other pages."""
+    if arguments.minutes < 0:
+        raise InvalidParameter("minutes", arguments.minutes, "is negative", hint="--minutes 9, or 0 to write alone")
     end = time.monotonic() + 60 * arguments.minutes
-    done = []
-    for name in CHOSEN:
+    missing: dict[str, str] = {}
+    for name in MEASURED if arguments.minutes else ():
+        before = results.last(folder, name)
+        if arguments.resume and before is not None and results.is_younger(before, HOURS):
+            out.print(f"{name}: measured on {before['time']}")
+            continue
         out.print(f"{name}: {describe(name)}")
-        done.append({"name": name, "about": describe(name)} | measured(name, folder, arguments.peer_python, end))
-    found = {
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "minutes": arguments.minutes,
-        "command": "giveortake bench report",
-        "versions": {"giveortake": __version__, "Python": platform.python_version()},
-        "machine": f"{os.cpu_count()} processors, {platform.machine()}, {platform.system()}",
-        "load": os.getloadavg()[0],
-        "benchmarks": done,
-    }
+        problem = measured(name, folder, _options(arguments), end)
+        if problem:
+            missing[name] = problem
+            out.print(f"  {problem}")
+    docs = folder.parent / "docs"
+    runs = {name: results.last(folder, name) for names in SECTIONS.values() for name in names}
+    found = results.circumstances() | {"command": "giveortake bench report", "missing": missing, "runs": runs}
     (docs / _PLACES["json"]).write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    write(found, docs)
-    out.print(f"written: docs/{_PLACES['page']}, docs/{_PLACES['json']}, docs/{_PLACES['figure']}")
+    write(found, docs, describe)
+    changed = pages.fill(docs, folder)
+    out.print(f"written: {', '.join(f'docs/{name}' for name in [*_PLACES.values(), *changed])}")
     return 0
 
 
-def measured(name: str, folder: Path, peers: Sequence[str], end: float) -> dict[str, Any]:
-    """The lines that one benchmark saves, or why there are none."""
+def measured(name: str, folder: Path, options: list[str], end: float) -> str:
+    """Run one benchmark, which saves what it found; what went wrong, if anything did."""
     left = end - time.monotonic()
     if left < _LEAST:
-        return {"missing": "the time was over", "rows": []}
-    options = [word for python in peers for word in ("--peer-python", python)]
+        return "the time was over"
     line = [sys.executable, "-m", "giveortake", "bench", name, "--quick", "--save", *options]
-    saved = folder / "results" / f"{name}.jsonl"
-    before = saved.stat().st_size if saved.exists() else 0
-    started = time.monotonic()
     try:
         ended = subprocess.run(line, cwd=folder.parent, capture_output=True, timeout=min(left, _MOST), check=False)  # noqa: S603 (ourselves)
     except subprocess.TimeoutExpired:
-        return {"missing": f"it took longer than {min(left, _MOST):.0f} s", "rows": []}
-    if ended.returncode or not saved.exists():
-        return {"missing": f"it failed with code {ended.returncode}", "rows": []}
-    with saved.open("rb") as file:
-        file.seek(before)
-        rows = [json.loads(each) for each in file.read().decode().splitlines()]
-    return {"seconds": round(time.monotonic() - started, 1), "rows": rows}
+        return f"it took longer than {min(left, _MOST):.0f} s"
+    return f"it failed with code {ended.returncode}" if ended.returncode else ""
 
 
-def write(found: dict[str, Any], docs: Path) -> None:
+def write(found: dict[str, Any], docs: Path, describe: Callable[[str], str]) -> None:
     """The page and the figure, from the numbers alone."""
-    bars = [
-        {"case": f"{each['name']}: {row['case']}", "ratio": row["other_seconds"] / row["ours_seconds"]}
-        for each in found["benchmarks"]
-        for row in each["rows"]
-        if row["ours_seconds"] and row["other_seconds"]
-    ]
-    (docs / _PLACES["page"]).write_text(page(found, has_figure=bool(bars)), encoding="utf-8")
-    if bars:
-        plot.save(_figure(bars), docs / _PLACES["figure"])
+    points = list(_points(found["runs"]))
+    (docs / _PLACES["page"]).write_text(page(found, describe, has_figure=bool(points)), encoding="utf-8")
+    if points:
+        plot.save(_figure(points), docs / _PLACES["figure"])
 
 
-def page(found: dict[str, Any], *, has_figure: bool) -> str:
+def page(found: dict[str, Any], describe: Callable[[str], str], *, has_figure: bool) -> str:
     """The page, as Markdown."""
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    lines = [
-        "# Results",
-        "",
-        (
-            f"Written by `{found['command']}` on {found['time']}, in at most {found['minutes']:g} minutes, on one "
-            f"machine ({found['machine']}; load {found['load']:.1f} at the end), with {versions}. Nothing here was "
-            "typed: every number stands in [results.json](results.json) too. The benchmarks ran with `--quick`: fewer "
-            "repetitions, smaller tables. Ratios are of medians that took turns in the same run; *no* under *met?* "
-            "means that a goal was missed."
-        ),
-        "",
-    ]
+    lines = ["<!-- giveortake bench report -->", "# Results", "", _WORDS, ""]
+    lines += [f"Last written on {found['time'][:10]} on {found['machine']}, with {versions}.", ""]
     if has_figure:
         lines += ["![how many times faster than a peer or a floor, each case a point](figures/results.svg)", ""]
-    for each in found["benchmarks"]:
-        lines += [f"## {each['name']}", "", f"{each['about']} `giveortake bench {each['name']}`", ""]
-        if "missing" in each:
-            lines += [f"Not measured: {each['missing']}.", ""]
-            continue
-        lines += ["| case | ours | peer or floor | ratio | goal | met? |", "|---|---|---|---|---|---|"]
-        for row in each["rows"]:
-            met = {True: "yes", False: "**no**", None: ""}[row["met"]]
-            cells = (row["case"], row["ours"], row["other"], row["ratio"], row["goal"], met)
-            lines.append(f"| {' | '.join(cell.replace('|', '∣') for cell in cells)} |")
-        lines.append("")
-    return "\n".join(lines)
+    for title, names in SECTIONS.items():
+        lines += [f"## {title}", ""]
+        for name in names:
+            lines += [f"### {_said(name)}", "", describe(name), "", *_section(name, found), ""]
+    return "\n".join([*lines, "<!-- end -->", ""])
 
 
-def _figure(bars: list[dict[str, Any]]) -> Any:
+def _section(name: str, found: dict[str, Any]) -> list[str]:
+    run: Run | None = found["runs"][name]
+    problem = found["missing"].get(name)
+    if run is None:
+        why = f" ({problem})" if problem else ""
+        return [f"**Not measured with this version yet**: `giveortake bench {_said(name)} --save`{why}."]
+    notes = [line for note in run["notes"] for line in (note, "")]
+    late = [f"Not measured in the last report: {problem}.", ""] if problem else []
+    return [*pages.table(run), "", *notes, *late, pages.provenance(run)]
+
+
+def _said(name: str) -> str:
+    """A benchmark as it is called on the command line."""
+    return name.replace("_", "-")
+
+
+def _points(runs: dict[str, Run | None]) -> Iterator[dict[str, Any]]:
+    for name, run in runs.items():
+        for row in run["rows"] if run else ():
+            if row["ours_seconds"] and row["other_seconds"]:
+                beside = row["other"].rsplit(" ", 2)[0]
+                case = f"{name}: {row['case']}, beside {beside}"
+                yield {"case": case, "ratio": row["other_seconds"] / row["ours_seconds"]}
+
+
+def _options(arguments: Any) -> list[str]:
+    found = [word for python in arguments.peer_python for word in ("--peer-python", python)]
+    return [*found, *(["--data", arguments.data] if arguments.data else [])]
+
+
+def _figure(points: list[dict[str, Any]]) -> Any:
     alt: Any = importlib.import_module("altair")  # an extra, needed for the figure alone
     return (
-        alt.Chart(alt.Data(values=bars), width=420, title="Times faster than the peer or the floor")
+        alt.Chart(alt.Data(values=points), width=420, title="Times faster than the peer or the floor")
         .mark_point(filled=True, size=60)
         .encode(
             x=alt.X("ratio:Q", scale=alt.Scale(type="log"), title="times faster (left of 1: slower)"),

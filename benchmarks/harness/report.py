@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
+import math
 import os
-import platform
 import sys
 import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from statistics import median
 from typing import TYPE_CHECKING, TypeAlias, final
 
-import numpy as np
 from rich.table import Table
 
-from giveortake import __version__
+from harness import results
 from harness.peer import Peer, has_module
 
 if TYPE_CHECKING:
@@ -105,6 +102,7 @@ class Report:
     progress: Progress | None = None
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    tables: dict[str, list[str]] = field(default_factory=dict)
     _opened: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Report:
@@ -163,29 +161,30 @@ class Report:
             self.out.print(f"[dim]{note}[/]")
         self.out.print()
 
+    def table(self, part: str, lines: Sequence[str]) -> None:
+        """A table of Markdown, for the pages that have the marker `giveortake bench NAME: PART`."""
+        self.tables[part] = list(lines)
+
     def save(self) -> Path:
-        """Append the lines, with the versions they were measured with, to `benchmarks/results/<name>.jsonl`."""
-        target = self.folder / "results" / f"{self.name}.jsonl"
-        target.parent.mkdir(exist_ok=True)
-        circumstances = {
-            "time": datetime.now(UTC).isoformat(timespec="seconds"),
-            "giveortake": __version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "machine": platform.machine(),
-        }
-        with target.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(circumstances | asdict(row), ensure_ascii=False) + "\n" for row in self.rows)
-        return target
+        """Write what was measured, and under which circumstances, to `benchmarks/results`, over the run before it."""
+        return results.save(
+            self.folder,
+            self.name,
+            quick=self.quick,
+            found={"rows": [asdict(row) for row in self.rows], "notes": self.notes, "tables": self.tables},
+        )
 
     def _record(self, case: Case, ours: float, other: float | None) -> None:
-        missing = case.other is None and bool(case.other_name)
+        name = case.other_name
+        if other is not None and math.isnan(other):
+            name, other = f"{name} gave no answer", None
+        missing = other is None and bool(name)
         ratio = "" if other is None else comparison(ours, other)
         self.rows.append(
             Row(
                 case=case.name,
                 ours=duration(ours * case.units),
-                other=case.other_name if other is None else f"{case.other_name} {duration(other * case.units)}",
+                other=name if other is None else f"{name} {duration(other * case.units)}",
                 ratio=ratio,
                 goal="" if case.goal is None else case.goal.text,
                 met=None

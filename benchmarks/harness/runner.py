@@ -33,7 +33,8 @@ def run(arguments: argparse.Namespace, folder: Path, out: Console) -> int:
         return 0
     if arguments.names == ["report"]:
         return evidence.report(arguments, folder, out, lambda name: _description(found[name]))
-    for name in _chosen([*arguments.names, *(["crash"] if arguments.crash else [])], found):
+    names = [name.replace("-", "_") for name in arguments.names]
+    for name in _chosen([*names, *(["crash"] if arguments.crash else [])], found):
         said = (arguments.quick, arguments.peer_python, arguments.rows, arguments.data)
         with (
             progress(f"{name}: {_description(found[name])}") as shown,

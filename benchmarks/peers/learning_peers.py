@@ -13,6 +13,7 @@ import os
 import sys
 import time
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def learner(model: str, declared: list[list[Any]], bounds: Any, epsilon: float) 
         usual |= {"privacy_target_min": bounds[0], "privacy_target_max": bounds[1]}
         return DPExplainableBoostingRegressor(**usual), False
     if model.startswith("diffprivlib"):
-        import diffprivlib.models as peer  # type: ignore[import-not-found]  # noqa: PLC0415 (as above)
+        import diffprivlib.models as peer  # noqa: PLC0415 (as above)
 
         made = {
             "diffprivlib-bayes": lambda: peer.GaussianNB(epsilon=epsilon, bounds=(-1, 1)),
@@ -77,7 +78,7 @@ def learner(model: str, declared: list[list[Any]], bounds: Any, epsilon: float) 
     return (linear_model.LogisticRegression(max_iter=300) if bounds is None else linear_model.LinearRegression()), True
 
 
-def score(model: str, folder: str, table: str, epsilon: float, turn: int) -> float:
+def score(model: str, folder: str, table: str, epsilon: float, turn: int, *, make: Any) -> float:
     import numpy as np  # noqa: PLC0415
     import pandas as pd  # noqa: PLC0415
     from sklearn.metrics import r2_score, roc_auc_score  # noqa: PLC0415
@@ -85,7 +86,7 @@ def score(model: str, folder: str, table: str, epsilon: float, turn: int) -> flo
     held = np.load(Path(folder) / f"{table}.npz")
     declared = json.loads((Path(folder) / f"{table}.json").read_text())
     rows, target, bounds = held["X"], held["y"], REGRESSIONS.get(table)
-    made, is_encoded = learner(model, declared, bounds, epsilon)
+    made, is_encoded = make(model, declared, bounds, epsilon)
     if is_encoded:
         columns = encoded(np, rows, declared)
     elif model == "boosting":
@@ -107,13 +108,11 @@ def score(model: str, folder: str, table: str, epsilon: float, turn: int) -> flo
     return float(r2_score(target[last], np.clip(made.predict(take(last)), *bounds)))
 
 
-def main() -> None:
+def answer(needed: tuple[str, ...], make: Any) -> None:
+    """Say whether the modules are there, and answer lines until there are no more."""
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
-    try:
-        import diffprivlib  # noqa: F401, PLC0415
-        import interpret  # type: ignore[import-not-found]  # noqa: F401, PLC0415 (as above)
-    except ImportError:
+    if not all(map(find_spec, needed)):
         print("missing", flush=True)
         return
     print("ready", flush=True)
@@ -125,7 +124,7 @@ def main() -> None:
         model, folder, table, epsilon, turn = line.split()
         started = time.process_time()
         try:
-            found = score(model, folder, table, float(epsilon), int(turn))
+            found = score(model, folder, table, float(epsilon), int(turn), make=make)
         except Exception as error:  # noqa: BLE001 (a peer that fails is a result)
             print(f"{model} {table} {epsilon}: {type(error).__name__}", file=sys.stderr)
             found = math.nan
@@ -134,4 +133,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    answer(("diffprivlib", "interpret"), learner)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
 
+import giveortake
 from giveortake.errors import NotFound
-from harness import evidence
+from harness import evidence, pages, results
 from harness.peer import Peer
 from harness.report import above_floor, below, duration, faster, slower_at_most
 
@@ -35,39 +37,76 @@ def test_goals_are_met_on_one_side_only() -> None:
     assert duration(3e-9) == "3 ns"
 
 
+ROW = {"case": "a | b", "ours": "1 s", "other": "peer 2 s", "ratio": "2× faster", "goal": "≥ 3× faster", "met": False}
+RUN = {
+    "name": "noise",
+    "command": "giveortake bench noise",
+    "quick": True,
+    "time": "2026-11-17T03:00:00+00:00",
+    "versions": {"giveortake": giveortake.__version__},
+    "machine": "one",
+    "load": 9.0,
+    "rows": [ROW | {"ours_seconds": 1.0, "other_seconds": 2.0}],
+    "notes": ["A note."],
+    "tables": {"part": ["| x |", "|---|", "| 1 |"]},
+}
+
+
 def test_a_report_is_made_of_numbers_alone_and_tells_what_is_missing(tmp_path: Path) -> None:
-    row = {
-        "case": "a | b",
-        "ours": "1 s",
-        "other": "peer 2 s",
-        "ratio": "2× faster",
-        "goal": "≥ 3× faster",
-        "met": False,
-    }
-    found = {
-        "time": "2026-11-17T03:00:00+00:00",
-        "minutes": 9.0,
-        "command": "giveortake bench report",
-        "versions": {"giveortake": "0"},
-        "machine": "one",
-        "load": 0.5,
-        "benchmarks": [
-            {"name": "noise", "about": "Draws.", "rows": [row | {"ours_seconds": 1.0, "other_seconds": 2.0}]},
-            {"name": "kills", "about": "Kills.", "rows": [], "missing": "the time was over"},
-        ],
-    }
+    runs = dict.fromkeys(name for names in evidence.SECTIONS.values() for name in names) | {"noise": RUN}
+    found = results.circumstances() | {"missing": {"filters": "the time was over"}, "runs": runs}
     (tmp_path / "figures").mkdir()
-    evidence.write(found, tmp_path)
+    evidence.write(found, tmp_path, str.upper)
     page = (tmp_path / "results.md").read_text(encoding="utf-8")
     assert "| a ∣ b | 1 s | peer 2 s | 2× faster | ≥ 3× faster | **no** |" in page
-    assert "Not measured: the time was over." in page
+    assert "A note." in page
+    assert "beside other work (load 9)" in page
+    missing = "**Not measured with this version yet**: `giveortake bench"
+    assert f"### filters\n\nFILTERS\n\n{missing} filters --save` (the time was over)." in page
+    assert f"### coming-from\n\nCOMING_FROM\n\n{missing} coming-from --save`." in page
+    assert page.count("\n### ") == len(runs)  # what other pages link to is there, measured or not
     assert (tmp_path / "figures" / "results.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
+def test_tables_of_pages_are_written_between_their_markers_alone(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "noise-quick.json").write_text(json.dumps(RUN), encoding="utf-8")
+    page = tmp_path / "page.md"
+    parts = ("noise", "noise: part", "noise: a |", "kills")
+    text = (
+        "before\n" + "".join(f"<!-- giveortake bench {part} -->\ntyped\n<!-- end -->\n" for part in parts) + "after\n"
+    )
+    page.write_text(text, encoding="utf-8")
+    assert pages.fill(tmp_path, tmp_path) == ["page.md"]
+    filled = page.read_text(encoding="utf-8")
+    assert (filled.startswith("before\n"), filled.endswith("after\n"), "typed" in filled) == (True, True, False)
+    assert filled.count("| a ∣ b | 1 s |") == 2
+    assert "| x |\n|---|\n| 1 |" in filled
+    assert "Not measured with this version yet: `giveortake bench kills`." in filled
+    assert pages.fill(tmp_path, tmp_path) == []
+    page.write_text("<!-- giveortake bench report -->\nall of it\n<!-- end -->\n", encoding="utf-8")
+    assert pages.fill(tmp_path, tmp_path) == []
+
+
+def test_a_run_of_another_version_is_no_result(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    old = RUN | {"versions": {"giveortake": "0"}}
+    (tmp_path / "results" / "noise.json").write_text(json.dumps(old), encoding="utf-8")
+    assert results.last(tmp_path, "noise") is None
+
+
+def test_a_saved_command_tells_no_path_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["x", "bench", "noise", "--save", "--peer-python", "/home/me/bin/python"])
+    saved = json.loads(results.save(tmp_path, "noise", quick=False, found={}).read_text(encoding="utf-8"))
+    assert saved["command"] == "giveortake bench noise --peer-python PYTHON"
+
+
 def test_a_report_begins_nothing_when_its_time_is_over(tmp_path: Path) -> None:
-    assert evidence.measured("noise", tmp_path, [], end=0.0) == {"missing": "the time was over", "rows": []}
+    assert evidence.measured("noise", tmp_path, [], end=0.0) == "the time was over"
 
 
-def test_a_report_runs_benchmarks_that_exist() -> None:
+def test_a_report_names_every_benchmark_that_exists_once() -> None:
     folder = Path(evidence.__file__).parents[1]
-    assert all((folder / f"bench_{name}.py").is_file() for name in evidence.CHOSEN)
+    named = [name for names in evidence.SECTIONS.values() for name in names]
+    assert sorted(named) == sorted(path.stem.removeprefix("bench_") for path in folder.glob("bench_*.py"))
+    assert set(evidence.MEASURED) <= set(named)

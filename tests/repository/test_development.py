@@ -63,7 +63,7 @@ def test_a_changed_file_runs_the_rooms_that_it_decides_about(file: str, rooms: s
 def test_an_unknown_room_is_refused_with_the_list() -> None:
     done = subprocess.run([sys.executable, "check.py", "--quick", "sesion"], cwd=ROOT, capture_output=True, check=False)
     assert done.returncode == 2
-    assert b"no room is called sesion; the rooms are accounting, answers," in done.stderr
+    assert b"no room is called sesion; the rooms are accounting, advice, answers," in done.stderr
 
 
 def test_checks_without_the_tools_say_what_to_install(tmp_path: Path) -> None:

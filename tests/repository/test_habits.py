@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -62,9 +62,12 @@ def test_every_public_name_is_found() -> None:
     assert set(giveortake.__all__) <= set(dir(giveortake))
 
 
-def test_the_version_is_the_same_everywhere() -> None:
-    assert importlib.metadata.version("giveortake") == giveortake.__version__
-    assert f"## {giveortake.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+def test_the_version_is_said_once_and_the_changelog_begins_with_it() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["hatch"]["version"]["path"] == "src/giveortake/__init__.py"
+    versions = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert versions[0] == giveortake.__version__
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -1,0 +1,168 @@
+"""Five questions to the same table here and in five other libraries: spent, margin, error and time.
+
+Our lines are the blocks of `docs/coming-from.md`, which the tests run too; theirs are the files `coming_from_*.py` of
+`benchmarks/peers/`, which the page shows. `--peer-python` names the environments of those that are to be asked.
+"""
+
+from __future__ import annotations
+
+import csv
+import doctest
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from importlib.resources import files
+from pathlib import Path
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any, cast
+
+from giveortake import __version__
+
+sys.path.append(str(Path(__file__).parent / "peers"))
+
+from five_questions import QUESTIONS
+
+from harness.report import duration
+
+if TYPE_CHECKING:
+    from harness.report import Report
+
+PAGE = Path(__file__).parents[1] / "docs" / "coming-from.md"
+TABLE = Path(str(files("giveortake") / "data" / "visits.csv"))
+LIBRARIES = {  # name: the script, and the module that it needs
+    "OpenDP": ("coming_from_opendp.py", "opendp"),
+    "Tumult Analytics": ("coming_from_tumult.py", "tmlt.analytics"),
+    "SmartNoise SQL": ("coming_from_smartnoise.py", "snsql"),
+    "diffprivlib": ("coming_from_diffprivlib.py", "diffprivlib"),
+    "PipelineDP": ("coming_from_pipelinedp.py", "pipeline_dp"),
+}
+TURNS, QUICK_TURNS = 20, 2
+PATIENCE = 600.0  # seconds for all turns of a library
+HEADINGS = ("", "one answer", "states a margin", "mean error", "CPU", "time")
+UNITS = {"count": "visits", "mean": "euros", "regions": "visits", "reasons": "visits", "median": "euros"}
+
+Found = dict[str, Any]
+
+
+def run(report: Report) -> None:
+    turns = QUICK_TURNS if report.quick else TURNS
+    found: dict[str, Found] = {f"**giveortake {__version__}**": ours(turns)}
+    for name, (script, module) in LIBRARIES.items():
+        python = report.python_with(module)
+        if report.progress is not None:
+            report.progress.says(name)
+        answered = None if python is None else theirs(python, script, turns)
+        found[name if answered is None else f"{name} {answered['version']}"] = (answered or {}).get("questions", {})
+        if python is None:
+            report.note(f"{name} was not asked: no environment of --peer-python has {module}.")
+        elif answered is None:
+            report.note(f"{name} was asked and gave no answer.")
+    for question in QUESTIONS:
+        lines = [_line(name, each, question) for name, each in found.items() if each]
+        report.table(question, [f"| {' | '.join(HEADINGS)} |", f"|{'---|' * len(HEADINGS)}", *lines])
+        for name, each in found.items():
+            if question in each:
+                report.fact(f"{question}: {name.strip('*')}", _summary(each[question], question))
+    report.note(
+        f"Each question was asked {turns} times, each time of a session of its own; errors are from all visits."
+    )
+
+
+def ours(turns: int) -> Found:
+    """Run the blocks of the page: what comes before the first question each time, then one question."""
+    examples = doctest.DocTestParser().get_examples(PAGE.read_text(encoding="utf-8"))
+    begins = {name: _position(examples, name) for name in QUESTIONS}
+    before = [example.source for example in examples[: min(begins.values())]]
+    found: Found = {}
+    for name in QUESTIONS:
+        answers, seconds, processor = [], [], []
+        margin = None
+        for turn in range(turns + 1):
+            names: dict[str, Any] = {}
+            wall, cpu = time.perf_counter(), time.process_time()
+            for source in [*before, examples[begins[name]].source]:
+                exec(source, names)  # noqa: S102 (the page is ours)
+            answer = names[name]
+            if turn:  # the first one loads what is loaded once
+                seconds.append(time.perf_counter() - wall)
+                processor.append(time.process_time() - cpu)
+            columns = answer.to_dict()
+            number = next(each for each in columns if f"{each}_low" in columns)
+            keys = next((columns[each] for each in ("region", "reason") if each in columns), None)
+            values = columns[number]
+            margin = fmean(
+                (high - low) / 2 for low, high in zip(columns[f"{number}_low"], columns[f"{number}_high"], strict=True)
+            )
+            answers.append(values[0] if keys is None else dict(zip(keys, values, strict=True)))
+            names["s"].close()
+        found[name] = {"answers": answers[1:], "seconds": seconds, "cpu": processor, "margin": margin}
+    return found
+
+
+def theirs(python: str, script: str, turns: int) -> Found | None:
+    """What a library's own script says, in the environment that has it."""
+    path = Path(__file__).parent / "peers" / script
+    line = [python, "-W", "ignore", str(path), str(TABLE), str(turns)]
+    try:
+        done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE, check=False)  # noqa: S603 (ours)
+    except subprocess.TimeoutExpired:
+        return None
+    said = [each for each in done.stdout.splitlines() if each.startswith('{"package"')]
+    return cast("Found", json.loads(said[-1])) if said else None
+
+
+def truths() -> Found:
+    """The exact answers, of all visits."""
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    amounts = [float(row["amount"]) for row in rows]
+    return {
+        "count": len(rows),
+        "mean": fmean(amounts),
+        "regions": Counter(row["region"] for row in rows),
+        "reasons": Counter(row["reason"] for row in rows),
+        "median": median(amounts),
+    }
+
+
+def error(question: str, answer: Any) -> float:
+    """How far an answer is from the truth, on average over its keys."""
+    truth = truths()[question]
+    if isinstance(answer, dict):
+        return fmean(abs(value - truth[key]) for key, value in answer.items())
+    return float(abs(answer - truth))
+
+
+def _position(examples: list[doctest.Example], name: str) -> int:
+    return next(index for index, example in enumerate(examples) if example.source.startswith(f"{name} = "))
+
+
+def _line(name: str, found: Found, question: str) -> str:
+    if question not in found:
+        return f"| {name} | cannot be asked | | | | |"
+    return f"| {name} | {' | '.join(_cells(found[question], question))} |"
+
+
+def _cells(each: Found, question: str) -> tuple[str, ...]:
+    answer = each["answers"][-1]
+    if isinstance(answer, dict):
+        counts = sorted({len(one) for one in each["answers"]})
+        shown = f"{' to '.join(map(str, [counts[0], *counts[1:][-1:]]))} of {len(truths()[question])} keys"
+    else:
+        shown = f"{answer:,.0f}" if question == "count" else f"{answer:.2f}"
+    margin = "no" if each["margin"] is None else f"± {each['margin']:.3g}"
+    wrong = fmean(error(question, one) for one in each["answers"] if one != {})
+    return (
+        shown,
+        margin,
+        f"{wrong:.3g} {UNITS[question]}",
+        duration(median(each["cpu"])),
+        duration(median(each["seconds"])),
+    )
+
+
+def _summary(each: Found, question: str) -> str:
+    shown, margin, wrong, cpu, _ = _cells(each, question)
+    return f"{shown}; margin {margin}; mean error {wrong}; {cpu} of CPU"

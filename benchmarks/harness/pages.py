@@ -1,0 +1,74 @@
+"""Numbers in pages, between `<!-- giveortake bench NAME -->` and `<!-- end -->`, which `bench report` writes.
+
+With `NAME: PART` it is the table that the benchmark made for that part, or its cases that begin with these words.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from harness import results
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.results import Run
+
+_MARKER = re.compile(
+    r"(?P<begin><!-- giveortake bench (?!report )(?P<name>[\w-]+)(?:: (?P<part>[^>]+?))? -->)\n"
+    r".*?(?P<end><!-- end -->)",
+    re.DOTALL,
+)
+_HEADINGS = ("case", "ours", "peer or floor", "ratio", "goal", "met?")
+_BUSY = 1.5  # load
+
+
+def fill(docs: Path, benchmarks: Path) -> list[str]:
+    """Write the numbers of the last runs into all pages; the names of those that changed."""
+    changed = []
+    for page in sorted(docs.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        new = _MARKER.sub(lambda found: _filled(found, benchmarks), text)
+        if new != text:
+            page.write_text(new, encoding="utf-8")
+            changed.append(page.name)
+    return changed
+
+
+def _filled(found: re.Match[str], benchmarks: Path) -> str:
+    run = results.last(benchmarks, found["name"].replace("-", "_"))
+    lines = ["", f"Not measured with this version yet: `giveortake bench {found['name']}`."] if run is None else []
+    if run is not None:
+        lines = ["", *table(run, found["part"] or ""), "", provenance(run)]
+    return "\n".join([found["begin"], *lines, "", found["end"]])
+
+
+def table(run: Run, part: str = "") -> list[str]:
+    """What a run made for a part, or its cases that begin with these words, without columns that say nothing."""
+    made: dict[str, list[str]] = run.get("tables", {})
+    if part in made:
+        return made[part]
+    rows = [_cells(row) for row in run["rows"] if row["case"].startswith(part)]
+    if not rows:
+        return [f"The run has no case of this kind: {part or run['name']}."]
+    used = [index for index in range(len(_HEADINGS)) if any(cells[index] for cells in rows)]
+    return [
+        f"| {' | '.join(_HEADINGS[index] for index in used)} |",
+        f"|{'---|' * len(used)}",
+        *(f"| {' | '.join(cells[index] for index in used)} |" for cells in rows),
+    ]
+
+
+def provenance(run: Run) -> str:
+    """One sentence: when, with which versions and by which command."""
+    versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
+    busy = f", **beside other work (load {run['load']:g}): ratios hold, times do not**" if run["load"] > _BUSY else ""
+    few = "; `--quick`: fewer repetitions, smaller tables" if run["quick"] else ""
+    return f"*{run['time'][:10]}, `{run['command']}`, {versions}, {run['machine']}{busy}{few}.*"
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    met = {True: "yes", False: "**no**", None: ""}[row["met"]]
+    cells = (row["case"], row["ours"], row["other"], row["ratio"], row["goal"], met)
+    return [cell.replace("|", "∣") for cell in cells]
