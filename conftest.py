@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 ENGINES = "how-to-engines.md"
 collect_ignore_glob = ["tests/ledger/frozen_*"]  # what older versions left behind
 SERVERS = {"postgres", "postgresql"}  # what parameters call a place on a server
+NEEDS = {"spark": 120, "statistical": 120, "browser": 90, "postgres": 90}  # seconds that all tests of a kind may take
 
 # Laws are deterministic: no deadline on a shared machine, and the same examples in every run.
 hypothesis.settings.register_profile("laws", deadline=None, derandomize=True)
@@ -184,7 +185,7 @@ def _servers_for_the_page_about_engines(
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """How long the tests of each room took, added up over all workers."""
+    """How long the tests of each room took, and those that need something, added up over all workers."""
     if not config.getoption("--rooms"):
         return
     seconds: dict[str, float] = defaultdict(float)
@@ -192,12 +193,14 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
-                room = room_of(report.location[0])
-                seconds[room] += report.duration
-                tests[room] += report.when == "call"
-    terminalreporter.section("seconds by room")
-    for room, taken in sorted(seconds.items(), key=lambda each: -each[1]):
-        terminalreporter.write_line(f"{taken:8.1f} s  {tests[room]:5} tests  {room}")
+                for name in (room_of(report.location[0]), *(need for need in NEEDS if need in report.keywords)):
+                    seconds[name] += report.duration
+                    tests[name] += report.when == "call"
+    for title, names in {"room": seconds.keys() - NEEDS.keys(), "need": seconds.keys() & NEEDS.keys()}.items():
+        terminalreporter.section(f"seconds by {title}")
+        for name in sorted(names, key=lambda name: -seconds[name]):
+            most = f" of at most {NEEDS[name]}" if name in NEEDS else ""
+            terminalreporter.write_line(f"{seconds[name]:8.1f} s{most}  {tests[name]:5} tests  {name}")
 
 
 def room_of(place: str) -> str:

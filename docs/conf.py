@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from importlib.metadata import version as version_of
 from inspect import isclass, isfunction, ismodule
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 project = "giveortake"
-version = release = version_of(project)
+version = release = giveortake.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["_static"]
 nitpicky = False  # types in signatures name what is not public

@@ -33,7 +33,7 @@ def test_delta_is_the_greatest_excess_over_every_set_of_outputs(t: Table, ratio:
 
 
 @given(tables(), deltas)
-def test_the_approximate_max_divergence_is_that_of_seed_004_definition_2(t: Table, delta: Fraction) -> None:
+def test_the_approximate_max_divergence_is_that_of_rot11_definition_2(t: Table, delta: Fraction) -> None:
     found = every_set.greatest_ratio(t.law(0), t.law(1), delta)
     assert t.max_divergence(0, 1, delta) == Log(found)
     if 1 <= found < math.inf:
@@ -86,7 +86,7 @@ def test_the_tradeoff_and_the_curve_say_the_same(t: Table, fpr: Fraction) -> Non
 
 
 @given(tables())
-def test_kullback_and_leibler_stay_below_the_bound_of_seed_004_lemma_7(t: Table) -> None:
+def test_kullback_and_leibler_stay_below_the_bound_of_rot11_lemma_7(t: Table) -> None:
     found, bound = t.kl(0, 1), t.kl_bound(0, 1)
     if isinstance(bound, LogSum):
         assert isinstance(found, LogSum)
@@ -144,7 +144,7 @@ def test_k_runs_of_randomized_response_follow_the_binomial_law() -> None:
 
 
 @given(tables(), st.fractions("1/10", "9/10", max_denominator=20))
-def test_posteriors_follow_bayes_and_stay_within_seed_002_equation_5(t: Table, prior: Fraction) -> None:
+def test_posteriors_follow_bayes_and_stay_within_lal20_equation_5(t: Table, prior: Fraction) -> None:
     ratio = t.ratio()
     for output in t.outputs:
         after = t.posterior({0: prior, 1: 1 - prior}, output)

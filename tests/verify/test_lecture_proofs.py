@@ -1,4 +1,4 @@
-"""The proofs of the seeds, run as checks."""
+"""The proofs of the lectures, run as checks."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def test_randomized_response_for_every_p_at_once() -> None:
         assert exactly.ratio() == max((2 - p) / (1 - p), (1 - p + p * p) / (1 - p) ** 2)
 
 
-def test_the_poll_of_seed_002_for_every_p_at_once() -> None:
+def test_the_poll_of_lal20_for_every_p_at_once() -> None:
     """A(D) = XD + (1 − X)Y: ε = ln(1 + 2p/(1 − p)), [Lal20, equations 7 and 8]."""
     (only,) = family(lambda d, flip, p: d if flip(p) else flip()).ratios()
     assert repr(only) == "(1 + p) / (1 − p)"
     assert only.at("1/3") == 1 + 2 * Fraction(1, 3) / Fraction(2, 3)
 
 
-def test_example_10_of_seed_003_has_mass_21() -> None:
+def test_example_10_of_fre18_has_mass_21() -> None:
     """Utilities 0, 4, 6, 6 at ε = ln 2: weights 2^(q/2), and one student who moves changes utilities by one each."""
 
     def ranks(counts: tuple[int, ...], flip: Flip) -> str:
@@ -153,7 +153,7 @@ def test_group_privacy_of_randomized_response_is_attained() -> None:
 
 
 @pytest.mark.parametrize("epsilon", ["0.8", "0.9", "1"])
-def test_the_crude_trade_of_seed_002_proposition_9_is_above_the_exact_one(epsilon: str) -> None:
+def test_the_crude_trade_of_lal20_proposition_9_is_above_the_exact_one(epsilon: str) -> None:
     t = program(randomized_response)
     crude = gt.PureDP(t.epsilon().up()).trade(epsilon).delta
     assert t.delta(epsilon) <= crude
