@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,7 @@ from demo_service import COUNT, running_demo
 from giveortake.errors import GiveOrTakeError
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Pure
-from giveortake.server.pool import Pool, WorkerFailed
+from giveortake.server.pool import Pool, Worker, WorkerFailed
 from giveortake.server.refusals import Refused
 
 if TYPE_CHECKING:
@@ -197,6 +199,37 @@ def test_with_a_pace_nobody_sees_when_a_worker_is_lost(fragile: Running, how: st
 def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
     with pytest.raises(WorkerFailed, match="cannot be read"):
         asked_of({"kind": "session", "toml": str(tmp_path / "none.toml"), "name": "x"}, "describe")
+
+
+@pytest.mark.parametrize("steps", range(12))
+def test_whoever_gives_up_while_a_worker_starts_leaves_no_process_behind(tmp_path: Path, steps: int) -> None:
+    async def run() -> None:
+        task = {"kind": "session", "toml": str(tmp_path / "none.toml"), "name": "x"}
+        started = asyncio.ensure_future(Worker.start(task))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        started.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await started
+
+    with warnings.catch_warnings(record=True) as left_behind:
+        warnings.simplefilter("always")
+        asyncio.run(run())
+        gc.collect()
+    assert [str(each.message) for each in left_behind] == []
+
+
+def test_whoever_gives_up_while_a_worker_is_ended_has_waited_for_it(fragile: Running) -> None:
+    async def run() -> int | None:
+        worker = await Worker.start(fragile.service.settings.ledger_task)
+        ended = asyncio.ensure_future(worker.end())
+        await asyncio.sleep(0)
+        ended.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await ended
+        return worker.process.returncode
+
+    assert asyncio.run(run()) == -signal.SIGKILL
 
 
 def test_a_worker_has_no_more_address_space_than_it_is_given(fragile: Running) -> None:

@@ -40,16 +40,28 @@ class Worker:
 
     @classmethod
     async def start(cls, task: dict[str, Any]) -> Self:
-        """A process that is ready; no thread, lock or memory of the front process is copied into it."""
+        """A process that is ready; no thread, lock or memory of the front process is copied into it.
+
+        Whoever gives up meanwhile leaves no process behind: the connection is there before the process is, and
+        nothing is waited for between the start of the process and what ends it.
+        """
         ours, theirs = socket.socketpair()
         with theirs:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "giveortake.server.worker"),
-                stdin=theirs.fileno(),
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.DEVNULL,
-            )
-        reader, writer = await asyncio.open_connection(sock=ours)
+            try:
+                reader, writer = await asyncio.open_connection(sock=ours)
+            except BaseException:
+                ours.close()
+                raise
+            try:
+                process = await asyncio.create_subprocess_exec(  # which ends what it has begun, if it is cancelled
+                    *(sys.executable, "-m", "giveortake.server.worker"),
+                    stdin=theirs.fileno(),
+                    stdout=asyncio.subprocess.DEVNULL,
+                    stderr=asyncio.subprocess.DEVNULL,
+                )
+            except BaseException:
+                writer.close()
+                raise
         worker = cls(process, reader, writer)
         try:
             async with asyncio.timeout(_STARTED_IN):
@@ -76,11 +88,16 @@ class Worker:
         return await pipes.read(self.reader)
 
     async def end(self) -> None:
-        """Kill it; nothing is asked for, since nothing could be lost."""
+        """Kill it; nothing is asked for, since nothing could be lost. It is waited for, also by who is cancelled."""
         with suppress(ProcessLookupError):
             self.process.kill()
         self.writer.close()
-        await self.process.wait()
+        ended = asyncio.ensure_future(self.process.wait())
+        try:
+            await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            await ended
+            raise
 
 
 @final
