@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, final
 
@@ -47,7 +47,7 @@ class _Tail(ABC):
 
     def times(self, factor: float | Floats) -> Self:
         """The tail of a multiple of the noise; the factor is not negative."""
-        return replace(self, scale=self.scale * factor)
+        return type(self)(self.scale * factor, self.loosely)
 
     @property
     @abstractmethod
@@ -201,20 +201,20 @@ def _laplace_tail(away: Floats, scales: Sequence[Floats], deviation: Floats | No
         return _exponential(t, scales[0], deviation)
     if len(scales) > _MOST:
         return _moment_bound(t, scales, np.zeros_like(t) if deviation is None else deviation)
-    ordered = np.sort(np.array([np.broadcast_to(scale, t.shape) for scale in scales]), axis=0)
-    greatest = ordered[-1]
+    apart = _ordered([np.broadcast_to(scale, t.shape) for scale in scales])
+    greatest = apart[-1]
     least = greatest * 1e-6
     nothing = np.where(t > 0, 0.0, 1.0) if deviation is None else _normal_tail(t, [deviation])
     if deviation is not None:  # that no noise is left out beside another lengthens the tail, and treats all alike
         least = np.maximum(least, deviation * 2 * _NOTHING)
         deviation = np.maximum(deviation, greatest * 2 * _NOTHING)
-    apart = np.maximum(ordered, least)
+    apart = [np.maximum(scale, least) for scale in apart]
     for index in range(1, len(apart)):
         apart[index] = np.maximum(apart[index], apart[index - 1] * _APART)
     tail, doubt = np.zeros_like(t), np.zeros_like(t)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for index, scale in enumerate(apart):
-            weight = np.ones_like(t)
+            weight: Any = 1.0
             for other, its in enumerate(apart):
                 if other != index:
                     weight = weight / (1 - (its / scale) ** 2)
@@ -222,17 +222,27 @@ def _laplace_tail(away: Floats, scales: Sequence[Floats], deviation: Floats | No
             tail = tail + part
             if deviation is not None:  # parts are large and of either sign, and each is off by its rounding
                 doubt = doubt + np.abs(part) * _ROUNDING
-    return np.where(greatest > 0, np.clip(tail + doubt, 0.0, 1.0), nothing)
+    return np.where(greatest > 0, np.minimum(np.maximum(tail + doubt, 0.0), 1.0), nothing)
+
+
+def _ordered(scales: list[Floats]) -> list[Floats]:
+    """The least, the second, … of several numbers in every place. They are few: neighbours are exchanged."""
+    found = list(scales)
+    for end in range(len(found) - 1, 0, -1):
+        for index in range(end):
+            one, other = found[index : index + 2]
+            found[index : index + 2] = np.minimum(one, other), np.maximum(one, other)
+    return found
 
 
 def _exponential(t: Floats, scale: Floats, deviation: Floats | None = None) -> Floats:
     """P[|Z| > t] of one Laplace noise Z; with a deviation, of Z and a normal noise."""
     if deviation is not None:
         return _with_normal(t, scale, deviation)
+    there = scale > 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        within: Floats = np.exp(-t / np.where(scale > 0, scale, 1.0))
-        tail: Floats = np.where(scale > 0, within, np.where(t > 0, 0.0, 1.0))
-        return tail
+        within: Floats = np.exp(-t / (scale if np.all(there) else np.where(there, scale, 1.0)))
+    return within if np.all(there) else np.where(there, within, np.where(t > 0, 0.0, 1.0))
 
 
 def _with_normal(t: Floats, scale: Floats, deviation: Floats) -> Floats:
