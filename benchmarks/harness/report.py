@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from giveortake.cli.progress import Progress
+    from giveortake.progress import Progress
 
 Stopwatch: TypeAlias = "Callable[[], float]"  # does the work once and returns the seconds it took for one unit
 _SIGNIFICANT = 3

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from giveortake.cli.progress import progress
 from giveortake.errors import InvalidParameter, NotFound
+from giveortake.progress import progress
 from harness import evidence
 from harness.report import Report
 

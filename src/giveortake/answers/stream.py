@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers.printable import printable
 from giveortake.errors import NotFound
+from giveortake.progress import rows_shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,6 +89,4 @@ class Stream:
 def _watched(progress: Callable[[int], None] | None) -> AbstractContextManager[Callable[[int], None]]:
     if progress is not None:
         return nullcontext(progress)
-    from giveortake.cli.progress import rows_shown  # noqa: PLC0415 (the one way to a terminal)
-
     return rows_shown("writing")

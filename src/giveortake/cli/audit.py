@@ -11,8 +11,8 @@ from rich.text import Text
 from giveortake.audit.findings import figure
 from giveortake.audit.installation import Check, Outcome, checks
 from giveortake.cli.command import Command, terminal
-from giveortake.cli.progress import progress
 from giveortake.errors import InvalidParameter
+from giveortake.progress import progress
 
 if TYPE_CHECKING:
     import argparse

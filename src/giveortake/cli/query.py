@@ -11,11 +11,11 @@ from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
 from giveortake.cli.interruption import charged_since
-from giveortake.cli.progress import progress
 from giveortake.cli.streams import is_closed, report
 from giveortake.cli.wording import in_options
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import shown
+from giveortake.progress import progress
 from giveortake.session.ledgers_beside import MEMORY
 
 if TYPE_CHECKING:

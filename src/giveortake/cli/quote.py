@@ -13,9 +13,9 @@ from rich.text import Text
 from giveortake.answers.printable import printable
 from giveortake.cli import session_options
 from giveortake.cli.command import Command, terminal
-from giveortake.cli.progress import progress
 from giveortake.cli.wording import in_options
 from giveortake.exact import shown
+from giveortake.progress import progress
 from giveortake.session.pages import cost_of, quote_facts, shown_margin
 
 if TYPE_CHECKING:

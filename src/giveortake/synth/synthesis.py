@@ -12,6 +12,7 @@ from giveortake.accounting.race import admitted_rho
 from giveortake.errors import InvalidParameter, meant
 from giveortake.exact import shown, whole
 from giveortake.privacy import ApproxDP
+from giveortake.progress import rounds_shown
 from giveortake.session.run_requests import RunRequest
 from giveortake.session.run_steps import NoisyTable
 from giveortake.synth.key_columns import (
@@ -327,6 +328,4 @@ def watched(
     """Who is told of every round: whoever was named, else people who watch a terminal."""
     if progress is not None:
         return nullcontext(progress)
-    from giveortake.cli.progress import rounds_shown  # noqa: PLC0415 (the one way to a terminal)
-
     return rounds_shown("synthesising")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from giveortake import cli
-from giveortake.cli import progress as module
-from giveortake.cli.progress import progress, rows_shown
+from giveortake import progress as module
+from giveortake.progress import progress, rows_shown
 
 
 class Terminal(io.StringIO):
