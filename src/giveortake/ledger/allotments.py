@@ -22,19 +22,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from giveortake.accounting.currencies import Epsilon
 from giveortake.accounting.filters import Race
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.errors import BudgetExceeded, LedgerDamaged, LedgerMismatch
 from giveortake.exact import shown
+from giveortake.ledger.promises import restated
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from giveortake.accounting.filters import Filter
+    from giveortake.ledger.levels import Level
 
 _ADDS: dict[type[Guarantee], tuple[type[Guarantee], ...]] = {
     PureDP: (PureDP,),
@@ -107,6 +109,15 @@ def filter_of_rest(budget: ApproxDP, allotments: Iterable[Guarantee]) -> Filter:
     return Race(replace(budget, epsilon=Fraction(0)), keys=0, contestants=[(Epsilon(), Fraction(0))])  # admits nothing
 
 
+def charged_for(level: Level) -> dict[int, Any]:
+    """The event of every allotment, by its grant, where none is set aside: also of those that were until now.
+
+    A budget that is no (ε, δ) one has no rest beside its filter, so that whatever was granted is charged to that.
+    """
+    set_aside = {number: each for number, each in level.allotments.items() if number not in level.granted}
+    return level.granted | {number: restated(each).to_dict() for number, each in set_aside.items()}
+
+
 def require_sound(budget: Guarantee, allotments: Iterable[Guarantee], found: Filter) -> None:
     """Whether a filter that an entry states for the rest begins with no more than that; LedgerDamaged if not."""
     if not isinstance(budget, ApproxDP):
@@ -128,14 +139,15 @@ def _parts(promise: Guarantee) -> tuple[Fraction, Fraction]:
 
 
 def part_of(budget: Guarantee, allotment: Guarantee) -> Fraction:
-    """Which part of a budget an allotment is, in the budget's own currency; of an (ε, δ) budget, of its ε.
+    """Which part of a budget an allotment is, in the budget's own currency: of an (ε, δ) budget, of ε, or of δ alone.
 
     >>> part_of(gt.PureDP(4), gt.PureDP(1)), part_of(gt.GaussianDP(2), gt.GaussianDP(1))
     (Fraction(1, 4), Fraction(1, 4))
     """
     match budget:
         case PureDP() | ApproxDP():
-            return _parts(allotment)[0] / budget.epsilon
+            parts = zip(_parts(allotment), _parts(budget), strict=True)
+            return next((part / whole for part, whole in parts if whole), Fraction(0))
         case ZCDP():
             return _size(allotment) / budget.rho
         case GaussianDP():

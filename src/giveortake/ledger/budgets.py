@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from giveortake.errors import BudgetExceeded, LedgerMismatch
-from giveortake.ledger.allotments import filter_of_rest, require_addable
+from giveortake.ledger.allotments import charged_for, filter_of_rest, require_addable
 from giveortake.ledger.drafts import new_filter
 from giveortake.ledger.entries import plain
-from giveortake.ledger.grants import history, own_history, take
+from giveortake.ledger.events import event_from_dict
+from giveortake.ledger.grants import own_history, take
 from giveortake.ledger.promises import promise_to_json, protecting
 from giveortake.ledger.registering import named
 from giveortake.privacy import ApproxDP
@@ -27,7 +28,8 @@ def change_budget(draft: Draft, level: Level, budget: Guarantee, reason: str) ->
 
     Guarantee: nothing is admitted anew unless everything admitted before fits the new budget, so a cap is never
     lowered under what is spent. The old promise is void, which is why this is an entry in the chain. What a population
-    has granted stays granted; what a greater allotment takes is taken from the levels above.
+    has granted stays granted: it is set aside from an (ε, δ) promise and charged to any other. What a greater allotment
+    takes is taken from the levels above.
     """
     promise = protecting("budget", budget, level.unit)
     if promise.neighbours != level.neighbours:
@@ -44,7 +46,8 @@ def change_budget(draft: Draft, level: Level, budget: Guarantee, reason: str) ->
     }
     if set_aside:
         content["rest"] = promise_to_json(guard.budget)
-    for event in own_history(draft, level) if set_aside else history(draft, level):
+    granted = () if set_aside else map(event_from_dict, charged_for(level).values())
+    for event in (*granted, *own_history(draft, level)):
         _rerun(guard, level, event)
     filters = {level.number: guard}
     grant = draft.book.grant_of(level)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from giveortake.errors import LedgerDamaged, LedgerTooNew
-from giveortake.ledger.allotments import larger
+from giveortake.ledger.allotments import charged_for, larger
 from giveortake.ledger.digests import approval_digest, approval_digests
 from giveortake.ledger.entries import FORMAT, RESTORE, UPGRADE, canonical, digest
 from giveortake.ledger.levels import FAILURES, DataSet, Grant, Level, Requested, Token
@@ -155,7 +155,7 @@ def _drawn(book: Book, number: int, content: Content) -> None:
 
 def _failed(book: Book, number: int, content: Content) -> None:
     reserved = book.reservations[content["reservation"]]
-    if not reserved.failed:
+    if not reserved.failed and reserved.answer is None:  # else it was answered, and somebody was told otherwise
         book.note(number, "failed", reserved.number)
     _count_failure(book, reserved)
 
@@ -218,6 +218,9 @@ def _budget(book: Book, _number: int, content: Content) -> None:
     level.closed = None
     if "rest" in content:
         level.guarded, level.granted = promise_from_json(content["rest"]), {}
+    else:
+        level.granted = charged_for(level)
+        level.charged |= bool(level.granted)
     _allot(book, level, content)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, LedgerDamaged, LedgerTooNew
-from giveortake.ledger.allotments import larger, require_addable, require_same_kind, require_sound, rest
+from giveortake.ledger.allotments import charged_for, larger, require_addable, require_same_kind, require_sound, rest
 from giveortake.ledger.book import Book
 from giveortake.ledger.checkpoints import advance, is_known, require_derived
 from giveortake.ledger.digests import charges
@@ -193,7 +193,7 @@ class Replay:
         budget = promise_from_json(content["budget"])
         guard = filter_of(promise_from_json(content.get("rest", content["budget"])), snapshot=content["filter"])
         known = self.book.levels.get(number)
-        events = [] if known is None or "rest" in content else [*map(event_from_dict, known.granted.values())]
+        events = [] if known is None or "rest" in content else [*map(event_from_dict, charged_for(known).values())]
         if "rest" in content:
             require_sound(budget, () if known is None else known.allotments.values(), guard)
         elif guard.share:
