@@ -137,6 +137,25 @@ def test_a_counter_goes_on_with_another_table_only_by_the_custodians_word(tmp_pa
         assert round(float(session.counter("day", horizon=5, mu=1000).next().value)) == 3  # type: ignore[arg-type]
 
 
+def test_a_session_of_an_older_version_does_not_go_on_after_a_newer_one(tmp_path: Path) -> None:
+    """Rows that were added are not there in it, so that one person could count once in each of several versions."""
+    ledger, said = str(tmp_path / "visits.ledger"), {"unit": "id", "rows_per_person": 1, "appended": True}
+    with (
+        _session(_table([1], [1]), ledger, **said) as older,
+        _session(_table([1, 0], [1, 1]), ledger, **said) as newer,
+    ):
+        counters = [each.counter("day", horizon=5, mu=1000) for each in (older, newer)]
+        with pytest.raises(LedgerMismatch):
+            counters[0].next()  # nothing new is charged about an older version
+        assert round(float(counters[1].next().value)) == 1  # type: ignore[arg-type]
+        with pytest.raises(QueryRefused, match="gone on with a newer version"):
+            counters[0].next()
+        assert len(counters[0].answers()) == 1
+        assert round(float(counters[1].next().value)) == 1  # type: ignore[arg-type]
+    with gt.ledger.open(ledger) as book:
+        assert [entry.kind for entry in book.history()].count("drawn") == 2
+
+
 def test_failures_of_steps_are_counted_and_then_stop_the_asker(monkeypatch: pytest.MonkeyPatch) -> None:
     session = _session(_table([0, 1]))
     counter, mechanism = session.counter("day", horizon=5, mu=1), mechanism_of(session)

@@ -240,7 +240,9 @@ class Counter:
     def _require_appended(self, kept: list[Any]) -> None:
         """Refuse to go on with another version of the table, unless it holds all rows of those before it.
 
-        It is decided by the names of versions and by the custodian's word, not by rows.
+        Guarantee: from step to step versions only grow newer. A session that is still open on an older one lacks rows
+        that counted, which others of the same person would replace. It is decided by the names of versions and by the
+        custodian's word, not by rows.
         """
         mechanism = self._mechanism
         if not mechanism.appended and any(each.get("version") != mechanism.version for each in kept):
@@ -248,6 +250,14 @@ class Counter:
                 "the table has changed since this counter began: if rows were taken out or changed, a person could "
                 "count again in every period; nothing was drawn",
                 hint="the custodian says that rows were only added: gt.protect(…, appended=True)",
+            )
+        order = [name for name, _ in mechanism.ledger.versions(mechanism.dataset)]
+        newest = max((order.index(each["version"]) for each in kept if "version" in each), default=0)
+        if order.index(mechanism.version) < newest:
+            raise QueryRefused(
+                "this counter has gone on with a newer version of the table, and this session holds an older one; "
+                "nothing was drawn",
+                hint="protect the table as it is now, and go on there",
             )
 
     def _next(self, kept: list[Any], place: int, reservation: Reservation) -> Any:
