@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
@@ -41,6 +42,29 @@ def failures(ledger: Ledger) -> dict[str, tuple[int, int]]:
 
 def ask(ledger: Ledger, question: str, analyst: str | None = "ann") -> int:
     return ledger.reserve(TENTH, dataset="d", analyst=analyst, question=question).number
+
+
+def test_whoever_is_told_of_a_failure_has_it_counted_even_if_an_answer_came_in_the_last_moment(place: Place) -> None:
+    def ask(ledger: Ledger, key: str) -> None:
+        ledger.settle(ledger.reserve(TENTH, dataset="d", analyst="ann", key=key), 41)
+
+    with place.open() as ledger:
+        begin(ledger)
+        asked = datetime.now(UTC)
+        ask(ledger, "late")
+        ledger.fail_key("late", analyst="ann")  # by who does not know when it was asked for
+        ledger.fail_key("late", analyst="ann", since=asked + timedelta(hours=1))  # it was there before
+        ledger.fail_key("nothing was charged", analyst="ann", since=asked)
+        assert failures(ledger)["ann"] == (0, 3)
+        ledger.fail_key("late", analyst="ann", since=asked)
+        assert failures(ledger)["ann"] == (1, 2)
+        (release,) = ledger.releases(analyst="ann")
+        assert (release.settled, release.failed) == (True, False)  # whoever asks again gets it
+        assert ledger.reserve(TENTH, dataset="d", analyst="ann", key="late").answer == 41
+        ledger.verify()
+        before = ledger.levels()
+    with place.open() as ledger:
+        assert (ledger.levels(), failures(ledger)["ann"]) == (before, (1, 2))
 
 
 def test_three_failures_stop_an_analyst_and_nobody_else_until_the_owner_has_looked(place: Place) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from fractions import Fraction
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ledger_places import FilePlace, Place, place
 
 import giveortake as gt
 from giveortake.ledger.paces import Pace, beat
 from giveortake.privacy.events import Laplace
+
+__all__ = ["place"]  # a fixture
 
 TENTH = Laplace(10)
 ACTS: dict[str, Any] = {
@@ -56,3 +62,45 @@ def test_answers_draws_and_failures_are_written_at_one_moment_however_long_they_
                 act(ledger, reserved)
                 found.add(round(clock.now, 6))
     assert found == moments
+
+
+def waits(place: Place) -> bool:
+    """Whether somebody of this process, or of the tests' server, waits for a lock."""
+    if isinstance(place, FilePlace):
+        locks = [line.split() for line in Path("/proc/locks").read_text(encoding="ascii").splitlines()]
+        return any(words[1:3] == ["->", "FLOCK"] and words[5] == str(os.getpid()) for words in locks)
+    return bool(place.sql("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"))
+
+
+def test_whoever_waited_for_a_turn_goes_on_at_a_beat_of_their_own(place: Place) -> None:
+    """When the other let go of it, rows may have decided: a process that they ended lets go too."""
+    beats: list[float | None] = []
+    with place.open() as ledger, place.open() as other:
+        ledger.population("people", budget=gt.PureDP(9))
+        ledger.dataset("d", population="people")
+        recorded: Any = SimpleNamespace(begin=lambda: None, wait=beats.append)
+        ledger.pace = other.pace = recorded
+
+        def ask() -> None:
+            with other.turn("q", dataset="d"):
+                pass
+
+        asking = threading.Thread(target=ask)
+        with ledger.turn("q", dataset="d"):
+            asking.start()
+            while not waits(place):
+                assert asking.is_alive()
+            assert beats == []
+        asking.join()
+        assert len(beats) == 1
+        assert beats[0] is not None
+        ask()  # whom nobody made wait
+        assert len(beats) == 1
+
+
+def test_a_beat_may_be_counted_from_another_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: 100.3, sleep=slept.append)
+    monkeypatch.setattr("giveortake.ledger.paces.time", clock)
+    Pace(2.0).wait(since=100.0)
+    assert [round(each, 6) for each in slept] == [0.7]

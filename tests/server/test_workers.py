@@ -196,6 +196,54 @@ def test_with_a_pace_nobody_sees_when_a_worker_is_lost(fragile: Running, how: st
     assert not fragile.service.settings.latency
 
 
+def test_a_worker_that_is_too_slow_is_ended_at_its_deadline_and_writes_nothing_after_it(
+    fragile: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the deadline and the beat on which it is missed, it would store an answer that nobody is told."""
+    ended: list[int | None] = []
+
+    async def run() -> None:
+        pool = Pool("toy", fragile.service.settings.ledger_task, 1, 0, deadline=0.2, pace=4.0)
+        await pool.open()
+        (worker,) = pool.working
+
+        async def keep_pace(_self: Pool, _begun: float) -> None:
+            ended.append(worker.process.returncode)
+
+        monkeypatch.setattr(Pool, "_keep_pace", keep_pace)
+        worker.process.send_signal(signal.SIGSTOP)
+        try:
+            with pytest.raises(Refused) as refused:
+                await pool.ask("nothing", analyst=None)
+            assert refused.value.cause.name == "deadline"
+            assert worker not in pool.working
+        finally:
+            await pool.close()
+
+    asyncio.run(run())
+    assert ended == [-signal.SIGKILL]
+
+
+def test_whoever_gives_up_at_the_deadline_leaves_the_pool_whole(fragile: Running) -> None:
+    async def run() -> bool:
+        pool = Pool("toy", fragile.service.settings.ledger_task, 1, 0, deadline=0.2, pace=60.0)
+        await pool.open()
+        try:
+            (worker,) = pool.working
+            worker.process.send_signal(signal.SIGSTOP)
+            asked = asyncio.ensure_future(pool.ask("nothing", analyst=None))
+            while worker.process.returncode is None:
+                await asyncio.sleep(0.01)
+            asked.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asked
+            return worker not in pool.working and bool(pool._starting)
+        finally:
+            await pool.close()
+
+    assert asyncio.run(run())
+
+
 def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
     with pytest.raises(WorkerFailed, match="cannot be read"):
         asked_of({"kind": "session", "toml": str(tmp_path / "none.toml"), "name": "x"}, "describe")

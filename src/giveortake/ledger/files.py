@@ -70,23 +70,32 @@ def make_private_folder(folder: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a lock that is a file, and remove it afterwards; the system lets go of it when the process ends."""
+def locked(path: Path) -> Iterator[bool]:
+    """Hold a lock that is a file, and remove it afterwards; the system lets go of it when the process ends.
+
+    It tells whether somebody else had it.
+    """
     import fcntl  # noqa: PLC0415 (not on every platform)
 
+    waited = False
     while True:
         try:
             held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise LedgerUnavailable(f"nothing can be kept at {path}: {error.strerror}", hint=CHOOSE) from error
         try:
-            fcntl.flock(held, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                waited = True
+                fcntl.flock(held, fcntl.LOCK_EX)
             if _is_at(held, path):  # else whoever had it has removed it meanwhile
                 try:
-                    yield
+                    yield waited
                 finally:
                     path.unlink(missing_ok=True)
                 return
+            waited = True
         finally:
             os.close(held)
 

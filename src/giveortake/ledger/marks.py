@@ -56,8 +56,11 @@ class Mark(Protocol):
         """Take over the secret of the mark in whose place this one comes."""
         ...
 
-    def turn(self, name: str) -> AbstractContextManager[None]:
-        """Hold what only one thread of one process may hold at a time; it is let go when the process ends, however."""
+    def turn(self, name: str) -> AbstractContextManager[bool]:
+        """Hold what only one thread of one process may hold at a time; it is let go when the process ends, however.
+
+        It tells whether somebody else had it.
+        """
         ...
 
     def remove(self) -> None:
@@ -103,11 +106,16 @@ class MemoryMark:
         self._secret = secret
 
     @contextmanager
-    def turn(self, name: str) -> Iterator[None]:
+    def turn(self, name: str) -> Iterator[bool]:
         with self._lock:
             held = self._turns.setdefault(name, Lock())
-        with held:
-            yield
+        waited = not held.acquire(blocking=False)
+        if waited:
+            held.acquire()
+        try:
+            yield waited
+        finally:
+            held.release()
 
     def remove(self) -> None:
         self._point = None
@@ -180,9 +188,9 @@ class FileMark:
         write_once(self._secret, secret)
 
     @contextmanager
-    def turn(self, name: str) -> Iterator[None]:
-        with locked(self.path.with_name(f"{self.path.name}.{name[:32]}.turn")):
-            yield
+    def turn(self, name: str) -> Iterator[bool]:
+        with locked(self.path.with_name(f"{self.path.name}.{name[:32]}.turn")) as waited:
+            yield waited
 
     def remove(self) -> None:
         for path in (self.path, self._secret):

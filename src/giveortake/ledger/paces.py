@@ -25,10 +25,10 @@ class Pace:
         """Something was charged just now."""
         self._begun = time.monotonic()
 
-    def wait(self) -> None:
-        """Wait for the next beat."""
+    def wait(self, since: float | None = None) -> None:
+        """Wait for the next beat, of the last charge or since another moment of the same clock."""
         now = time.monotonic()
-        begun = now if self._begun is None else self._begun
+        begun = (now if self._begun is None else self._begun) if since is None else since
         time.sleep(max(0.0, beat(begun, now, self.seconds) - now))
 
 

@@ -309,13 +309,17 @@ class PostgresMark(_Connected):
             connection.execute(f"UPDATE {place} SET secret = %s".encode(), (secret,))  # noqa: S608 (our own schema, quoted)
 
     @contextmanager
-    def turn(self, name: str) -> Iterator[None]:
+    def turn(self, name: str) -> Iterator[bool]:
         number = int.from_bytes(bytes.fromhex(name)[:8], "big", signed=True)
         with self.translated():
             held = psycopg.connect(self.address, autocommit=True, connect_timeout=_PATIENCE)
-            held.execute("SELECT pg_advisory_lock(%s)", (number,))
         try:
-            yield
+            with self.translated():
+                free = held.execute("SELECT pg_try_advisory_lock(%s)", (number,)).fetchone()
+                waited = free != (True,)
+                if waited:
+                    held.execute("SELECT pg_advisory_lock(%s)", (number,))
+            yield waited
         finally:
             held.close()  # which lets go of the lock, as the end of the process would
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.advice import Advice
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from giveortake.ledger.levels import DataSet, Level, Reserved
 
 _LONGEST_KEY = 500
+_CLOCKS = timedelta(seconds=1)  # by which two clocks may differ
 
 
 @final
@@ -186,10 +188,10 @@ def settle(draft: Draft, number: int, answer: object) -> Any:
     return draft.stored(reserved.answer).content["answer"]
 
 
-def fail(draft: Draft, number: int) -> None:
-    """Count a failure that the asker is about to observe."""
-    reserved = _unanswered(draft, number)
-    if reserved is not None:
+def fail(draft: Draft, number: int, *, since: datetime | None = None) -> None:
+    """Count a failure that the asker is about to observe, unless an answer was there before it was asked for."""
+    answer = _reserved(draft, number).answer
+    if answer is None or (since is not None and datetime.fromisoformat(draft.stored(answer).at) >= since - _CLOCKS):
         draft.add("failed", {"reservation": number})
 
 
@@ -212,10 +214,15 @@ def require_failures_left(draft: Draft, number: int) -> None:
 
 
 def _unanswered(draft: Draft, number: int) -> Reserved | None:
+    reserved = _reserved(draft, number)
+    return reserved if reserved.answer is None else None
+
+
+def _reserved(draft: Draft, number: int) -> Reserved:
     reserved = draft.book.reservations.get(number)
     if reserved is None:
         raise NotFound(f"entry {number} is not a reservation")
-    return reserved if reserved.answer is None else None
+    return reserved
 
 
 def _require_allowance(book: Book, asked: DataSet, levels: list[Level], analyst: str | None) -> None:

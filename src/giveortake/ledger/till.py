@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from giveortake.mechanisms.mechanism import Sensitive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
     from fractions import Fraction
 
     from giveortake.ledger.paces import Pace
@@ -166,10 +168,13 @@ class Till(Office):
         """Wait until nobody else, in any thread or process, is about to answer this analyst's same question.
 
         Whoever reserves inside and finds a reservation that is neither fresh nor settled knows that its executor is
-        gone: it failed or crashed. The turn ends with its process, however that ends.
+        gone: it failed or crashed. The turn ends with its process, however that ends. With a pace, whoever had to wait
+        goes on at a beat of their own: when the other's process ended is not told by when this one charges.
         """
-        name = digest(canonical([analyst, dataset, plain("question", question)]))
-        with self.chain.mark.turn(name):
+        name, begun = digest(canonical([analyst, dataset, plain("question", question)])), time.monotonic()
+        with self.chain.mark.turn(name) as waited:
+            if waited and self.pace is not None:
+                self.pace.wait(begun)
             yield
 
     def begin_again(self, reservation: Reservation | int) -> None:
@@ -203,16 +208,17 @@ class Till(Office):
         if self.pace is not None:
             self.pace.wait()
 
-    def fail_key(self, key: str, *, analyst: str | None = None) -> None:
+    def fail_key(self, key: str, *, analyst: str | None = None, since: datetime | None = None) -> None:
         """The same for an executor that was ended before it could say so itself, by the key of what it was asked.
 
         Call it once the executor is gone, and before its asker is told. Nothing is counted if nothing was charged under
-        the key, or if its answer is there.
+        the key, or if its answer was there before the executor was asked, `since` then. An answer that it stored in its
+        last moment was not told; that it failed is.
         """
         with self.chain.changing() as draft:
             number = draft.book.keys.get((analyst, key))
             if number is not None:
-                spending.fail(draft, number)
+                spending.fail(draft, number, since=since)
 
 
 def _number(reservation: Reservation | int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -191,7 +192,7 @@ def failures(book: Ledger, _request: Request) -> dict[str, Any]:
 
 def fail(book: Ledger, request: Request) -> dict[str, Any]:
     """Count that whoever asked with this key is going to be told that it failed; the worker cannot any more."""
-    book.fail_key(request["key"], analyst=request["analyst"])
+    book.fail_key(request["key"], analyst=request["analyst"], since=datetime.fromisoformat(request["since"]))
     return {}
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _STARTED_IN = 600.0  # seconds, for loading a large table
 _LONGEST_PAUSE = 30.0  # seconds between attempts to start one
-_LOST = {"deadline": "deadline", "worker_lost": "lost"}  # causes, and what the log says
+_LOST = {"deadline": "{}: deadline", "worker_lost": "{}: lost", "cancelled": "cancelled"}  # and what the log says
 
 
 @final
@@ -111,6 +111,7 @@ class Pool:
 
     With a `pace`, a worker that was lost over a question, or failed, is missed on a beat alone, (k − ½)·pace after it
     was asked: rows may decide when it died, and whoever waits for a worker, or asks whether there is one, is not told.
+    One that is too slow is ended at its deadline, and missed on the next beat.
     """
 
     name: str
@@ -182,21 +183,22 @@ class Pool:
         begun, lost = time.monotonic(), ""
         reply: tuple[dict[str, Any], bytes] = {}, b""
         try:
-            async with asyncio.timeout(self.deadline):
-                reply = await worker.ask(request)
-        except TimeoutError:
-            lost = "deadline"
-        except (EOFError, OSError):
-            lost = "worker_lost"
-        except BaseException:  # cancelled: what it is doing now is nobody's any more
-            await self._lose(worker, "cancelled")
-            raise
-        try:
+            try:
+                async with asyncio.timeout(self.deadline):
+                    reply = await worker.ask(request)
+            except TimeoutError:  # no row decides this moment, so it is ended now, before it writes anything more
+                lost = "deadline"
+                await worker.end()
+            except (EOFError, OSError):
+                lost = "worker_lost"
+            except BaseException:  # what it is doing now is nobody's any more
+                lost = "cancelled"
+                raise
             if lost or reply[0].get("refused") == "internal":
                 await self._keep_pace(begun)
         finally:
             if lost:
-                await self._lose(worker, f"{request['operation']}: {_LOST[lost]}")
+                await self._lose(worker, _LOST[lost].format(request["operation"]))
             else:
                 self._idle.put_nowait(worker)
         if lost:

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.server.metrics import Metrics
@@ -40,6 +41,7 @@ class Service:
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
     _believed: dict[str, tuple[Principal, float]] = field(default_factory=dict, repr=False)
     _looking: dict[str, asyncio.Future[Principal | None]] = field(default_factory=dict, repr=False)
+    _doubts: int = 0
 
     @classmethod
     def of(cls, settings: Settings) -> Service:
@@ -79,17 +81,22 @@ class Service:
         found = self._believed.get(name)
         if found is not None and time.monotonic() < found[1] + BELIEVED:
             return found[0]
-        looking = self._looking.get(name)
+        looking, doubts = self._looking.get(name), self._doubts
         if looking is None:
             looking = self._looking[name] = asyncio.ensure_future(self._look(token))
-            looking.add_done_callback(lambda _: self._looking.pop(name))
+            looking.add_done_callback(lambda done: self._looked(name, done))
         principal = await asyncio.shield(looking)
         if principal is None:
             self._believed.pop(name, None)
         else:
-            self._believed[name] = (principal, time.monotonic())
+            doubted = doubts != self._doubts  # it may have been revoked since a clerk looked
+            self._believed[name] = (principal, time.monotonic() - (BELIEVED if doubted else 0))
             self._forget()
         return principal
+
+    def _looked(self, name: str, done: asyncio.Future[Principal | None]) -> None:
+        if self._looking.get(name) is done:
+            del self._looking[name]
 
     def was_let_in(self, token: str) -> bool:
         """Whether a token was valid within the last hour."""
@@ -99,6 +106,8 @@ class Service:
     def doubt(self) -> None:
         """Look up every token anew: one of them was revoked."""
         self._believed = {name: (each, at - BELIEVED) for name, (each, at) in self._believed.items()}
+        self._looking.clear()  # nobody who comes now is told what was found before
+        self._doubts += 1
 
     async def _look(self, token: str) -> Principal | None:
         document, _ = await self.clerks.ask("authenticate", token=token, datasets=list(self.pools))
@@ -130,20 +139,20 @@ class Service:
         name = call.path["dataset"]
         if name not in call.who.datasets:  # absent and forbidden are one and the same, however long one looks
             raise Refused("not_found")
-        analyst, key = call.who.analyst, arguments.get("key")
+        analyst, key, begun = call.who.analyst, arguments.get("key"), datetime.now(UTC)
         try:
             return await self.pools[name].ask(operation, slow=slow, analyst=analyst, face=call.face, **arguments)
         except Refused as refused:
             if key is not None and refused.cause.name in _ENDED:
                 # Written even if nobody waits any more; the pool has kept the pace.
-                await asyncio.shield(self._count_failure(analyst, key))
+                await asyncio.shield(self._count_failure(analyst, key, begun))
             raise
 
-    async def _count_failure(self, analyst: str | None, key: str) -> None:
+    async def _count_failure(self, analyst: str | None, key: str, begun: datetime) -> None:
         """Have it written that what was charged under a key failed, however often that is tried."""
         while True:
             try:
-                await self.clerks.ask("fail", analyst=analyst, key=key)
+                await self.clerks.ask("fail", analyst=analyst, key=key, since=begun.isoformat())
             except Refused as refused:
                 if refused.cause.name not in _BUSY:
                     raise

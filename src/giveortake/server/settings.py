@@ -143,14 +143,17 @@ def _require_parts(settings: Settings) -> None:
 
 
 def _require_time(settings: Settings) -> None:
-    """Refuse fixed times that no question could keep: its worker has a deadline, and writes half a time late."""
+    """Refuse fixed times that few questions could keep: a worker has a deadline, and writes half a time late.
+
+    What takes longer than half a time is written after one and a half, and half a time more is left for the rest.
+    """
     for name, fixed in settings.latency.items():
-        if not 0 < 1.5 * fixed <= settings.seconds:
+        if not 0 < 2 * fixed <= settings.seconds:
             raise InvalidParameter(
                 *(
                     f"[server.latency] {name}",
                     fixed,
-                    f"is not above 0 and at most two thirds of {settings.seconds:g}, the deadline",
+                    f"is not above 0 and at most half of {settings.seconds:g}, the deadline",
                 ),
                 hint=f"{name} = 2.0, or a longer [server] seconds",
             )
