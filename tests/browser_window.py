@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import sync_playwright
 
+PATIENCE = 180_000  # milliseconds until it is there, on a machine that has much else to do
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -20,6 +21,8 @@ def opened_browser() -> Iterator[Any]:
     if found is None:
         pytest.fail("no browser: install chromium, as the README's test line does")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"], timeout=PATIENCE)
+        try:
+            yield browser
+        finally:
+            browser.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from demo_service import Running
@@ -9,6 +10,7 @@ from demo_service import Running
 BY_REGION = "SELECT region, COUNT(*) AS n FROM visits GROUP BY region"
 EVIL = "<img src=x onerror=alert(1)>\"'&<script>alert(2)</script>"
 PAGES = ("/", "/ask/visits", "/releases/visits", "/meaning/visits", "/profile/visits")
+PATIENCE = 60_000  # milliseconds for a page to show something, on a machine that has much else to do
 WIDE, PHONE = {"width": 1300, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -24,7 +26,7 @@ class Desk:
         context = self.browser.new_context(base_url=self.service.address, **{"viewport": WIDE, **options})
         self.windows.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(PATIENCE)
         page.on("console", lambda message: self.complaints.append(message.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("dialog", lambda dialog: self.complaints.append(f"a dialog: {dialog.message}"))
@@ -34,6 +36,14 @@ class Desk:
             page.click("button:has-text('Log in')")
             page.wait_for_url("**/")
         return page
+
+    def expect_complaint(self, page: Any, words: str) -> None:
+        """Wait until a page has complained of this, which is meant; everything else is still to complain about."""
+        ends = time.monotonic() + PATIENCE / 1000
+        while not (meant := [each for each in self.complaints if words in each]):
+            assert time.monotonic() < ends, f"nothing complains of {words}: {self.complaints}"
+            page.wait_for_timeout(20)  # in which what the browser says arrives
+        self.complaints.remove(meant[0])
 
     def analyst(self, name: str, epsilon: str) -> str:
         body = {"name": name, "datasets": ["visits"], "budget": {"epsilon": epsilon}}
@@ -51,6 +61,12 @@ def quoted(page: Any, sql: str, epsilon: str) -> Any:
     page.press("#sql", "Control+Enter")
     page.wait_for_selector("#ask, .state[data-cause]")
     return page
+
+
+def press(page: Any, selector: str) -> None:
+    """Click what leads to another page, and wait for all of it: a click alone may return while the old one is there."""
+    with page.expect_navigation():
+        page.click(selector)
 
 
 def cause(page: Any) -> str:

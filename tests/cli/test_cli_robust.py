@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def charges(ledger: str = "trips.csv.ledger") -> int:
 def is_reserved(ledger: Path) -> bool:
     """Whether a charge is durable, seen from outside."""
     try:
-        with sqlite3.connect(f"file:{ledger}?mode=ro", uri=True) as database:
+        with closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as database:
             return any('"kind":"reserved"' in str(body) for (body,) in database.execute("SELECT body FROM entries"))
     except sqlite3.Error:
         return False

@@ -22,36 +22,44 @@ from giveortake import cli
 def test_the_demonstration_prints_two_tokens_answers_and_stops_when_what_is_under_way_is_done() -> None:
     command = [sys.executable, "-m", "giveortake", "serve", "--demo", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        said = ""
-        while len(re.findall(r"got_\w+", said)) < 2:
-            line = process.stdout.readline()
-            assert line
-            said += line
-        found = re.search(r"http://127\.0\.0\.1:\d+", said)
-        assert found is not None
-        token = re.findall(r"got_\w+", said)[0]
-        place, headers = urlsplit(found[0]).netloc, {"Authorization": f"Bearer {token}"}
-        assert who(place, headers) == "ann"
-        workers = [int(each) for each in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
-        engines = [each for each in workers if "duckdb" in Path(f"/proc/{each}/maps").read_text()]
-        for pid in engines:
-            os.kill(pid, signal.SIGSTOP)
-        body = json.dumps({"sql": "SELECT COUNT(*) AS n FROM visits", "terms": {"epsilon": "0.01"}, "key": "last"})
-        with closing(HTTPConnection(place, timeout=60)) as asking:
-            asking.request("POST", "/v1/datasets/visits/answer", body, headers | {"Content-Type": "application/json"})
-            assert who(place, headers) == "ann"  # so that the question is under way
-            process.send_signal(signal.SIGTERM)
-            for pid in engines:
-                os.kill(pid, signal.SIGCONT)
-            assert json.load(asking.getresponse())["columns"]["n"]
-        out, err = process.communicate(timeout=60)
+        try:
+            out, err = asked_and_stopped(process)
+        finally:
+            process.kill()  # one that goes on serving would be waited for
     assert (process.returncode, err) == (0, "")
     assert "got_" not in out
 
 
+def asked_and_stopped(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """What a service says that is asked a question, and told to stop while that is under way."""
+    assert process.stdout is not None
+    said = ""
+    while len(re.findall(r"got_\w+", said)) < 2:
+        line = process.stdout.readline()
+        assert line
+        said += line
+    found = re.search(r"http://127\.0\.0\.1:\d+", said)
+    assert found is not None
+    token = re.findall(r"got_\w+", said)[0]
+    place, headers = urlsplit(found[0]).netloc, {"Authorization": f"Bearer {token}"}
+    assert who(place, headers) == "ann"
+    workers = [int(each) for each in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+    engines = [each for each in workers if "duckdb" in Path(f"/proc/{each}/maps").read_text()]
+    for pid in engines:
+        os.kill(pid, signal.SIGSTOP)
+    body = json.dumps({"sql": "SELECT COUNT(*) AS n FROM visits", "terms": {"epsilon": "0.01"}, "key": "last"})
+    with closing(HTTPConnection(place, timeout=120)) as asking:
+        asking.request("POST", "/v1/datasets/visits/answer", body, headers | {"Content-Type": "application/json"})
+        assert who(place, headers) == "ann"  # so that the question is under way
+        process.send_signal(signal.SIGTERM)
+        for pid in engines:
+            os.kill(pid, signal.SIGCONT)
+        assert json.load(asking.getresponse())["columns"]["n"]
+    return process.communicate(timeout=120)
+
+
 def who(place: str, headers: dict[str, str]) -> str:
-    with closing(HTTPConnection(place, timeout=20)) as connection:
+    with closing(HTTPConnection(place, timeout=120)) as connection:
         connection.request("GET", "/v1/me", headers=headers)
         return str(json.load(connection.getresponse())["analyst"])
 

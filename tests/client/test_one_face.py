@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import http.client
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import giveortake as gt
-from demo_service import COUNT
+from demo_service import COUNT, LONGEST
 from giveortake.server.demo import prepared
 from giveortake.session.configuration import from_toml
 
@@ -212,6 +215,44 @@ def test_what_needs_rows_at_hand_is_refused_by_name_and_says_who_can_do_it(servi
         with pytest.raises(AttributeError, match="beside the data"):
             _ = remote.counter
         assert not hasattr(remote, "nothing")
+
+
+def test_threads_have_connections_of_their_own_and_none_is_left_open(
+    service: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[http.client.HTTPConnection] = []
+
+    class Recorded(http.client.HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            made.append(self)
+
+    monkeypatch.setattr(http.client, "HTTPConnection", Recorded)
+    at_once = threading.Barrier(3)
+
+    def ask(remote: Any) -> str:
+        at_once.wait()
+        return str(remote.budget if remote.spent >= 0 else None)
+
+    with gt.connect(service.address, token=service.tokens["eve"]) as remote:
+        with ThreadPoolExecutor(3) as threads:
+            assert len(set(threads.map(ask, [remote] * 3))) == 1
+        own, *others = dict.fromkeys(made)
+        assert own.sock is not None
+        assert [each.sock for each in others] == [None] * 3  # their threads have ended
+        waiting, go_on = threading.Event(), threading.Event()
+
+        def ask_and_stay() -> None:
+            assert remote.spent >= 0
+            waiting.set()
+            go_on.wait(LONGEST)
+
+        staying = threading.Thread(target=ask_and_stay)
+        staying.start()
+        assert waiting.wait(LONGEST)
+    assert {each.sock for each in made} == {None}
+    go_on.set()
+    staying.join()
 
 
 def test_messages_are_the_same_on_both_sides(service: Running) -> None:

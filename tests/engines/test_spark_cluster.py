@@ -43,11 +43,16 @@ def _session_of_two(url: str) -> Any:
     builder = configured(SparkSession.builder.master(url)).config("spark.executor.memory", "512m")
     builder = builder.config("spark.shuffle.io.retryWait", "100ms")  # for what the dead worker held; else 5 s, thrice
     spark = quietly(builder.config("spark.sql.shuffle.partitions", "8").getOrCreate)
-    deadline = time.monotonic() + PATIENCE
-    while _executors(spark) < 2:
-        assert time.monotonic() < deadline, "the workers did not come"
-        time.sleep(0.1)
+    _wait_for_executors(spark, 2)
     return spark
+
+
+def _wait_for_executors(spark: Any, number: int) -> None:
+    """Until the driver knows of as many: that one has come, or is gone, it is told some time after that."""
+    deadline = time.monotonic() + PATIENCE
+    while (found := _executors(spark)) != number:
+        assert time.monotonic() < deadline, f"{found} workers are there, and not {number}"
+        time.sleep(0.1)
 
 
 def _kill_in_the_middle(spark: Any, cluster: Cluster, is_over: threading.Event) -> None:
@@ -80,13 +85,16 @@ def test_a_worker_that_dies_in_the_middle_changes_neither_integers_nor_the_charg
             with gt.protect(spark.read.parquet(str(folder)), ledger=tmp_path / "t.ledger", **SAID) as session:
                 killing.start()
                 found = session.sql(QUESTION).answer(epsilon=PRICE)
+                is_over.set()
+                killing.join()
                 assert cluster.is_killed
-                assert _executors(spark) == 1
+                _wait_for_executors(spark, 1)
                 assert session.sql(QUESTION).answer(epsilon=PRICE).to_dict() == found.to_dict()
                 assert sum(entry.kind == "reserved" for entry in session.history()) == 1
         finally:
             is_over.set()
+            if killing.ident is not None:  # it was started
+                killing.join()
             spark.stop()
-    killing.join()
     assert list(found["n"]) == list(wanted["n"])
     assert np.allclose(np.array(found["s"], float), np.array(wanted["s"], float), rtol=0, atol=0.02)

@@ -8,6 +8,7 @@ import signal
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -19,6 +20,7 @@ from giveortake.ledger import postgres
 from giveortake.ledger.postgres import PostgresStore
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
+from postgres_server import patiently
 
 TENTH = Laplace(10)
 
@@ -51,8 +53,19 @@ def test_a_session_that_the_server_ends_is_an_error_and_then_a_new_session(place
 
 def wait_until_gone(pid_file: Path) -> None:
     pid = int(pid_file.read_text().split()[0])
-    while pid_file.exists() or Path(f"/proc/{pid}").exists():
+    deadline = time.monotonic() + 120
+    while pid_file.exists() or is_running(pid):
+        assert time.monotonic() < deadline, "the server does not end"
         time.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process has not ended; nobody need have waited for it."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in {"Z", "X"}
 
 
 def test_a_server_that_crashes_keeps_what_was_committed() -> None:
@@ -69,7 +82,7 @@ def test_a_server_that_crashes_keeps_what_was_committed() -> None:
             wait_until_gone(folder / "data" / "postmaster.pid")
             with pytest.raises(LedgerError):
                 ledger.reserve(TENTH, dataset="d", key="d")
-            running.ensure_postgres_running()
+            patiently(running.ensure_postgres_running)
         with place.open() as ledger:
             assert [ledger.reserve(TENTH, dataset="d", key=key).answer for key in "abc"] == list("abc")
             assert ledger.verify().reservations == 3
@@ -101,13 +114,30 @@ def test_a_server_that_does_not_sync_is_refused(place: ServerPlace, monkeypatch:
 
 
 def test_a_ledger_that_is_held_too_long_is_busy(place: ServerPlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres, "_PATIENCE", 1)
+    monkeypatch.setattr(postgres, "_PATIENCE", 4)  # seconds, also for everything else that is done here
     with psycopg.connect(place.address) as other, place.open() as ledger:
         other.execute(f"SELECT * FROM {place.schema}.about FOR UPDATE".encode())
         with pytest.raises(LedgerBusy, match="try again"):
             ledger.reserve(TENTH, dataset="d")
         other.rollback()
         ledger.reserve(TENTH, dataset="d")
+
+
+def test_a_turn_that_cannot_be_had_leaves_no_session_behind(
+    place: ServerPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, made = psycopg.connect, list[psycopg.Connection[Any]]()
+
+    def recorded(*arguments: Any, **options: Any) -> psycopg.Connection[Any]:
+        made.append(connect(*arguments, **options))
+        return made[-1]
+
+    impatient = f"{place.where}&options=-c%20statement_timeout%3D4s"
+    with place.open() as ledger, open_ledger(impatient) as other, ledger.turn("q", dataset="d"):
+        monkeypatch.setattr(psycopg, "connect", recorded)
+        with pytest.raises(LedgerUnavailable), other.turn("q", dataset="d"):
+            raise AssertionError("somebody else has it")
+        assert [each.closed for each in made] == [True]
 
 
 def test_a_server_out_of_reach_is_unavailable() -> None:

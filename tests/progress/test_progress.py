@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,6 +24,15 @@ class Terminal(io.StringIO):
         return True
 
 
+class AtOnce:
+    """A timer for those who have no patience: also a question that is over soon has begun by then."""
+
+    def __init__(self, _seconds: float, begin: Callable[[], None]) -> None:
+        self.start, self.daemon = begin, True
+
+    def cancel(self) -> None: ...
+
+
 def watched(monkeypatch: pytest.MonkeyPatch, patience: float) -> Terminal:
     """A terminal in the place of standard error, for the rest of the test."""
     found = Terminal()
@@ -31,7 +43,7 @@ def watched(monkeypatch: pytest.MonkeyPatch, patience: float) -> Terminal:
 
 
 def wait_for(found: Terminal, words: str) -> bool:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while words not in found.getvalue() and time.monotonic() < end:
         time.sleep(0.02)
     return words in found.getvalue()
@@ -89,13 +101,14 @@ def test_a_question_shows_it_and_its_answer_is_the_same_without(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     terminal = watched(monkeypatch, 0.0)
+    monkeypatch.setattr(module, "threading", SimpleNamespace(Lock=threading.Lock, Timer=AtOnce))
     (tmp_path / "trips.csv").write_text("user_id,region\n" + "".join(f"{person},north\n" for person in range(50)))
     asked = ["query", str(tmp_path / "trips.csv"), "SELECT COUNT(*) AS n FROM trips", "--epsilon", "1"]
     said = ["--unit", "user_id", "--budget", "1", "--rows-per-person", "1", "--format", "csv"]
     assert cli.main([*asked, *said]) == 0
     first = capsys.readouterr().out
     assert first.startswith("n,n_low,n_high\n")
-    assert any(words in terminal.getvalue() for words in ("loading", "asking"))
+    assert "loading" in terminal.getvalue()
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     assert cli.main([*asked, *said]) == 0
     assert capsys.readouterr().out == first

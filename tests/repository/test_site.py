@@ -35,15 +35,20 @@ def served(folder: Path) -> Iterator[str]:
         def log_message(self, *_: object) -> None: ...
 
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+        serving = Thread(target=server.serve_forever)
+        serving.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            serving.join()
 
 
 def read(page: Any, address: str) -> None:
     """Open the front page, look for something, and open what is found."""
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.set_default_timeout(120_000)  # milliseconds, on a machine that has much else to do
     page.goto(f"{address}/index.html")
     assert page.locator(".entrance a").all_inner_texts() == [
         "I hold data",

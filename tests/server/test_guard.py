@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import resource
 import socket
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from demo_service import COUNT
+from demo_service import COUNT, LONGEST
 from giveortake.server import strict_json
 from giveortake.server.guard import cookie_name, token_of
 from giveortake.server.limits import InFlight, Rate
@@ -31,7 +33,7 @@ class Raw:
     """A client that says what it likes."""
 
     def __init__(self, service: Running) -> None:
-        self.socket = socket.create_connection(service.place, timeout=20)
+        self.socket = socket.create_connection(service.place, timeout=LONGEST)
 
     def send(self, data: bytes) -> None:
         self.socket.sendall(data)
@@ -118,7 +120,11 @@ def test_a_body_that_never_ends_is_refused_in_time(service: Running) -> None:
     assert b'"cause": "slow"' in raw.rest()
 
 
-def test_whoever_is_revoked_while_their_body_is_read_is_refused(service: Running) -> None:
+def test_whoever_is_revoked_while_their_body_is_read_is_refused(
+    service: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patient = SimpleNamespace(timeout=lambda _seconds: asyncio.timeout(LONGEST))  # a revocation is written meanwhile
+    monkeypatch.setattr("giveortake.server.guard.asyncio", patient)
     made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": "ann"}).json()
     service.tokens["parked"] = made["token"]
     body = json.dumps(BODY).encode()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
 import pytest
 
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
-from giveortake.server import table_desk
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, SameTable
+from giveortake.server import added_tables, table_desk
 from giveortake.server.console import tables_page
 from giveortake.server.settings import Settings
 from giveortake.server.table_desk import TableDesk
@@ -152,6 +154,30 @@ def test_what_does_not_fit_is_refused_by_name_and_without_a_row(
     with pytest.raises(GiveOrTakeError, match=problem) as told:
         table_desk.section(desk, SAID | more)
     assert HIDDEN not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"), [(lambda toml: toml.write_text(TOML + "# by hand"), SameTable), (Path.unlink, OSError)]
+)
+def test_a_table_that_is_not_accepted_leaves_neither_a_worker_nor_a_draft(
+    desk: TableDesk, monkeypatch: pytest.MonkeyPatch, change: Any, problem: type[Exception]
+) -> None:
+    ended: list[bool] = []
+
+    class First:
+        async def end(self) -> None:
+            ended.append(True)
+
+    async def opened(_task: Any, _name: str) -> First:
+        change(desk.toml)  # while the worker opened the table
+        return First()
+
+    monkeypatch.setattr(added_tables, "_opened", opened)
+    service: Any = SimpleNamespace(settings=Settings.read(desk.toml))
+    with pytest.raises(problem):
+        asyncio.run(added_tables._served(service, "trips", table_desk.section(desk, SAID)["toml"], "token of a test"))
+    assert ended == [True]
+    assert not list(desk.toml.parent.glob(".giveortake-*"))
 
 
 def test_an_address_of_a_ledger_is_not_shown(desk: TableDesk) -> None:

@@ -10,12 +10,26 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, final
 from urllib.parse import quote, urlencode, urlsplit
+from weakref import WeakSet
 
 from giveortake.errors import HIDDEN, InvalidParameter, Unavailable
 from giveortake.wire.causes import error_of
 
 _PAUSES = (0.2, 1.0, 3.0)  # seconds before a request is sent once more
 _MOST = 1 << 30  # bytes of a reply
+
+
+@final
+class _Own:
+    """The connection of one thread, which is closed with it."""
+
+    __slots__ = ("__weakref__", "busy", "http")
+
+    def __init__(self, connection: http.client.HTTPConnection) -> None:
+        self.http, self.busy = connection, threading.Lock()
+
+    def __del__(self) -> None:
+        self.http.close()
 
 
 @final
@@ -37,6 +51,8 @@ class Connection:
         self._prefix = parts.path.rstrip("/")
         self._token, self._timeout = token, float(timeout)
         self._own = threading.local()
+        self._all: WeakSet[_Own] = WeakSet()  # of every thread that lives
+        self._adding = threading.Lock()
 
     def get(self, *path: str, **query: Any) -> dict[str, Any]:
         """What the service tells."""
@@ -48,11 +64,15 @@ class Connection:
         return self._sent("POST", path, said, json.dumps(written(body)).encode())
 
     def close(self) -> None:
-        """Let go of this thread's connection."""
-        found = getattr(self._own, "connection", None)
-        if found is not None:
-            found.close()
-            self._own.connection = None
+        """Let go of every thread's connection; of those on which an answer is under way, when their threads end."""
+        with self._adding:
+            found = list(self._all)
+        for each in found:
+            if each.busy.acquire(blocking=False):
+                try:
+                    each.http.close()
+                finally:
+                    each.busy.release()
 
     def _sent(self, method: str, path: tuple[str, ...], query: dict[str, Any], body: bytes | None) -> dict[str, Any]:
         target = f"{self._prefix}/v1/" + "/".join(quote(part, safe="") for part in path)
@@ -62,7 +82,6 @@ class Connection:
             try:
                 status, content = self._once(method, target, body)
             except (OSError, http.client.HTTPException) as error:
-                self.close()
                 if pause is None:
                     raise Unavailable(
                         f"the service at {self._host} cannot be reached: {type(error).__name__}",
@@ -79,19 +98,26 @@ class Connection:
         raise AssertionError  # the last turn returns or raises
 
     def _once(self, method: str, target: str, body: bytes | None) -> tuple[int, bytes]:
-        connection = self._connection()
+        own = self._connection()
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        connection.request(method, target, body=body, headers=headers)
-        reply = connection.getresponse()
-        return reply.status, reply.read(_MOST)
+        with own.busy:
+            try:
+                own.http.request(method, target, body=body, headers=headers)
+                reply = own.http.getresponse()
+                return reply.status, reply.read(_MOST)
+            except BaseException:
+                own.http.close()  # whatever is still to come on it is the answer to nothing
+                raise
 
-    def _connection(self) -> http.client.HTTPConnection:
-        found: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
+    def _connection(self) -> _Own:
+        found: _Own | None = getattr(self._own, "connection", None)
         if found is None:
             kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-            found = self._own.connection = kind(self._host, self._port, timeout=self._timeout)
+            found = self._own.connection = _Own(kind(self._host, self._port, timeout=self._timeout))
+            with self._adding:
+                self._all.add(found)
         return found
 
     def __repr__(self) -> str:

@@ -66,17 +66,23 @@ async def _served(service: Service, name: str, section: str, by: str) -> None:
     try:
         Settings.read(draft)  # the same ledger, and everything known
         first = await _opened({**service.settings.session_task(name), "toml": str(draft), "by": by}, name)
-        with _alone(toml):  # another service of this configuration may be adding one too
-            changed = toml.read_text(encoding="utf-8") != before
-            if not changed:
-                draft.replace(toml)
-        if changed:
+        try:
+            _accepted(toml, before, draft)
+        except BaseException:
             await first.end()
-            raise SameTable("the configuration was changed meanwhile", hint="look at it, and add the table once more")
+            raise
     finally:
         with suppress(FileNotFoundError):
             draft.unlink()
     await service.add(name, first)
+
+
+def _accepted(toml: Path, before: str, draft: Path) -> None:
+    """Put a draft in the place of the configuration that it was made of."""
+    with _alone(toml):  # another service of this configuration may be adding one too
+        if toml.read_text(encoding="utf-8") != before:
+            raise SameTable("the configuration was changed meanwhile", hint="look at it, and add the table once more")
+        draft.replace(toml)
 
 
 async def _opened(task: dict[str, Any], name: str) -> Worker:

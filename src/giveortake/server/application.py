@@ -108,8 +108,10 @@ class Application:
         try:
             return _sent(await self._answered(route, trail, scope, receive))
         finally:
-            await self._wait(trail, started)  # before anybody can notice that there is room for another request
-            guard.in_flight.leaves(principal.token)
+            try:
+                await self._wait(trail, started)  # before anybody can notice that there is room for another request
+            finally:
+                guard.in_flight.leaves(principal.token)
 
     async def _answered(self, route: Route, trail: _Trail, scope: Scope, receive: Receive) -> Result:
         path, principal = trail.path, trail.principal

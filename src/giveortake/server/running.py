@@ -45,8 +45,8 @@ async def _until_stopped(settings: Settings, announce: Callable[[str], None]) ->
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[tuple[str, Service]]:
     """A service and its address, as long as the block lasts."""
-    listening = _listening(settings)
     service, log = Service.of(settings), Log(settings.log)
+    listening = _listening(settings)
     try:
         await service.open()
         server = _Server(_config(settings, Application(service, ROUTES, log, page_refusal=page_refusal)))
@@ -104,9 +104,13 @@ def _listening(settings: Settings) -> socket.socket:
     try:
         family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family[0], socket.SOCK_STREAM)
+    except OSError as error:
+        raise _taken(settings, error) from None
+    try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(family[4])
     except OSError as error:
+        listening.close()
         raise _taken(settings, error) from None
     return listening
 

@@ -22,7 +22,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A service of this folder's own."""
-    with running_demo(tmp_path_factory.mktemp("console"), spares=1) as found:
+    with running_demo(tmp_path_factory.mktemp("console"), spares=1, patience=30.0) as found:  # also with a slow browser
         yield found
 
 

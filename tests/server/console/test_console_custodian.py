@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 from axe_playwright_python.sync_playwright import Axe
 
-from console_desk import Desk, cause
+from console_desk import PATIENCE, Desk, cause, press
 from demo_service import Running
 from giveortake.privacy.events import Pure
 
@@ -21,19 +21,19 @@ def test_a_custodian_grants_issues_revokes_and_checks_and_the_revoked_are_told(d
     owner.fill("form:has(button[value=add_analyst]) input[name=epsilon]", "0.01")
     owner.click("button[value=add_analyst]")
     owner.wait_for_selector(".state:has-text('finn may ask now')")
-    owner.click("button[aria-label='New token for finn']")
+    press(owner, "button[aria-label='New token for finn']")
     secret = owner.text_content(".secret")
     assert re.fullmatch(r"got_[0-9a-f]{16}_[0-9a-f]{64}", secret or "")
     desk.service.tokens["finn"] = secret
     assert desk.window("finn").locator("h1").first.text_content() == "Data sets"
-    owner.click("button[aria-label='Revoke elsa']")
+    press(owner, "button[aria-label='Revoke elsa']")
     elsa.goto("/ask/visits")
     assert cause(elsa) == "revoked"
-    desk.complaints.clear()  # the browser tells of a 403
+    desk.expect_complaint(elsa, "403")
     owner.click(f"button[aria-label='Revoke token {(secret or '')[4:20]}']")
     owner.wait_for_selector(".state:has-text('lets nobody in')")
     assert desk.service.call("finn", "GET", "/v1/me").status_code == 401
-    owner.click("button[value=check]")
+    press(owner, "button[value=check]")
     owner.wait_for_selector("b:has-text('It holds.')")
     assert "Workers lost" in owner.text_content("main")
     budgets = owner.text_content("section:has(h2:has-text('Budgets'))")
@@ -101,9 +101,9 @@ def test_failures_are_reset_by_the_custodian_alone_and_written_down(desk: Desk) 
 
 def test_a_table_is_added_by_a_form_that_reads_its_header_and_is_served_at_once(desk: Desk) -> None:
     owner, service = desk.window("custodian"), desk.service
-    owner.set_default_timeout(90_000)  # workers are started
+    owner.set_default_timeout(3 * PATIENCE)  # workers are started
     owner.goto("/tables")
-    owner.click("button[value=columns]")
+    press(owner, "button[value=columns]")
     assert owner.locator("tbody tr").count() == 4
     owner.fill("input[name=name]", "trips")
     owner.select_option("select[name=unit]", "rider")
@@ -112,14 +112,14 @@ def test_a_table_is_added_by_a_form_that_reads_its_header_and_is_served_at_once(
     owner.fill("input[name=epsilon]", "1")
     owner.select_option("select[name=c2-kind]", "real")
     owner.fill("input[name=c2-low]", "0")
-    owner.click("button[value=add]")
+    press(owner, "button[value=add]")
     assert "both bounds" in owner.text_content(".state[data-cause=invalid]")
     assert owner.input_value("input[name=c2-low]") == "0"  # nothing is lost
     assert Axe().run(owner).violations_count == 0
     owner.fill("input[name=c2-high]", "90")
     owner.fill("input[name=c3-values]", "inner, outer")
     owner.fill("input[name=rows_per_person]", "1")
-    owner.click("button[value=add]")
+    press(owner, "button[value=add]")
     owner.wait_for_selector(".state:has-text('trips is behind its budget')")
     text = owner.text_content("pre.code")
     assert text.strip() in (service.folder / "giveortake.toml").read_text(encoding="utf-8")
@@ -139,4 +139,4 @@ def test_an_analyst_has_no_custodian_page(bob: Any, desk: Desk) -> None:
     assert "Custodian" not in bob.text_content("nav")
     bob.goto("/custodian")
     assert cause(bob) == "role"
-    desk.complaints.clear()  # the browser tells of a 403
+    desk.expect_complaint(bob, "403")

@@ -8,7 +8,8 @@ import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from console_desk import BY_REGION, Desk, cause, spent
+from console_desk import BY_REGION, Desk, cause, press, spent
+from demo_service import LONGEST
 
 
 def test_a_token_is_pasted_once_and_lives_in_a_cookie_that_no_script_and_no_other_site_can_use(desk: Desk) -> None:
@@ -16,7 +17,7 @@ def test_a_token_is_pasted_once_and_lives_in_a_cookie_that_no_script_and_no_othe
     page.goto("/ask/visits")
     assert page.url.endswith("/login?why=token")
     page.fill("#token", "got_0000000000000000_" + "0" * 64)
-    page.click("button:has-text('Log in')")
+    press(page, "button:has-text('Log in')")
     assert "A valid token is needed" in page.text_content("main")
     page.fill("#token", desk.service.tokens["bob"])
     page.press("#token", "Enter")
@@ -36,6 +37,7 @@ def test_a_page_of_another_site_can_press_no_button(headers: dict[str, str], des
         f"{desk.service.address}/ask/visits",
         data={"do": "ask", "sql": BY_REGION, "spend": "0.1"},
         headers={"cookie": f"giveortake={desk.service.tokens['bob']}", **headers},
+        timeout=LONGEST,
     )
     assert sent.status_code == 403
     assert spent(desk.service, "bob") == before
@@ -43,12 +45,13 @@ def test_a_page_of_another_site_can_press_no_button(headers: dict[str, str], des
 
 def test_a_browser_that_says_its_own_origin_is_let_in_and_no_page_hides_it(desk: Desk) -> None:
     """Over plain HTTP from another machine browsers send no Sec-Fetch-Site; without a referrer they would send none."""
-    page = httpx.get(f"{desk.service.address}/login")
+    page = httpx.get(f"{desk.service.address}/login", timeout=LONGEST)
     assert page.headers["referrer-policy"] == "same-origin"
     sent = httpx.post(
         f"{desk.service.address}/login",
         data={"token": desk.service.tokens["bob"]},
         headers={"origin": desk.service.address},
+        timeout=LONGEST,
     )
     assert (sent.status_code, sent.headers["location"]) == (303, "/")
 
@@ -58,6 +61,7 @@ def test_nobody_is_logged_in_by_a_page_of_another_site(desk: Desk) -> None:
         f"{desk.service.address}/login",
         data={"token": desk.service.tokens["bob"]},
         headers={"origin": "https://evil.example"},
+        timeout=LONGEST,
     )
     assert sent.status_code == 403
     assert "set-cookie" not in sent.headers
@@ -68,7 +72,7 @@ def test_an_address_where_nothing_is_shows_a_page_with_a_way_on(desk: Desk, bob:
         bob.goto(path)
         assert cause(bob) == "not_found"
         assert bob.text_content("h1") == "Nothing here"
-        desk.complaints.clear()  # the browser tells of a 404
+        desk.expect_complaint(bob, "404")
     assert Axe().run(bob).violations_count == 0
     bob.click("main a:has-text('visits')")
     bob.wait_for_selector("#sql")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from console_desk import BY_REGION, EVIL, PAGES, PHONE, WIDE, Desk, quoted
+from console_desk import BY_REGION, EVIL, PAGES, PHONE, WIDE, Desk, press, quoted
 from giveortake.server.console.pages import POLICY
 
 LARGEST = 40 * 1024  # of a page with all that it loads, compressed
@@ -17,12 +17,12 @@ LARGEST = 40 * 1024  # of a page with all that it loads, compressed
 def test_everything_but_the_live_curve_works_without_scripts(desk: Desk) -> None:
     page = desk.window("bob", java_script_enabled=False, viewport=PHONE)
     page.goto("/ask/visits")
-    page.click("ul.plainlist li:nth-child(1) button")
+    press(page, "ul.plainlist li:nth-child(1) button")
     page.fill("#spend", "0.015")
-    page.click("button:has-text('Quote again')")
+    press(page, "button:has-text('Quote again')")
     page.wait_for_selector("#curve", state="attached")
     assert not page.is_visible("#slider")
-    page.click("#ask")
+    press(page, "#ask")
     assert "release=" in page.url
     page.wait_for_selector("#answer tbody tr")
     assert page.locator("#answer tbody tr").count() == 1

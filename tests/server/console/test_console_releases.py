@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from console_desk import BY_REGION, Desk, cause, spent
+from console_desk import BY_REGION, Desk, cause, press, spent
 
 
 def test_two_releases_are_compared_with_intervals_of_the_differences(desk: Desk, bob: Any) -> None:
@@ -16,7 +16,7 @@ def test_two_releases_are_compared_with_intervals_of_the_differences(desk: Desk,
     assert bob.locator("tbody tr").count() >= 2
     bob.check("tbody tr:nth-child(2) input[name=before]")
     bob.check("tbody tr:nth-child(1) input[name=after]")
-    bob.click("button:has-text('Compare')")
+    press(bob, "button:has-text('Compare')")
     assert bob.locator("svg.interval").count() == 6
     assert "hold with at least 90 %" in bob.text_content("main")
     bob.goto("/releases/visits?q=no such words")
@@ -36,11 +36,11 @@ def test_a_workload_is_read_table_by_table(desk: Desk, bob: Any) -> None:
     assert "2 questions: " in bob.text_content("tbody tr:first-child")
     assert "ε = 0.014" in bob.text_content("tbody tr:first-child")
     assert bob.locator("tbody tr:nth-child(2) input:disabled").count() == 2  # what is compared is one table
-    bob.click("tbody tr:nth-child(2) a")
+    press(bob, "tbody tr:nth-child(2) a")
     first = bob.text_content("main")
     assert "Table 1 of 2" in first
     assert "Refine" not in first
-    bob.click("a:has-text('the next')")
+    press(bob, "a:has-text('the next')")
     assert "Table 2 of 2" in bob.text_content("main")
     with bob.expect_download() as caught:
         bob.click("a:has-text('csv')")
@@ -64,16 +64,16 @@ def test_a_profile_is_charged_once_drawn_and_shown_again_for_free(desk: Desk, bo
         bob.fill("input[name=epsilon]", epsilon)
         bob.fill("input[name=most_rows]", most)
         bob.check("input[name=by-region]")
-        bob.click("button:has-text('Make it')")
+        press(bob, "button:has-text('Make it')")
         bob.wait_for_url("**/profile/visits?release=*")
         assert bob.locator("tr.mine").count() == 1
     assert spent(desk.service, "bob") == pytest.approx(before + 0.05)
     bob.goto("/profile/visits")  # both are kept, the newest is drawn
     assert bob.locator("svg.chart").count() == 1
     assert "at ε = 0.02" in bob.text_content("main")
-    bob.click("a:has-text('nobody has more than 40 rows')")
+    press(bob, "a:has-text('nobody has more than 40 rows')")
     assert "at ε = 0.03" in bob.text_content("main")
-    bob.click("a:has-text('The numbers that were released')")
+    press(bob, "a:has-text('The numbers that were released')")
     head = bob.text_content("thead")
     assert "rows_from" in head
     assert "rows_to" in head
@@ -82,10 +82,10 @@ def test_a_profile_is_charged_once_drawn_and_shown_again_for_free(desk: Desk, bo
     assert "profile of visits: rows, groups" in bob.text_content("tbody tr:first-child")
     bob.goto("/profile/visits")
     bob.fill("input[name=most_rows]", "many")
-    bob.click("button:has-text('Make it')")
+    press(bob, "button:has-text('Make it')")
     assert cause(bob) == "invalid"
     assert bob.input_value("input[name=most_rows]") == "many"  # nothing is lost
     assert spent(desk.service, "bob") == pytest.approx(before + 0.05)
     bob.goto(f"/profile/visits?release={'0' * 24}")
     assert cause(bob) == "not_found"
-    desk.complaints.clear()  # the browser tells of a 404
+    desk.expect_complaint(bob, "404")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import pytest
 
-from console_desk import BY_REGION, Desk, quoted, spent
+from console_desk import BY_REGION, PATIENCE, Desk, press, quoted, spent
 
 
 def test_a_question_is_quoted_on_a_curve_asked_on_purpose_and_free_the_second_time(desk: Desk, bob: Any) -> None:
@@ -33,6 +34,7 @@ def test_a_question_is_quoted_on_a_curve_asked_on_purpose_and_free_the_second_ti
     bob.wait_for_selector("#ask:not([disabled])")
     bob.click("#ask")
     bob.wait_for_selector("#answer")
+    bob.wait_for_url("**release=*")
     release = bob.url.partition("release=")[2]
     assert release
     rows = bob.locator("#answer tbody tr")
@@ -42,7 +44,8 @@ def test_a_question_is_quoted_on_a_curve_asked_on_purpose_and_free_the_second_ti
     bob.reload()
     assert bob.locator("#answer tbody tr").count() == 6
     bob.click("#ask")
-    bob.wait_for_selector("#answer")
+    bob.wait_for_selector("#live:has-text('The answer is here.')", state="attached")  # another one was there before
+    assert bob.locator("#answer tbody tr").count() == 6
     assert release in bob.url
     assert spent(desk.service, "bob") == pytest.approx(before + 0.05)
 
@@ -60,15 +63,68 @@ def test_the_spend_may_be_what_the_budget_has_prices_for_and_a_repeat_is_told_as
     page.click("#ask")
     page.wait_for_selector("#answer")
     assert "(Gaussian)" in page.text_content("#answer") or "μ = " in page.text_content("#answer")
-    page.click("#answer-title a")
+    press(page, "#answer-title a")
     page.fill("input[name=spend]", "0.1")
-    page.click("button:has-text('Refine for this ε')")
+    press(page, "button:has-text('Refine for this ε')")
     page.wait_for_url(re.compile(r"/releases/visits/(?!.*refine)"))
     desk.service.answer("ann", BY_REGION, "another key", epsilon="0.2", delta="5e-9").raise_for_status()
     page.goto("/releases/visits")
     assert "free: read again" in page.text_content("tbody tr:first-child")
     page.goto("/")
     assert page.locator("svg.chart").count() == 1  # it burned down by what was charged
+
+
+class Held:
+    """What a page sends to the workbench, kept back until it is let go."""
+
+    def __init__(self, page: Any) -> None:
+        self.page, self.routes = page, list[Any]()
+        page.route("**/ask/visits", self._keep)
+
+    def _keep(self, route: Any) -> None:
+        self.routes.append(route)
+
+    def next(self) -> Any:
+        """What was sent first, once it was sent."""
+        ends = time.monotonic() + PATIENCE / 1000
+        while not self.routes:
+            assert time.monotonic() < ends, "nothing was sent"
+            self.page.wait_for_timeout(20)
+        return self.routes.pop(0)
+
+
+def test_a_price_that_comes_late_is_not_shown_for_another_spend(desk: Desk) -> None:
+    """What a button says is what is spent, however slow the service and however quick the hand."""
+    page = quoted(desk.window("bob"), BY_REGION, "0.1")
+    held = Held(page)
+    page.fill("#spend", "0.05")
+    late = held.next()
+    page.fill("#spend", "0.04")
+    with page.expect_response("**/ask/visits"):
+        late.continue_()
+    right = held.next()  # sent after the late one was read
+    assert page.text_content("#ask") == "Ask for ε = 0.04"
+    assert page.is_disabled("#ask")
+    right.continue_()
+    page.wait_for_selector("#ask:not([disabled])")
+    assert (page.text_content("#ask") or "").strip() == "Ask for ε = 0.04"
+    assert "at ε = 0.04" in page.text_content("#exact")
+
+
+def test_an_answer_under_way_is_shown_whatever_is_moved_or_typed_meanwhile(desk: Desk) -> None:
+    page = quoted(desk.window("bob"), "SELECT COUNT(*) AS n FROM visits WHERE amount > 7", "0.01")
+    page.clock.install()
+    held = Held(page)
+    page.click("#ask")
+    asked = held.next()
+    page.fill("#spend", "0.02")
+    page.fill("#sql", "SELECT COUNT(*) AS next FROM visits")
+    page.press("#sql", "Control+Enter")
+    page.clock.run_for(60_000)  # as long as anybody waits before a price is fetched
+    asked.continue_()
+    page.wait_for_selector("#answer:has-text('amount > 7')", state="attached")
+    assert page.input_value("#sql") == "SELECT COUNT(*) AS next FROM visits"  # nothing is lost
+    assert held.routes == []
 
 
 def test_paper_holds_the_question_and_the_answer_and_no_buttons(desk: Desk, bob: Any) -> None:
@@ -87,7 +143,7 @@ def test_names_are_offered_from_the_schema_and_taken_by_keyboard(bob: Any) -> No
     bob.goto("/ask/visits")
     bob.fill("#sql", "")
     bob.type("#sql", "SELECT COUNT(*) AS n FROM visits WHERE amo")
-    assert "amount" in bob.text_content("#offers")
+    bob.wait_for_selector("#offers:has-text('amount')")
     bob.keyboard.press("Control+Space")
     assert bob.input_value("#sql").endswith("WHERE amount")
 
@@ -95,13 +151,13 @@ def test_names_are_offered_from_the_schema_and_taken_by_keyboard(bob: Any) -> No
 def test_refining_citing_downloading_and_the_same_elsewhere(desk: Desk, bob: Any) -> None:
     desk.service.answer("bob", "SELECT COUNT(*) AS n FROM visits", "to refine", epsilon="0.01")
     bob.goto("/releases/visits")
-    bob.click("tbody tr:first-child a")
+    press(bob, "tbody tr:first-child a")
     assert "Cite" in bob.text_content("main")
     code = bob.locator("details pre.code").all_text_contents()
     assert sum("GIVEORTAKE_TOKEN" in each for each in code) == 4
     assert "got_" not in "".join(code)
     bob.fill("input[name=spend]", "0.02")
-    bob.click("button:has-text('Refine')")
+    press(bob, "button:has-text('Refine')")
     bob.wait_for_url(re.compile(r"/releases/visits/(?!.*refine)"))
     with bob.expect_download() as caught:
         bob.click("a:has-text('csv')")

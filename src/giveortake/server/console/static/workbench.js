@@ -5,7 +5,8 @@ import { highlight } from "./highlight.js";
 
 const SETTLE = 350; // milliseconds of quiet before the exact quote is fetched
 const id = (name) => document.getElementById(name);
-let waiting, asked = 0;
+let waiting, asked = 0; // a timer, and how many were sent: only what was sent last is shown
+let answering = false, whole = false; // whether an answer is under way, and whether a whole page is
 
 function remember(name, value) { try { sessionStorage.setItem(name, value); } catch { /* a private window */ } }
 function recall(name) { try { return sessionStorage.getItem(name); } catch { return null; } }
@@ -50,7 +51,9 @@ function start() {
     const ask = id("ask");
     if (ask) { ask.textContent = `Ask for ${sign} = ${spend.value}`; ask.disabled = true; } // until the exact quote is there
     clearTimeout(waiting);
-    waiting = setTimeout(() => quote(form, ["exact", "act", "allot"]), SETTLE);
+    if (answering) return;
+    asked += 1; // whatever is under way is the price of another spend
+    waiting = setTimeout(() => quote(form, whole ? null : ["exact", "act", "allot"]), SETTLE);
   }
   if (id("currency")) id("currency").addEventListener("change", () => quote(form, null)); // about the same noise in it
   form.addEventListener("keydown", (event) => {
@@ -74,7 +77,11 @@ function quote(form, parts) {
 }
 
 async function send(form, data, parts) {
-  const number = ++asked, asking = data.get("do") === "ask";
+  if (answering) return; // an answer that may be charged already is shown first
+  clearTimeout(waiting); // of a price that nobody wants any more
+  const number = ++asked, asking = data.get("do") === "ask", sent = id("sql").value;
+  answering = asking;
+  whole = !parts;
   say(asking ? "Asking…" : "Quoting…");
   if (asking) for (const each of form.querySelectorAll("button")) each.disabled = true;
   let page, response;
@@ -82,12 +89,15 @@ async function send(form, data, parts) {
     response = await fetch(form.action, { method: "POST", body: data, credentials: "same-origin" });
     page = new DOMParser().parseFromString(await response.text(), "text/html");
   } catch {
+    if (number !== asked) return; // a later one is under way
+    answering = whole = false;
     for (const each of form.querySelectorAll("button")) each.disabled = false;
     id("offline").hidden = false;
     say("Offline: nothing was lost.");
     return;
   }
-  if (number !== asked) return; // a later one is under way
+  if (number !== asked) return;
+  answering = whole = false;
   id("offline").hidden = true;
   if (!page.getElementById("question")) { // logged out, or refused as a whole
     if (response.redirected) location.assign(response.url);
@@ -100,7 +110,9 @@ async function send(form, data, parts) {
     return;
   }
   const held = document.activeElement && document.activeElement.id, at = id("sql").selectionStart;
+  const typed = id("sql").value;
   document.querySelector("main").replaceWith(page.querySelector("main"));
+  if (typed !== sent) id("sql").value = typed; // meanwhile
   if (response.redirected) history.pushState(null, "", response.url);
   start();
   if (asking && id("answer")) id("answer").focus();
