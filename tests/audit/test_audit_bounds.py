@@ -58,7 +58,7 @@ def test_the_bound_is_below_the_truth_and_not_far(mechanism: Any, x: Any, y: Any
     samples = 6_000 if callable(mechanism) else 400_000
     bound = audit.epsilon_lower_bound(mechanism, x, y, samples=samples, confidence=CONFIDENCE)
     assert bound <= epsilon
-    assert bound >= 0.7 * epsilon
+    assert bound >= (0.6 if callable(mechanism) else 0.7) * epsilon  # few samples are seven deviations above it
     assert "not a proof" in str(bound)
 
 
@@ -221,7 +221,7 @@ def test_raising_on_one_input_only_is_seen_and_raising_on_both_is_a_mistake() ->
 
 
 def test_a_number_is_the_epsilon_of_a_claim() -> None:
-    assert audit.check(Laplace(1), 0, 1, 1, samples=1000)
+    assert audit.check(Laplace(1), 0, 1, 1, samples=1000, confidence=CONFIDENCE)
     assert not audit.check(Laplace("1/4"), 0, 1, "1/2", samples=20_000)
 
 

@@ -53,7 +53,7 @@ def test_a_function_of_the_view_is_an_adversary_too() -> None:
             return None
         return coin(Fraction(2, 5)) if view else (0, 1, RandomizedResponse("2/5", (0, 1)))
 
-    found = audit.play(curious, gt.accounting.filter(gt.PureDP(1)), rounds=5, trials=400)
+    found = audit.play(curious, gt.accounting.filter(gt.PureDP(1)), rounds=5, trials=400, confidence=CONFIDENCE)
     assert found.admitted == 2
     assert max(seen) == 3
     assert not found.violated

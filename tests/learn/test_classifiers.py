@@ -257,7 +257,7 @@ def test_what_cannot_be_learned_is_refused_before_it_is_paid(learner: Any) -> No
 
 def test_shapes_have_a_number_and_a_band_for_each_bin_and_can_be_drawn() -> None:
     with session() as s:
-        model = AdditiveRegressor("price", FEATURES, bins={"y": [-1, 1]}, **SPEND).fit(s)
+        model = AdditiveRegressor("price", FEATURES, bins={"y": [-1, 1]}, **SPEND | {"epsilon": 6}).fit(s)
     shapes = model.shapes()
     assert [label for label, *_ in shapes["colour"]] == ["red", "green", "blue"]
     assert [label for label, *_ in shapes["y"]] == ["-4 … -1", "-1 … 1", "1 … 4"]

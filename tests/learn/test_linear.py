@@ -43,8 +43,8 @@ def test_a_regression_predicts_nearly_as_well_as_least_squares_and_is_one_charge
         design = np.column_stack([np.ones(N), X, Z, KIND == 1, KIND == 2]).astype(float)
         best = 1 - np.var(Y - design @ np.linalg.lstsq(design, Y, rcond=None)[0]) / np.var(Y)
         assert model.score(ROWS, Y) > best - 0.01
-        assert model.coef_ == pytest.approx([2, -1, 1.5, 0], abs=0.25)
-        assert model.intercept_ == pytest.approx(3, abs=0.25)
+        assert model.coef_ == pytest.approx([2, -1, 1.5, 0], abs=0.4)
+        assert model.intercept_ == pytest.approx(3, abs=0.4)
         assert model.model_.names == ["x", "z", "kind=b", "kind=c"]
         tuned = Ridge("y", mu=1, penalty=0).fit(s)
         stiff = Ridge("y", mu=1, penalty=10**7).fit(s)

@@ -44,7 +44,7 @@ def test_a_learner_of_conjunctions_asks_for_means_alone() -> None:
         kept = [
             name
             for name, literal in literals.items()
-            if statistical_query(s, ~literal & gt.col("y"), tolerance="0.05", n=N).value < 0.06
+            if statistical_query(s, ~literal & gt.col("y"), tolerance="0.02", n=N).value < 0.06
         ]
         assert kept == ["b0", "not b2"]
         assert [each.kind for each in s.history()].count("reserved") == 10

@@ -305,7 +305,8 @@ def test_intervals_of_sketches_cover_from_end_to_end() -> None:
     missed = 0
     for number in range(60):
         survey = CountMeanSketch(8, functions=6, buckets=64, seed=f"r{number}")
-        answer: Any = survey.estimate(survey.randomize(["other"] * 2000), candidates=["candidate"])
+        reports = survey.randomize(["other"] * 2000, RecordedEntropy(number))
+        answer: Any = survey.estimate(reports, candidates=["candidate"])
         missed += not answer.low <= 0 <= answer.high
     assert missed <= 6
 

@@ -195,7 +195,7 @@ def test_cells_have_the_stated_covariance_and_another_is_caught() -> None:
     assert law.ppf(ALPHA) < square < law.isf(ALPHA)
     assert not law.ppf(ALPHA) < square * 1.3 < law.isf(ALPHA)
     crossed = np.abs(np.cov(whitened.T) - np.eye(found.shape[1])).max()
-    assert crossed < 7 / math.sqrt(draws)
+    assert crossed < 9 / math.sqrt(draws)  # six deviations of a variance, and nine of a covariance
 
 
 def test_integers_beyond_64_bits_stay_exact() -> None:

@@ -153,7 +153,7 @@ def toss(law: str, entropy: Entropy) -> list[bool]:
         "e^-1": lambda: bernoulli_exp(Fraction(1), size, entropy),
         "e^-1/10": lambda: bernoulli_exp(Fraction(1, 10), size, entropy),
         "1/π": lambda: bernoulli_real(lambda: 1 / exact.pi(), size, entropy),
-        "few": lambda: np.concatenate([bernoulli(Fraction(1, 3), 3, entropy) for _ in range(2000)]),
+        "few": lambda: np.concatenate([bernoulli(Fraction(1, 3), 3, entropy) for _ in range(4000)]),
     }
     return [bool(coin) for coin in tosses[law]().tolist()]
 

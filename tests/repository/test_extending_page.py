@@ -114,7 +114,7 @@ session = gt.protect({"t": table}, name="t", unit="p", budget=budget, domains=do
 written = session.sql("SELECT g, RMS(x) AS r FROM t GROUP BY g")
 framed = session.table("t").group_by("g").agg(r=gt.rms("x"))
 found = {"same": written.question == framed.question, "unnamed": session.sql("SELECT RMS(x) FROM t").question.shown}
-answer = written.answer(epsilon=10**9).to_dict()
+answer = written.answer(epsilon=10**9, confidence="0.999999999").to_dict()  # that the interval holds is asserted
 found["values"], found["low"], found["high"] = answer["r"], answer["r_low"], answer["r_high"]
 found["quote"] = list(written.quote(epsilon=1).noise)
 for text in ("SELECT RMS(free) FROM t", "SELECT AVG(r) FROM (SELECT p, RMS(x) AS r FROM t GROUP BY p)"):

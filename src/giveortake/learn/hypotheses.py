@@ -132,8 +132,8 @@ def correlation(moments: Moments, first: str, second: str) -> HypothesisTest:
     >>> import polars as pl
     >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
     >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
-    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
-    >>> moments = gt.learn.moments(s, ["age", "weight"], epsilon=1, delta="1e-7")
+    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(4, "1e-6"), domains=domains)
+    >>> moments = gt.learn.moments(s, ["age", "weight"], epsilon=3, delta="1e-7")
     >>> gt.learn.correlation(moments, "age", "weight").p_value < 0.01
     True
     """
